@@ -1,0 +1,73 @@
+"""Axes, colour and normal-map encodings: every conversion between conventions is here.
+
+Axes
+    A right-handed frame seen from the camera: x to the right, y **up**, z towards the camera. Image rows run
+    down, so ``y = -row``. A light direction points from the object **to** the light. A normal points out of the
+    surface. Depth (height) grows towards the camera: ``dz/dcol = -n_x / n_z`` and ``dz/drow = +n_y / n_z``.
+
+Normal maps in pictures
+    ``value = (n + 1) / 2`` in the channels R, G, B = x, y, z. OpenGL has green up (our y), DirectX green down.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+BoolArray = NDArray[np.bool_]
+
+#: The luma weights of the published DiLiGenT figures (ITU-R BT.601, as MATLAB's ``rgb2gray`` rounds them).
+GRAY_WEIGHTS = (0.298936, 0.587043, 0.114021)
+
+
+def gray_from_rgb(rgb: FloatArray) -> FloatArray:
+    """Luma of linear RGB values, channels last.
+
+    >>> float(gray_from_rgb(np.array([1.0, 1.0, 1.0])))
+    1.0
+    """
+    weights = np.asarray(GRAY_WEIGHTS, dtype=rgb.dtype)
+    return np.asarray(rgb @ weights)
+
+
+def linear_from_srgb(encoded: FloatArray) -> FloatArray:
+    """Undo the sRGB transfer curve (IEC 61966-2-1) on values in [0, 1].
+
+    >>> np.round(linear_from_srgb(np.array([0.0, 0.5, 1.0])), 4)
+    array([0.    , 0.214 , 1.    ])
+    """
+    low = encoded / 12.92
+    high = ((encoded + 0.055) / 1.055) ** 2.4
+    return np.where(encoded <= 0.04045, low, high).astype(encoded.dtype, copy=False)
+
+
+def srgb_from_linear(linear: FloatArray) -> FloatArray:
+    """Apply the sRGB transfer curve to linear values, clipped to [0, 1]; for pictures that people look at."""
+    value = np.clip(linear, 0.0, 1.0)
+    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055).astype(
+        linear.dtype, copy=False
+    )
+
+
+def encode_normals(normals: FloatArray, mask: BoolArray, *, flip_y: bool = False, bits: int = 16) -> NDArray[Any]:
+    """Normals as an RGB picture; OpenGL convention, or DirectX with ``flip_y``. Black outside the mask."""
+    top = 2**bits - 1
+    sign = np.array([1.0, -1.0 if flip_y else 1.0, 1.0], dtype=np.float32)
+    picture = np.rint((np.asarray(normals, np.float32) * sign + 1.0) * (0.5 * top))
+    picture[~mask] = 0
+    return np.clip(picture, 0, top).astype(np.uint16 if bits == 16 else np.uint8)
+
+
+def decode_normals(picture: NDArray[Any], *, flip_y: bool = False) -> FloatArray:
+    """Unit normals (float32) from an RGB picture of 8 or 16 bits; black pixels give the zero vector."""
+    top = float(np.iinfo(picture.dtype).max)
+    normals = picture.astype(np.float32) * (2.0 / top) - 1.0
+    if flip_y:
+        normals[..., 1] *= -1
+    length = np.linalg.norm(normals, axis=-1, keepdims=True)
+    normals /= np.maximum(length, 1e-12)
+    normals[(picture == 0).all(axis=-1)] = 0
+    return normals

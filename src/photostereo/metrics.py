@@ -1,0 +1,75 @@
+"""Angular error between normal maps, and the few numbers that sum it up."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from photostereo.conventions import BoolArray, FloatArray
+
+
+def angle_between(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
+
+    ``atan2(|a × b|, a · b)`` is accurate at all angles, which the arc cosine is not near 0 and 180 degrees.
+
+    >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
+    array([45., 90.])
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    sine = np.linalg.norm(np.cross(a, b), axis=-1)
+    cosine = np.sum(a * b, axis=-1)
+    degrees = np.degrees(np.arctan2(sine, cosine))
+    # atan2(0, 0) = 0 would reward an unknown normal.
+    unknown = ~(np.any(a != 0, axis=-1) & np.any(b != 0, axis=-1))
+    return np.where(unknown, 90.0, degrees)
+
+
+def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
+    """Map of the angular error in degrees, NaN outside the mask.
+
+    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published figures.
+    """
+    error = angle_between(normals, truth)
+    return error if mask is None else np.where(mask, error, np.nan)
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """Angular error over the mask, in degrees; shares in [0, 1]."""
+
+    mean: float
+    median: float
+    p90: float
+    p95: float
+    max: float
+    within_5deg: float
+    within_10deg: float
+    within_30deg: float
+    pixels: int
+    unknown_truth: int
+
+    def as_dict(self) -> dict[str, float | int]:
+        return asdict(self)
+
+
+def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
+    """The usual figures of the angular error inside the mask.
+
+    ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
+    """
+    estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
+    error = angle_between(estimate, actual)
+    return ErrorSummary(
+        mean=float(error.mean()),
+        median=float(np.median(error)),
+        p90=float(np.percentile(error, 90)),
+        p95=float(np.percentile(error, 95)),
+        max=float(error.max()),
+        within_5deg=float((error <= 5).mean()),
+        within_10deg=float((error <= 10).mean()),
+        within_30deg=float((error <= 30).mean()),
+        pixels=int(error.size),
+        unknown_truth=int((~np.any(actual != 0, axis=-1)).sum()),
+    )
