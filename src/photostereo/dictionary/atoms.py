@@ -1,0 +1,180 @@
+"""Initial dictionaries: K atoms of unit norm, one per row.
+
+A dictionary of K atoms of length m is undercomplete (K < m), square, or overcomplete (K > m). The cosine
+dictionaries serve all three: the K lowest frequencies, the orthonormal DCT-II, and a DCT-II with finer
+frequencies (the usual overcomplete DCT: ``cos(pi k (t + 1/2) / K)`` with the mean removed for k > 0, then
+normalised).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import FloatArray
+from photostereo.errors import ParameterError, did_you_mean
+
+#: The names that :func:`initial_dictionary` knows.
+KINDS = ("dct", "dct-separable", "identity", "random-patches")
+
+#: An array given as a dictionary may miss unit norm by this much (rounding in a file); it is then normalised.
+NORM_TOLERANCE = 1e-3
+
+
+def initial_dictionary(
+    kind: str | FloatArray,
+    size: tuple[int, int, int],
+    atoms: int | None = None,
+    *,
+    patches: FloatArray | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.float64]:
+    """A dictionary to start from, shape (K, m): K atoms as rows, each of unit norm.
+
+    Parameters
+    ----------
+    kind : str or (K, m) array
+        ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y
+        and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) where K > m.
+        ``"random-patches"``: K different patches, normalised. An array is checked and normalised to rounding.
+    size : (w_x, w_y, w_z)
+        Patch size, ``m = w_x w_y w_z``.
+    atoms : int, optional
+        K; by default m, or the number of rows of the array.
+    patches : (w, m) array
+        Needed for ``"random-patches"``.
+    rng : numpy Generator or seed
+        For ``"random-patches"``.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown kind, an array of the wrong shape or norm, or too few patches to draw from.
+
+    Examples
+    --------
+    >>> D = initial_dictionary("dct", (8, 8, 3))
+    >>> D.shape, bool(np.allclose(D @ D.T, np.eye(192)))
+    ((192, 192), True)
+    >>> initial_dictionary("dct-separable", (4, 4, 3), atoms=100).shape
+    (100, 48)
+    """
+    length = size[0] * size[1] * size[2]
+    if not isinstance(kind, str):
+        return _checked_array(np.asarray(kind), length, atoms)
+    count = length if atoms is None else atoms
+    if int(count) != count or count < 1:
+        raise ParameterError(f"The number of atoms is a positive whole number; got {atoms}.")
+    if kind == "dct":
+        return cosines(length, count)
+    if kind == "dct-separable":
+        return separable_cosines(size, count)
+    if kind == "identity":
+        units = np.eye(min(count, length), length)
+        return units if count <= length else np.concatenate([units, cosines(length, count - length)])
+    if kind == "random-patches":
+        return _drawn_patches(patches, length, count, rng)
+    raise ParameterError(
+        f'There is no initial dictionary "{kind}".{did_you_mean(kind, KINDS)} Choose one of '
+        f"{', '.join(KINDS)}, or give an array with one atom per row."
+    )
+
+
+def check_atom_count(atoms: int, n_patches: int) -> None:
+    """Raise a :class:`ParameterError` where there are more atoms than patches to learn them from."""
+    if atoms > n_patches:
+        raise ParameterError(
+            f"There are more atoms than patches: {atoms} atoms, but only {n_patches} patches touch the mask. "
+            f"Choose fewer atoms, a smaller patch or a smaller stride."
+        )
+
+
+def cosines(length: int, count: int) -> NDArray[np.float64]:
+    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps where count > length."""
+    frequency = np.arange(count)[:, None] / max(count, length)
+    atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
+    atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
+    if length == 1:
+        atoms[:] = 1.0  # without its mean nothing would be left of an atom of one value
+    return np.asarray(atoms / np.linalg.norm(atoms, axis=1, keepdims=True))
+
+
+def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
+    """Products of cosines along z, y and x: those of the lowest total frequency, or a basis and finer ones.
+
+    Up to m atoms are chosen from the separable DCT-II and stay in its Kronecker order (z slowest). Beyond m the
+    whole basis comes first, so that the atoms always span the patches; then, lowest first, products with the
+    frequencies in between along x and y, from a grid finer by a whole factor f. At ``K = f^2 m`` that is all of
+    the usual overcomplete separable DCT.
+    """
+    w_x, w_y, w_z = size
+    if count > w_x * w_y * w_z and w_x == w_y == 1:
+        raise ParameterError(
+            f"A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms asked for. "
+            f"Choose fewer atoms or a larger patch."
+        )
+    finer = 1
+    while True:
+        f_x, f_y = (finer if side > 1 else 1 for side in (w_x, w_y))  # an axis of one value has one frequency
+        if w_x * f_x * w_y * f_y * w_z >= count:
+            break
+        finer += 1
+    k_z, k_y, k_x = (k.ravel() for k in np.indices((w_z, w_y * f_y, w_x * f_x)))
+    frequency = k_z / w_z + k_y / (w_y * f_y) + k_x / (w_x * f_x)
+    is_basis = (k_y % f_y == 0) & (k_x % f_x == 0)
+    basis, between = np.flatnonzero(is_basis), np.flatnonzero(~is_basis)
+    if count <= basis.size:
+        chosen = np.sort(basis[np.argsort(frequency[basis], kind="stable")[:count]])
+    else:
+        lowest = between[np.argsort(frequency[between], kind="stable")]
+        chosen = np.concatenate([basis, lowest[: count - basis.size]])
+    along_z, along_y, along_x = cosines(w_z, w_z), cosines(w_y, w_y * f_y), cosines(w_x, w_x * f_x)
+    products = np.einsum("kz,ky,kx->kzyx", along_z[k_z[chosen]], along_y[k_y[chosen]], along_x[k_x[chosen]])
+    return np.asarray(products.reshape(count, -1))
+
+
+def _drawn_patches(
+    patches: FloatArray | None, length: int, count: int, rng: np.random.Generator | int | None
+) -> NDArray[np.float64]:
+    if patches is None or patches.ndim != 2 or patches.shape[1] != length:
+        raise ParameterError(
+            f'The initial dictionary "random-patches" needs the patches to draw from, one of {length} values '
+            f"per row."
+        )
+    check_atom_count(count, len(patches))
+    norms = np.linalg.norm(patches.astype(np.float64), axis=1)
+    usable = np.flatnonzero(norms > 1e-6 * norms.max())
+    if usable.size < count:
+        raise ParameterError(
+            f'The initial dictionary "random-patches" draws {count} different patches, but only '
+            f'{usable.size} are not zero. Choose fewer atoms or the dictionary "dct".'
+        )
+    chosen = np.random.default_rng(rng).choice(usable, size=count, replace=False)
+    return np.asarray(patches[chosen].astype(np.float64) / norms[chosen, None])
+
+
+def _checked_array(array: FloatArray, length: int, atoms: int | None) -> NDArray[np.float64]:
+    hint = ""
+    if array.ndim == 2 and array.shape[0] == length != array.shape[1]:
+        hint = " Its first axis has that length: transpose it."
+    if array.ndim != 2 or array.shape[1] != length or len(array) == 0:
+        raise ParameterError(
+            f"A dictionary for these patches has one atom of {length} values per row; this array has shape "
+            f"{array.shape}.{hint}"
+        )
+    if atoms is not None and atoms != len(array):
+        raise ParameterError(
+            f"The dictionary given has {len(array)} atoms, but {atoms} were asked for. Leave the number of "
+            f"atoms out."
+        )
+    D = array.astype(np.float64)
+    norms = np.linalg.norm(D, axis=1)
+    if not np.isfinite(D).all():
+        raise ParameterError("The dictionary given has values that are not finite numbers.")
+    worst = int(np.argmax(np.abs(norms - 1)))
+    if abs(norms[worst] - 1) > NORM_TOLERANCE:
+        raise ParameterError(
+            f"The atoms of a dictionary have unit norm, but atom {worst} of the one given has norm "
+            f"{norms[worst]:.4g}. Divide each row by its norm."
+        )
+    return np.asarray(D / norms[:, None])
