@@ -1,1 +1,80 @@
-"""photostereo."""
+"""photostereo: robust photometric stereo.
+
+From photographs of one object under known lights to its normals, albedo, depth and mesh::
+
+    import photostereo as ps
+
+    capture = ps.load("pmsData/catPNG")
+    result = ps.solve(capture, method="pdlnv")
+    error = ps.angular_error(result.normals, capture.truth, capture.mask)
+
+The public names are imported when they are first used, so that ``photostereo --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from photostereo._version import __version__
+
+if TYPE_CHECKING:
+    from photostereo.capture import Capture as Capture
+    from photostereo.errors import CaptureError as CaptureError
+    from photostereo.errors import ConvergenceWarning as ConvergenceWarning
+    from photostereo.errors import OutputError as OutputError
+    from photostereo.errors import ParameterError as ParameterError
+    from photostereo.errors import PhotostereoError as PhotostereoError
+    from photostereo.io import load as load
+    from photostereo.methods import find_method as find_method
+    from photostereo.methods import method_names as method_names
+    from photostereo.metrics import angular_error as angular_error
+    from photostereo.metrics import summarise_error as summarise_error
+    from photostereo.monitor import Monitor as Monitor
+    from photostereo.noise import add_gaussian as add_gaussian
+    from photostereo.noise import add_poisson as add_poisson
+    from photostereo.noise import add_salt_pepper as add_salt_pepper
+    from photostereo.reconstruction import Reconstruction as Reconstruction
+    from photostereo.scenes import render_scene as render_scene
+    from photostereo.scenes import scene_names as scene_names
+    from photostereo.solve import SolveState as SolveState
+    from photostereo.solve import solve as solve
+    from photostereo.surface import integrate as integrate
+
+_HOMES = {
+    "Capture": "capture",
+    "CaptureError": "errors",
+    "ConvergenceWarning": "errors",
+    "Monitor": "monitor",
+    "OutputError": "errors",
+    "ParameterError": "errors",
+    "PhotostereoError": "errors",
+    "Reconstruction": "reconstruction",
+    "SolveState": "solve",
+    "add_gaussian": "noise",
+    "add_poisson": "noise",
+    "add_salt_pepper": "noise",
+    "angular_error": "metrics",
+    "find_method": "methods",
+    "integrate": "surface",
+    "load": "io",
+    "method_names": "methods",
+    "render_scene": "scenes",
+    "scene_names": "scenes",
+    "solve": "solve",
+    "summarise_error": "metrics",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'photostereo' has no attribute {name!r}")
+    value = getattr(import_module(f"photostereo.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,150 @@
+"""Parameters of methods: their types, defaults and ranges, and how a user's words become values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from photostereo.errors import ParameterError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method.
+
+    Attributes
+    ----------
+    name : as users write it, ``--set name=value`` or a keyword argument
+    kind : turns a value or a text into the value, raising ValueError or TypeError
+    default : the value when the user says nothing
+    doc : one line
+    expects : the type in words, for error messages
+    minimum, above, maximum : the allowed range (inclusive, exclusive, inclusive); None is no bound
+    """
+
+    name: str
+    kind: Callable[[Any], Any]
+    default: Any
+    doc: str
+    expects: str
+    minimum: float | None = None
+    above: float | None = None
+    maximum: float | None = None
+
+    def convert(self, value: Any, method: str) -> Any:
+        """The checked value; a ParameterError in the user's words where it cannot be one."""
+        try:
+            result = self.kind(value)
+        except (TypeError, ValueError) as problem:
+            if isinstance(problem, ParameterError):
+                raise
+            raise ParameterError(
+                f"Parameter {self.name} of method {method} must be {self.expects}, not {value!r}. "
+                f"Its default is {self.show_default()}: {self.doc}"
+            ) from None
+        if isinstance(result, (int, float)) and not isinstance(result, bool):
+            self._check_range(result, method)
+        return result
+
+    def _check_range(self, value: float, method: str) -> None:
+        problem = ""
+        if math.isnan(value):
+            problem = "a number"
+        elif self.minimum is not None and value < self.minimum:
+            problem = f"at least {self.minimum:g}"
+        elif self.above is not None and value <= self.above:
+            problem = f"greater than {self.above:g}"
+        elif self.maximum is not None and value > self.maximum:
+            problem = f"at most {self.maximum:g}"
+        if problem:
+            raise ParameterError(
+                f"Parameter {self.name} of method {method} must be {problem}, not {value:g}. "
+                f"Its default is {self.show_default()}: {self.doc}"
+            )
+
+    def show_default(self) -> str:
+        if isinstance(self.default, tuple):
+            return "x".join(str(part) for part in self.default)
+        return "auto" if self.default is None else str(self.default)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise TypeError
+    return int(value)
+
+
+def _number_or_auto(value: Any) -> float | None:
+    return None if value is None or value == "auto" else _number(value)
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+    return words[str(value).lower()] if str(value).lower() in words else _fail(value)
+
+
+def _fail(value: Any) -> Any:
+    raise ValueError(value)
+
+
+def number(name: str, default: float, doc: str, **bounds: float) -> Parameter:
+    return Parameter(name, _number, default, doc, "a number", **bounds)
+
+
+def number_or_auto(name: str, doc: str, **bounds: float) -> Parameter:
+    return Parameter(name, _number_or_auto, None, doc, 'a number or "auto"', **bounds)
+
+
+def integer(name: str, default: int, doc: str, **bounds: float) -> Parameter:
+    return Parameter(name, _integer, default, doc, "a whole number", **bounds)
+
+
+def flag(name: str, default: bool, doc: str) -> Parameter:
+    return Parameter(name, _flag, default, doc, "true or false")
+
+
+def choice(name: str, default: str, choices: Iterable[str], doc: str) -> Parameter:
+    known = tuple(choices)
+
+    def pick(value: Any) -> str:
+        return str(value) if str(value) in known else _fail(value)
+
+    return Parameter(name, pick, default, doc, "one of " + ", ".join(known))
+
+
+def whole_numbers(name: str, default: tuple[int, ...], doc: str) -> Parameter:
+    """A few whole numbers: a sequence, or a text such as ``8x8x3`` or ``8,8,3``."""
+
+    def parse(value: Any) -> tuple[int, ...]:
+        if isinstance(value, str):
+            value = value.lower().replace("x", ",").split(",")
+        parts = tuple(_integer(part) for part in value)
+        return parts if len(parts) == len(default) else _fail(value)
+
+    words = f"{len(default)} whole numbers such as " + "x".join(str(part) for part in default)
+    return Parameter(name, parse, default, doc, words)
+
+
+def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """All parameters of a method with their values: what was given, checked, and defaults for the rest."""
+    by_name = {parameter.name: parameter for parameter in known}
+    for name in given:
+        if name not in by_name:
+            listing = ", ".join(by_name) or "none"
+            raise ParameterError(
+                f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} Its parameters: {listing}.'
+            )
+    return {
+        name: parameter.convert(given[name], method) if name in given else parameter.default
+        for name, parameter in by_name.items()
+    }

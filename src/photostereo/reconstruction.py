@@ -1,0 +1,151 @@
+"""What a method gives back: normals, albedo, the model's unknowns, the history of the solve; save and load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.errors import CaptureError
+from photostereo.metrics import ErrorSummary
+from photostereo.monitor import Iteration
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """The result of :func:`photostereo.solve`; frozen, arrays read-only.
+
+    Attributes
+    ----------
+    normals : (H, W, 3) float32
+        Unit inside the mask, zero outside; x right, y up, z to the camera. The zero vector also where a pixel was black
+        in every photograph.
+    albedo : (H, W) or (H, W, 3) float32
+        In the units of the photographs, zero outside the mask; three channels where the capture has them.
+    mask : (H, W) bool
+    method, parameters : what was run, every parameter with its value
+    capture, digest : name and content digest of the capture
+    status : ``"closed form"``, ``"converged"``, ``"iterations"`` (the limit was reached)
+    iterations : how many were run
+    seconds : wall-clock time by stage
+    history : a record of every outer iteration
+    maps : per-pixel arrays of the method, (H, W, ...), e.g. ``slopes``
+    arrays : others, e.g. ``dictionary``, ``dictionary_initial``, ``atom_use``
+    angular_error : against the truth, where the capture has one
+    versions : of the software
+    """
+
+    normals: FloatArray
+    albedo: FloatArray
+    mask: BoolArray
+    method: str
+    parameters: Mapping[str, Any]
+    capture: str = "capture"
+    digest: str = ""
+    status: str = "closed form"
+    iterations: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    history: tuple[Iteration, ...] = ()
+    maps: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    angular_error: ErrorSummary | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        error = f", mean error {self.angular_error.mean:.2f}°" if self.angular_error else ""
+        return (
+            f"Reconstruction({self.capture!r} by {self.method}: {self.normals.shape[0]} × {self.normals.shape[1]}, "
+            f"{self.status}{error})"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The facts that ``summary.json`` holds."""
+        return {
+            "capture": self.capture,
+            "digest": self.digest,
+            "method": self.method,
+            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "seconds": dict(self.seconds),
+            "iterations": self.iterations,
+            "status": self.status,
+            "cost": [record.cost for record in self.history],
+            "history": [record.as_dict() for record in self.history],
+            "angular_error": self.angular_error.as_dict() if self.angular_error else None,
+            "versions": dict(self.versions),
+        }
+
+    def with_seconds(self, **stages: float) -> Reconstruction:
+        """The same with the times of further stages."""
+        return replace(self, seconds={**self.seconds, **stages})
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
+
+        Pictures, surface and report are written by :mod:`photostereo.io.results`, ``surface`` and ``report``.
+        """
+        folder = Path(folder)
+        np.save(folder / "normals.npy", self.normals)
+        np.save(folder / "albedo.npy", self.albedo)
+        np.save(folder / "mask.npy", self.mask)
+        if "dictionary" in self.arrays:
+            np.save(folder / "dictionary.npy", self.arrays["dictionary"])
+        extras = {f"map_{name}": value for name, value in self.maps.items()}
+        extras |= {f"array_{name}": value for name, value in self.arrays.items()}
+        if extras:
+            np.savez(folder / "extras.npz", **extras)
+        (folder / "summary.json").write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Reconstruction:
+        """Read what :meth:`save` wrote."""
+        folder = Path(folder)
+        try:
+            facts = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            normals, albedo = np.load(folder / "normals.npy"), np.load(folder / "albedo.npy")
+            mask = np.load(folder / "mask.npy")
+        except (OSError, ValueError) as problem:
+            raise CaptureError(
+                f"{folder} does not hold the results of a solve ({problem}). Give the OUT folder of `photostereo solve`."
+            ) from None
+        maps: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        if (folder / "extras.npz").exists():
+            with np.load(folder / "extras.npz", allow_pickle=False) as extras:
+                for key in extras.files:
+                    kind, name = key.split("_", 1)
+                    (maps if kind == "map" else arrays)[name] = extras[key]
+        error = facts["angular_error"]
+        return cls(
+            normals=normals,
+            albedo=albedo,
+            mask=mask,
+            method=facts["method"],
+            parameters=facts["parameters"],
+            capture=facts["capture"],
+            digest=facts["digest"],
+            status=facts["status"],
+            iterations=facts["iterations"],
+            seconds=facts["seconds"],
+            history=tuple(Iteration(**record) for record in facts["history"]),
+            maps=maps,
+            arrays=arrays,
+            angular_error=ErrorSummary(**error) if error else None,
+            versions=facts["versions"],
+        )
+
+
+def _plain(value: Any) -> Any:
+    """JSON's idea of a parameter: arrays are named by their shape (the dictionary itself is in ``extras.npz``)."""
+    if isinstance(value, np.ndarray):
+        return f"array {'x'.join(str(side) for side in value.shape)}"
+    return list(value) if isinstance(value, tuple) else value
