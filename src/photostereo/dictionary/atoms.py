@@ -102,10 +102,10 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
 def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
     """Products of cosines along z, y and x: those of the lowest total frequency, or a basis and finer ones.
 
-    Up to m atoms are chosen from the separable DCT-II and stay in its Kronecker order (z slowest). Beyond m the
-    whole basis comes first, so that the atoms always span the patches; then, lowest first, products with the
-    frequencies in between along x and y, from a grid finer by a whole factor f. At ``K = f^2 m`` that is all of
-    the usual overcomplete separable DCT.
+    Up to m atoms are chosen from the separable DCT-II and stay in its Kronecker order (z slowest). Beyond m
+    the whole basis comes first, so that the atoms always span the patches; then, lowest first, products with
+    the frequencies in between along x and y, from a grid finer by a whole factor f. At ``K = f^2 m`` that is
+    all of the usual overcomplete separable DCT.
     """
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:

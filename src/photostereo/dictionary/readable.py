@@ -38,7 +38,7 @@ def best_atom(E: FloatArray, g: FloatArray, d: FloatArray) -> FloatArray:
     Where g is not zero but ``E^T g`` is, every unit vector does equally well, and ``d`` stays.
     """
     if not g.any():
-        return np.eye(1, d.size, dtype=d.dtype)[0]
+        return np.eye(1, d.size, dtype=d.dtype).ravel()
     direction: FloatArray = E.T @ g
     length = np.linalg.norm(direction)
     return direction / length if length > 0 else d
