@@ -275,6 +275,8 @@ def _validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.flo
             f"Light {row + 1} of {name} is the zero vector, which has no direction. Correct the light file, or leave "
             "out that photograph together with its light."
         )
+    # A vector that is unit already keeps its bits, so that a capture read back has the same digest.
+    length[np.abs(length - 1) < 1e-14] = 1.0
     lights /= length[:, None]
     spread = np.linalg.svd(lights, compute_uv=False)
     if spread[-1] < COPLANAR_RATIO * spread[0]:

@@ -1,0 +1,105 @@
+"""EXR and camera RAW: formats whose libraries are optional."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.errors import CaptureError, MissingDependencyError
+
+EXR_SUFFIXES = frozenset({".exr"})
+#: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
+#: inside.
+RAW_SUFFIXES = frozenset(
+    [
+        *(".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos"),
+        *(
+            ".mrw",
+            ".nef",
+            ".nrw",
+            ".orf",
+            ".pef",
+            ".raf",
+            ".raw",
+            ".rw2",
+            ".rwl",
+            ".sr2",
+            ".srf",
+            ".srw",
+            ".x3f",
+        ),
+    ]
+)
+
+
+def read_exr(path: Path) -> NDArray[np.float32]:
+    """Linear values of an EXR file: (H, W) or (H, W, 3) float32, as they are stored."""
+    try:
+        import OpenEXR
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is an EXR file, and the library that reads them is not installed. Install it with: "
+            "pip install 'photostereo[exr]'"
+        ) from error
+    try:
+        with OpenEXR.File(str(path)) as file:
+            channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
+    except Exception as error:
+        raise CaptureError(
+            f"{path} cannot be read as EXR ({error}): it is truncated or damaged. Copy or export it again."
+        ) from error
+    for whole in ("RGB", "RGBA"):
+        if whole in channels:
+            return np.asarray(channels[whole][..., :3], dtype=np.float32)
+    if all(name in channels for name in "RGB"):
+        return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
+    if "Y" in channels or len(channels) == 1:
+        return np.asarray(
+            channels["Y"] if "Y" in channels else next(iter(channels.values())), dtype=np.float32
+        )
+    raise CaptureError(
+        f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the colour "
+        "layer alone."
+    )
+
+
+def read_raw(path: Path) -> NDArray[Any]:
+    """A camera RAW file developed linearly: (H, W, 3) uint16.
+
+    No gamma, no automatic brightness, and the same fixed white balance (all gains one) for every photograph:
+    a camera that balances each photograph anew would change the ratios that photometric stereo lives on.
+    Highlights are clipped, not reconstructed, and the orientation flag is ignored, as for all other formats.
+    """
+    try:
+        import rawpy
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is a camera RAW file, and the library that develops them is not installed. Install it "
+            "with: pip install 'photostereo[raw]'"
+        ) from error
+    try:
+        with rawpy.imread(str(path)) as raw:
+            return np.asarray(
+                raw.postprocess(
+                    gamma=(1, 1),
+                    no_auto_bright=True,
+                    no_auto_scale=False,  # sensor range to 16 bits: the same factor for each photograph
+                    adjust_maximum_thr=0.0,  # otherwise the white level follows each photograph's own maximum
+                    use_camera_wb=False,
+                    use_auto_wb=False,
+                    user_wb=[1.0, 1.0, 1.0, 1.0],
+                    output_color=rawpy.ColorSpace.raw,
+                    output_bps=16,
+                    highlight_mode=rawpy.HighlightMode.Clip,
+                    user_flip=0,
+                )
+            )
+    except Exception as error:
+        raise CaptureError(
+            f"{path} cannot be developed as camera RAW ({error or type(error).__name__}): it is truncated, "
+            "damaged or from a camera that LibRaw does not know. Copy it again, or convert it to 16-bit "
+            "linear TIFF."
+        ) from error

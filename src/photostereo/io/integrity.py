@@ -1,0 +1,62 @@
+"""Is an image file complete? Looked at before decoding, because decoders disagree about what to do otherwise.
+
+Some versions of OpenCV (and libjpeg by design) return a truncated photograph with the missing rows gray or
+black and only a line on stderr. Half a photograph is worse than none: least squares would take the black part
+for a shadow.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG_SIGNATURE = b"\xff\xd8"
+
+# In the entropy-coded part 0xFF is followed by 0 (a data byte), a restart marker, or another 0xFF (padding).
+_JPEG_MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
+
+
+def fault_of_png(data: bytes) -> str | None:
+    """What is wrong with the bytes of a PNG file, or None. Walks the chunks and compares their checksums.
+
+    >>> fault_of_png(PNG_SIGNATURE + b"\\0\\0\\0\\x0dIHDR")
+    'it ends in the middle of its chunk IHDR'
+    """
+    position = len(PNG_SIGNATURE)
+    view = memoryview(data)
+    while position + 8 <= len(data):
+        length = int.from_bytes(view[position : position + 4], "big")
+        kind = data[position + 4 : position + 8]
+        name = kind.decode("ascii", "replace")
+        end = position + 12 + length
+        if end > len(data):
+            return f"it ends in the middle of its chunk {name}"
+        if zlib.crc32(view[position + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
+            return f"the checksum of its chunk {name} is wrong"
+        if kind == b"IEND":
+            return None
+        position = end
+    return "its end is missing"
+
+
+def fault_of_jpeg(data: bytes) -> str | None:
+    """What is wrong with the bytes of a JPEG file, or None. Walks the segments to the end-of-image marker.
+
+    Searching for the last marker alone would be fooled by the thumbnail that cameras put into the header.
+    """
+    position = 2
+    while True:
+        found = _JPEG_MARKER.search(data, position)
+        if found is None:
+            return "its end is missing"
+        marker = found.group(1)[0]
+        position = found.end()
+        if marker == 0xD9:
+            return None
+        if marker == 0x01 or marker == 0xD8:  # the two other markers without a length
+            continue
+        length = int.from_bytes(data[position : position + 2], "big")
+        if length < 2 or position + length > len(data):
+            return "it ends in the middle of its header" if length >= 2 else "its header is damaged"
+        position += length
