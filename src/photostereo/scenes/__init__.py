@@ -1,0 +1,52 @@
+"""Synthetic captures with exact truth: shapes, albedo textures, reflectances, attached and cast shadows.
+
+>>> from photostereo import scenes
+>>> capture = scenes.render_scene("vase", size=48, reflectance="ggx", lights=scenes.ring_lights(8))
+>>> capture.name, len(capture)
+('vase', 8)
+"""
+
+from photostereo.scenes.brdf import BRDFS, BlinnPhong, Brdf, Ggx, Lambertian, OrenNayar, brdf_named
+from photostereo.scenes.figure import figure
+from photostereo.scenes.lights import dome_lights, place_lights, random_lights, ring_lights
+from photostereo.scenes.render import (
+    albedo_of,
+    describe_scenes,
+    lambertian_reference,
+    render_scene,
+    render_surface,
+    scene_names,
+)
+from photostereo.scenes.shadows import cast_shadow
+from photostereo.scenes.shapes import plane, relief, sphere, step, vase
+from photostereo.scenes.surface import Surface
+from photostereo.scenes.textures import TEXTURES
+
+__all__ = [
+    "BRDFS",
+    "TEXTURES",
+    "BlinnPhong",
+    "Brdf",
+    "Ggx",
+    "Lambertian",
+    "OrenNayar",
+    "Surface",
+    "albedo_of",
+    "brdf_named",
+    "cast_shadow",
+    "describe_scenes",
+    "dome_lights",
+    "figure",
+    "lambertian_reference",
+    "place_lights",
+    "plane",
+    "random_lights",
+    "relief",
+    "render_scene",
+    "render_surface",
+    "ring_lights",
+    "scene_names",
+    "sphere",
+    "step",
+    "vase",
+]

@@ -1,0 +1,119 @@
+"""Cast shadows on a height field: which pixels cannot see a distant light.
+
+A pixel is in shadow if the straight line from it to the light passes below the surface. The line is followed
+in steps of one row or one column (whichever it crosses more of), where the height between two neighbouring
+pixels is interpolated linearly. Outside the mask there is nothing that could throw a shadow; below the
+visible surface everything is solid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray
+from photostereo.scenes.jets import Array
+
+#: A height so low that no ray passes below it, yet finite: a weight of zero times it is zero.
+NOTHING = -1e9
+
+
+def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05) -> BoolArray:
+    """Pixels of the mask that another part of the surface hides from the light.
+
+    Parameters
+    ----------
+    depth : (H, W)
+        Heights in pixels; values outside the mask do not matter.
+    mask : (H, W) bool
+    light : (3,)
+        Direction to the light, z > 0.
+    bias : float
+        The ray passes this much (pixels) above where it should: a surface must not shadow itself through the
+        error of the interpolation. It shortens a shadow by bias / tan(elevation).
+
+    Returns
+    -------
+    (H, W) bool, True in shadow. Attached shadows (n·l ≤ 0) are another matter and need no search.
+
+    Notes
+    -----
+    A compiled march that jumps over blocks which lie entirely below the ray; it visits a subset of the
+    samples of :func:`cast_shadow_reference` and gives exactly the same answer.
+
+    Examples
+    --------
+    Under a light at 45 degrees from the right, a wall 5 pixels high hides what is less than 5 pixels from its
+    edge:
+
+    >>> depth = np.zeros((4, 20))
+    >>> depth[:, 10:] = 5.0
+    >>> shadow = cast_shadow(depth, np.ones((4, 20), bool), np.array([1.0, 0.0, 1.0]))
+    >>> shadow[0].astype(int)
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    """
+    from photostereo.scenes.shadow_march import BLOCK, march
+
+    heights, inside, transposed, sign, drift, rise = _oriented(depth, mask, light)
+    if rise is None:
+        return np.zeros(mask.shape, dtype=bool)
+    rows, columns = heights.shape
+    ceilings = _block_maxima(heights, BLOCK)
+    top = float(heights.max(initial=NOTHING))
+    shadow = np.zeros((rows, columns - 1), dtype=bool)
+    march(heights, inside, ceilings, top, sign, drift, rise, bias, shadow)
+    return np.ascontiguousarray(shadow.T) if transposed else shadow
+
+
+def cast_shadow_reference(
+    depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05
+) -> BoolArray:
+    """The same, readable: one NumPy step per row of the march, every sample looked at."""
+    heights, inside, transposed, sign, drift, rise = _oriented(depth, mask, light)
+    shadow = np.zeros(inside.shape, dtype=bool)
+    if rise is not None:
+        rows, columns = inside.shape
+        for k in range(1, rows):
+            # Pixels whose k-th row along the march is still in the frame, and the row they meet there.
+            start = slice(0, rows - k) if sign > 0 else slice(k, rows)
+            met = slice(k, rows) if sign > 0 else slice(0, rows - k)
+            position = np.arange(columns) + drift * k
+            left = np.floor(position).astype(int)
+            seen = (left >= 0) & (left < columns)
+            at, weight = left[seen], (position - left)[seen]
+            near, far = heights[met, :][:, at], heights[met, :][:, at + 1]
+            surface = near + weight * (far - near)
+            ray = heights[start, :columns][:, seen] + k * rise + bias
+            shadow[start, seen] |= surface > ray
+        shadow &= inside
+    return np.ascontiguousarray(shadow.T) if transposed else shadow
+
+
+def _oriented(
+    depth: Array, mask: BoolArray, light: NDArray[Any]
+) -> tuple[Array, BoolArray, bool, int, float, float | None]:
+    """Turn the field so that the march runs along rows: heights (a spare column), mask, drift, rise."""
+    across, down, up = float(light[0]), -float(light[1]), float(light[2])
+    transposed = abs(across) > abs(down)
+    heights = np.where(mask, depth, NOTHING).astype(np.float64)
+    inside = mask
+    if transposed:
+        heights, inside, across, down = heights.T, mask.T, down, across
+    heights = np.concatenate([heights, np.full((len(heights), 1), NOTHING)], axis=1)
+    inside = np.ascontiguousarray(inside)
+    if abs(down) < 1e-9 * max(up, 1e-300):
+        return heights, inside, transposed, 1, 0.0, None  # the light stands over the camera's axis
+    return heights, inside, transposed, int(np.sign(down)), across / abs(down), up / abs(down)
+
+
+def _block_maxima(heights: Array, block: int) -> Array:
+    """Highest value that a sample in each block can take; one column of the next block counts too."""
+    rows, columns = heights.shape
+    neighbour = np.concatenate([heights[:, 1:], heights[:, -1:]], axis=1)
+    reach = np.maximum(heights, neighbour)
+    padded = np.full((-(-rows // block) * block, -(-columns // block) * block), NOTHING)
+    padded[:rows, :columns] = reach
+    blocks = padded.reshape(padded.shape[0] // block, block, padded.shape[1] // block, block)
+    return np.ascontiguousarray(blocks.max(axis=(1, 3)))

@@ -1,0 +1,142 @@
+"""Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief.
+
+Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the
+pixel centres of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.figure`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from photostereo.errors import ParameterError
+from photostereo.scenes.jets import Jet, constant, where
+from photostereo.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
+
+#: Rounded shapes end where they come this close (object units) to turning away from the camera: no infinite
+#: slopes.
+RIM = 0.03
+
+
+def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surface:
+    """A plane over the full frame, z = s_x u + s_y v.
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    slope : rise towards the right and upwards
+
+    Examples
+    --------
+    >>> tilted = plane(4, slope=(0.75, 0.0))
+    >>> tilted.normals[0, 0].tolist()
+    [-0.6, 0.0, 0.8]
+    """
+    u, v, scale = grid_variables(size)
+    return surface_of(slope[0] * u + slope[1] * v, np.ones(u.value.shape, bool), scale)
+
+
+def step(size: Size = 256, *, height: float = 20.0, position: float = 0.5) -> Surface:
+    """Two flat terraces, the right one ``height`` pixels above the left one; every normal is (0, 0, 1).
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    height : of the step, in pixels
+    position : of the edge, as a fraction of the width
+
+    Examples
+    --------
+    >>> step((2, 4), height=3.0).depth[0].tolist()
+    [0.0, 0.0, 3.0, 3.0]
+    """
+    u, _, scale = grid_variables(size)
+    raised = np.zeros(u.value.shape, bool)
+    raised[:, round(position * frame_of(size)[1]) :] = True
+    terraces = where(raised, constant(height / scale, u), constant(0.0, u))
+    return surface_of(terraces, np.ones_like(raised), scale)
+
+
+def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
+    """The front of a sphere, z = √(R² − u² − v²).
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    radius : R in object units (1 touches the shorter side of the frame)
+
+    Examples
+    --------
+    >>> ball = sphere(65)
+    >>> ball.normals[32, 32].tolist(), round(float(ball.depth[32, 32]), 3)
+    ([0.0, 0.0, 1.0], 29.9)
+    """
+    if not radius > 0.0:
+        raise ParameterError(f"The sphere's radius is {radius:g}, but it has to be above 0.")
+    u, v, scale = grid_variables(size)
+    squared = radius**2 - u.square() - v.square()
+    return surface_of(squared.sqrt(), squared.value > (RIM * radius) ** 2, scale)
+
+
+def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
+    """A vase: the profile r(v) turned about the vertical axis, z = √(r(v)² − u²).
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    ridges : depth of the potter's throwing lines in object units; 0 for a smooth vase
+    """
+    u, v, scale = grid_variables(size)
+    body = 0.37 * _bell(v, -0.12, 0.40)
+    foot = 0.12 * _bell(v, -0.98, 0.13)
+    lip = 0.13 * _bell(v, 0.92, 0.10)
+    lines = ridges * (75.0 * v).sin() * _bell(v, -0.1, 0.35)
+    radius = 0.22 + body + foot + lip + lines
+    squared = radius.square() - u.square()
+    return surface_of(squared.sqrt(), (squared.value > RIM**2) & (np.abs(v.value) < 0.93), scale)
+
+
+def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Generator = 0) -> Surface:
+    """A carved stone tablet over the full frame: a rosette of petals and rings with the grain of the chisel.
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    grain : root mean square slope of the fine random detail; 0 for polished stone
+    rng : seed of the grain
+    """
+    u, v, scale = grid_variables(size)
+    squared = u.square() + v.square()
+    distance = (squared + 1e-3).sqrt()
+    dome = 0.30 * (-1.6 * squared).exp()
+    rings = 0.014 * (30.0 * distance).cos() * distance.smoothstep(0.62, 0.74)
+    petals = 0.060 * (_petals(u, v, 8) + 0.25 * _petals(u, v, 16)) * (1.0 - distance.smoothstep(0.45, 0.72))
+    button = 0.10 * (1.0 - distance.smoothstep(0.10, 0.22))
+    height = dome + rings + petals + button + _grain(u, v, grain, rng)
+    return surface_of(height, np.ones(u.value.shape, bool), scale)
+
+
+def _bell(x: Jet, centre: float, width: float) -> Jet:
+    return (-((x - centre) / width).square()).exp()
+
+
+def _petals(u: Jet, v: Jet, count: int) -> Jet:
+    """cos(count · angle), faded to 0 at the centre: Re (u + iv)^count / (u² + v² + ε)^(count/2)."""
+    softened = u.square() + v.square() + 0.012
+    real, imaginary, squared = u, v, softened
+    for _ in range(int(np.log2(count))):
+        real, imaginary = real.square() - imaginary.square(), 2.0 * real * imaginary
+        squared = squared.square()
+    return real / squared.sqrt(floor=1e-300)
+
+
+def _grain(u: Jet, v: Jet, slope: float, rng: int | np.random.Generator, waves: int = 28) -> Jet:
+    """Plane waves of random direction, phase and wavelength (0.05 to 0.2), each of the same slope."""
+    generator = np.random.default_rng(rng)
+    total = constant(0.0, u)
+    for _ in range(waves if slope > 0.0 else 0):
+        angle, phase = generator.uniform(0.0, 2.0 * np.pi, 2)
+        frequency = 2.0 * np.pi / np.exp(generator.uniform(np.log(0.05), np.log(0.2)))
+        wave = (frequency * (np.cos(angle) * u + np.sin(angle) * v) + phase).sin()
+        # A wave a sin(f x) has the root mean square slope a f / √2; independent waves add their squares.
+        total = total + (slope * np.sqrt(2.0 / waves) / frequency) * wave
+    return total

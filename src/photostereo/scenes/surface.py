@@ -1,0 +1,109 @@
+"""The geometry of a scene seen by an orthographic camera: depth, exact normals and mask on a grid of pixels.
+
+Object coordinates (u, v) are 0 in the middle of the frame and ±1 at the edges of its shorter side, u to the
+right and v up, so a shape does not depend on the resolution. Depth is in **pixels**: slopes are the same in
+both units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from photostereo.conventions import BoolArray
+from photostereo.errors import ParameterError
+from photostereo.scenes.jets import Array, Jet, variables
+
+Size: TypeAlias = int | tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """What the camera sees of a shape; arrays are read-only.
+
+    Parameters
+    ----------
+    depth : (H, W) float64
+        Height towards the camera in pixels; NaN outside the mask.
+    normals : (H, W, 3) float64
+        Exact unit normals; zero outside the mask.
+    mask : (H, W) bool
+    scale : float
+        Pixels per object unit.
+    paint : (H, W, 3) float64, optional
+        The object's own colours (linear RGB), for shapes that have them.
+    """
+
+    depth: Array
+    normals: Array
+    mask: BoolArray
+    scale: float
+    paint: Array | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.depth, self.normals, self.mask, self.paint):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def points(self) -> Array:
+        """Object coordinates (u, v, z) of the pixels (H, W, 3), z = 0 outside the mask; for textures."""
+        height, width = self.mask.shape
+        u, v, _ = grid((height, width))
+        return np.stack([u, v, np.where(self.mask, self.depth, 0.0) / self.scale], axis=-1)
+
+    def restrict(self, max_tilt: float) -> Surface:
+        """The surface without the pixels that turn more than ``max_tilt`` degrees from the camera."""
+        keep = self.mask & (self.normals[..., 2] >= np.cos(np.deg2rad(max_tilt)))
+        depth, normals = np.where(keep, self.depth, np.nan), np.where(keep[..., None], self.normals, 0.0)
+        paint = None if self.paint is None else np.where(keep[..., None], self.paint, 0.0)
+        return Surface(depth, normals, keep, self.scale, paint)
+
+
+def frame_of(size: Size) -> tuple[int, int]:
+    """(H, W) from one number (a square frame) or two.
+
+    >>> frame_of(64), frame_of((48, 64))
+    ((64, 64), (48, 64))
+    """
+    pair = (size, size) if isinstance(size, int | np.integer) else tuple(size)
+    if len(pair) != 2 or any(int(side) != side or side < 2 for side in pair):
+        raise ParameterError(
+            f"The size of a scene is {size!r}, but it has to be one whole number or two (height, width), "
+            "each at least 2."
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def grid(size: Size) -> tuple[Array, Array, float]:
+    """Object coordinates u, v of the pixel centres, and the number of pixels per object unit.
+
+    >>> u, v, scale = grid((2, 4))
+    >>> u[0].tolist(), v[:, 0].tolist(), scale
+    ([-1.5, -0.5, 0.5, 1.5], [0.5, -0.5], 1.0)
+    """
+    height, width = frame_of(size)
+    scale = min(height, width) / 2.0
+    rows = (0.5 * (height - 1) - np.arange(height)) / scale
+    columns = (np.arange(width) - 0.5 * (width - 1)) / scale
+    u, v = np.meshgrid(columns, rows)
+    return u, v, scale
+
+
+def grid_variables(size: Size) -> tuple[Jet, Jet, float]:
+    """The same coordinates, ready to be differentiated."""
+    u, v, scale = grid(size)
+    return (*variables(u, v), scale)
+
+
+def surface_of(height: Jet, inside: Any, scale: float, paint: Array | None = None) -> Surface:
+    """The surface z(u, v) inside a region: n = (−∂z/∂u, −∂z/∂v, 1) / ‖·‖."""
+    mask = np.asarray(inside, dtype=bool)
+    normals = np.stack([0.0 - height.du, 0.0 - height.dv, np.ones_like(height.value)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    normals[~mask] = 0.0
+    if paint is not None:
+        paint = np.where(mask[..., None], paint, 0.0)
+    return Surface(np.where(mask, height.value * scale, np.nan), normals, mask, scale, paint)
