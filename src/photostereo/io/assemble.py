@@ -90,7 +90,7 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
             layout=found.layout,
             bit_depth=stack.bit_depth,
             files=tuple(file.name for file in found.files),
-            notes=tuple(notes),
+            notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
         ),
         **{label: truth for label, (_, truth) in found.truths.items()},
     )

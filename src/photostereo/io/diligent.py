@@ -113,7 +113,7 @@ def write_diligent(capture: Capture, directory: str | os.PathLike[str], *, force
     """
     top = float(capture.images.max())
     exposure = 1.0 / top if top > 0 else 1.0
-    notes = []
+    notes = list(capture.origin.notes) if capture.origin is not None else []
     negative = sum(int((image < 0).sum()) for image in capture.images)
     if negative:
         share = 100 * negative / capture.images.size

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from photostereo.errors import CaptureError
 from photostereo.io.extras import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
-from photostereo.io.integrity import JPEG_SIGNATURE, PNG_SIGNATURE, fault_of_jpeg, fault_of_png
+from photostereo.io.integrity import JPEG_SIGNATURE, PNG_SIGNATURE, fault_of_jpeg, fault_of_png, fault_of_tiff
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
@@ -86,18 +86,19 @@ def decode_image(path: Path) -> NDArray[Any]:
         raise _missing(path) from error
     except OSError as error:
         raise CaptureError(f"The image {path} cannot be read: {error.strerror}. Check its rights.") from error
-    if data.startswith(_TIFF_SIGNATURES):
-        return _decode_tiff(data, path)
+    is_tiff = data.startswith(_TIFF_SIGNATURES)
     fault = None
     if not data:
         fault = "the file is empty"
+    elif is_tiff:
+        fault = fault_of_tiff(data)
     elif data.startswith(PNG_SIGNATURE):
         fault = fault_of_png(data)
     elif data.startswith(JPEG_SIGNATURE):
         fault = fault_of_jpeg(data)
     if fault is not None:
         raise CaptureError(f"The image {path} is truncated or damaged: {fault}. {_DAMAGED}")
-    return _decode_with_opencv(data, path)
+    return _decode_tiff(data, path) if is_tiff else _decode_with_opencv(data, path)
 
 
 def _decode_with_opencv(data: bytes, path: Path) -> NDArray[Any]:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import Literal
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG_SIGNATURE = b"\xff\xd8"
+
+# Bytes per value of the types that are not bytes.
+_TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 
 # In the entropy-coded part 0xFF is followed by 0 (a data byte), a restart marker, or another 0xFF (padding).
 _JPEG_MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
@@ -60,3 +64,28 @@ def fault_of_jpeg(data: bytes) -> str | None:
         if length < 2 or position + length > len(data):
             return "it ends in the middle of its header" if length >= 2 else "its header is damaged"
         position += length
+
+
+def fault_of_tiff(data: bytes) -> str | None:
+    """What is wrong with the directory of a TIFF file, or None; where its pixels end is not looked at.
+
+    A value that lies beyond the end of the file would merely be missing for most readers, and without the tag
+    that says so, 32-bit floats are read as integers.
+    """
+    order: Literal["little", "big"] = "little" if data[:2] == b"II" else "big"
+    big = int.from_bytes(data[2:4], order) == 43
+    wide, start = (8, 8) if big else (4, 4)
+    count_size, entry_size = (8, 20) if big else (2, 12)
+    offset = int.from_bytes(data[start : start + wide], order)
+    entries = int.from_bytes(data[offset : offset + count_size], order)
+    first = offset + count_size
+    if offset < 8 or entries == 0 or first + entries * entry_size > len(data):
+        return "its directory is missing or cut"
+    for entry in range(first, first + entries * entry_size, entry_size):
+        kind = int.from_bytes(data[entry + 2 : entry + 4], order)
+        count = int.from_bytes(data[entry + 4 : entry + 4 + wide], order)
+        size = count * _TIFF_SIZES.get(kind, 1)
+        where = int.from_bytes(data[entry + 4 + wide : entry + 4 + 2 * wide], order)
+        if size > wide and where + size > len(data):
+            return "a value of its directory lies beyond its end"
+    return None

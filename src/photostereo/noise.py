@@ -1,0 +1,161 @@
+"""Noise for experiments: Poisson at a signal-to-noise ratio, salt and pepper, Gaussian.
+
+Each function returns a new capture and leaves the given one alone. The background (outside the mask) is set
+to zero first and stays zero: it carries no signal, but would count in the ratio. Nothing is clipped or
+rescaled afterwards. The same seed gives the same noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.errors import CaptureError, ParameterError
+
+Rng = np.random.Generator | int | None
+
+
+def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
+    """Photon noise of a camera with so little light that the signal-to-noise ratio is ``snr_db``.
+
+    With all intensities I of the mask pixels, over all photographs (and channels),
+
+        Î = Poisson(α I) / α,        α = 10^(SNR/10) · ΣI / ΣI²
+
+    so that E‖Î − I‖² = ΣI/α and therefore 10 log₁₀(‖I‖² / E‖Î − I‖²) = SNR. α is the number of photons at I =
+    1.
+
+    Parameters
+    ----------
+    capture : the clean capture; its intensities must not be negative
+    snr_db : decibels; 5 is very noisy, 40 hardly
+    rng : a generator, a seed, or None for noise that differs each time
+
+    Raises
+    ------
+    ParameterError
+        If the ratio is not a finite number.
+    CaptureError
+        If the capture is black inside its mask, or has negative intensities.
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> wall = Capture(images=np.full((3, 100, 100), 0.5), lights=lights, name="wall")
+    >>> noisy = add_poisson(wall, 10, rng=0)
+    >>> bool(abs(signal_to_noise(wall, noisy) - 10) < 0.1)
+    True
+    """
+    _require_finite(snr_db, "signal-to-noise ratio")
+    total, squares = 0.0, 0.0
+    for image in capture.images:
+        values = image[capture.mask].astype(np.float64)
+        if (values < 0).any():
+            raise CaptureError(
+                f"{capture.name} has negative intensities, for which there is no Poisson noise. Subtract a "
+                "smaller black level, or use Gaussian noise."
+            )
+        total += float(values.sum())
+        squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
+    if squares == 0:
+        raise CaptureError(
+            f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached."
+        )
+    photons = 10 ** (snr_db / 10) * total / squares
+    generator = np.random.default_rng(rng)
+
+    def expose(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return generator.poisson(photons * values) / photons
+
+    return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB was added")
+
+
+def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0) -> Capture:
+    """A fraction of the (pixel, photograph) entries is lost: half of them 0, half ``salt``, independently.
+
+    Parameters
+    ----------
+    capture : the clean capture
+    fraction : probability, from 0 to 1, that an entry inside the mask is lost; all its channels together
+    rng : a generator, a seed, or None
+    salt : the bright value; 1, the top of the scale of intensities, also where the object is much darker than
+        that
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> wall = Capture(images=np.full((3, 100, 100), 0.5), lights=lights, name="wall")
+    >>> noisy = add_salt_and_pepper(wall, 0.1, rng=0)
+    >>> [round(float((noisy.images == value).mean()), 2) for value in (0, 0.5, 1)]
+    [0.05, 0.9, 0.05]
+    """
+    _require_finite(fraction, "fraction of lost entries")
+    if not 0 <= fraction <= 1:
+        raise ParameterError(f"The fraction of lost entries must lie between 0 and 1, not {fraction:g}.")
+    generator = np.random.default_rng(rng)
+
+    def lose(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        draw = generator.random(len(values))
+        values[draw < fraction] = salt
+        values[draw < fraction / 2] = 0.0
+        return values
+
+    return _changed(
+        capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries was added"
+    )
+
+
+def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
+    """Independent Gaussian noise of standard deviation ``sigma``, in units of intensity: Î = I + σ g.
+
+    Values may become negative, as those of a sensor from which its black level was subtracted.
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> wall = Capture(images=np.full((3, 100, 100), 0.5), lights=lights, name="wall")
+    >>> round(float(add_gaussian(wall, 0.1, rng=0).images.std()), 2)
+    0.1
+    """
+    _require_finite(sigma, "standard deviation")
+    if sigma < 0:
+        raise ParameterError(
+            f"The standard deviation of Gaussian noise must not be negative, but is {sigma:g}."
+        )
+    generator = np.random.default_rng(rng)
+
+    def disturb(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values + sigma * generator.standard_normal(values.shape)
+
+    return _changed(capture, disturb, f"Gaussian noise of standard deviation {sigma:g} was added")
+
+
+def signal_to_noise(clean: Capture, noisy: Capture) -> float:
+    """The measured ratio ``10 log₁₀(‖I‖² / ‖Î − I‖²)`` in decibels inside the mask of the clean capture."""
+    signal, noise = 0.0, 0.0
+    for before, after in zip(clean.images, noisy.images, strict=True):
+        values = before[clean.mask].astype(np.float64)
+        error = after[clean.mask] - values
+        signal += float((values * values).sum())
+        noise += float((error * error).sum())
+    return float(10 * np.log10(signal / noise)) if noise > 0 else float("inf")
+
+
+def _changed(capture: Capture, change: Any, note: str) -> Capture:
+    """The capture with ``change`` applied to each photograph's mask pixels in turn, zero outside the mask."""
+    images = np.zeros_like(capture.images)
+    for target, image in zip(images, capture.images, strict=True):
+        target[capture.mask] = change(image[capture.mask].astype(np.float64))
+    origin = capture.origin
+    if origin is not None:
+        origin = replace(origin, notes=(*origin.notes, note))
+    return replace(capture, images=images, origin=origin)
+
+
+def _require_finite(value: float, words: str) -> None:
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
+        raise ParameterError(f"The {words} must be a finite number, not {value!r}.")
