@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from photostereo.monitor import Monitor as Monitor
     from photostereo.noise import add_gaussian as add_gaussian
     from photostereo.noise import add_poisson as add_poisson
-    from photostereo.noise import add_salt_pepper as add_salt_pepper
+    from photostereo.noise import add_salt_and_pepper as add_salt_and_pepper
     from photostereo.reconstruction import Reconstruction as Reconstruction
     from photostereo.scenes import render_scene as render_scene
     from photostereo.scenes import scene_names as scene_names
@@ -53,7 +53,7 @@ _HOMES = {
     "SolveState": "solve",
     "add_gaussian": "noise",
     "add_poisson": "noise",
-    "add_salt_pepper": "noise",
+    "add_salt_and_pepper": "noise",
     "angular_error": "metrics",
     "find_method": "methods",
     "integrate": "surface",

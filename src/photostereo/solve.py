@@ -79,14 +79,64 @@ class SolveState:
             ) from None
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
+
+    One of these serves every λ and μ of a grid. ``seconds`` is what making it took, by stage.
+    """
+
+    method: str
+    capture: Capture
+    model_values: dict[str, Any]
+    scale: float
+    pixels: NDArray[np.float32]
+    model: Model
+    seconds: dict[str, float]
+
+    def require(self, capture: Capture, method: str, values: dict[str, Any]) -> None:
+        """Raise a :class:`ParameterError` where this was prepared for something else."""
+        same_model = all(values[name] == value for name, value in self.model_values.items())
+        if capture is not self.capture or method != self.method or not same_model:
+            raise ParameterError(
+                f"The statistics were prepared for {self.method} with {self.model_values or 'no parameters'} on "
+                f"{self.capture.name}, but {method} on {capture.name} was asked for with other ones. Prepare again."
+            )
+
+
+def prepare(capture: Capture, method: str, **parameters: Any) -> Prepared:
+    """Reduce the photographs to the model's statistics once, for many calls of :func:`solve`.
+
+    Only the parameters of the reflectance model matter here; those of the prior may be given and are not looked at.
+    """
+    entry = find_method(method)
+    return _prepare(capture, entry, resolve(entry.parameters, parameters, method))
+
+
+def _prepare(capture: Capture, entry: Method, values: dict[str, Any]) -> Prepared:
+    if device != "cpu":
+        raise ParameterError(f'There is no device "{device}". Use "cpu".')
+    clock = _Clock()
+    scale = capture.intensity_scale()
+    pixels = capture.pixels(scale)
+    lights = np.ascontiguousarray(capture.lights.T)
+    clock.lap("prepare")
+    model_values = {p.name: values[p.name] for p in entry.model_parameters}
+    model = entry.model(pixels, lights, **model_values)
+    clock.lap("statistics")
+    return Prepared(entry.name, capture, model_values, scale, pixels, model, clock.laps)
+
+
 def solve(
     capture: Capture,
     method: str = "pdlnv",
     *,
+    device: str = "cpu",
     monitor: Monitor = SILENT,
     resume: SolveState | str | Path | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 10,
+    prepared: Prepared | None = None,
     **parameters: Any,
 ) -> Reconstruction:
     """Normals and albedo of a capture.
@@ -96,12 +146,16 @@ def solve(
     capture : Capture
     method : str
         A registered method; see :func:`photostereo.method_names`.
+    device : str
+        Where to compute: ``"cpu"``.
     monitor : Monitor
         Receives progress.
     resume : SolveState or path, optional
         Go on from a saved state; equals the uninterrupted solve. Only for methods with a dictionary.
     checkpoint : path, optional
         Where to save the state every ``checkpoint_every`` iterations and at the end.
+    prepared : Prepared, optional
+        Statistics of :func:`prepare`, reused over a grid of λ and μ.
     **parameters
         Of the method; see ``photostereo methods`` or :func:`photostereo.find_method`.
 
@@ -123,14 +177,11 @@ def solve(
     """
     entry = find_method(method)
     values = resolve(entry.parameters, parameters, method)
-    clock = _Clock()
-    scale = capture.intensity_scale()
-    pixels = capture.pixels(scale)
-    lights = np.ascontiguousarray(capture.lights.T)
-    clock.lap("prepare")
-
-    model = entry.model(pixels, lights, **{p.name: values[p.name] for p in entry.model_parameters})
-    clock.lap("statistics")
+    if prepared is None:
+        prepared = _prepare(capture, entry, values)
+    prepared.require(capture, method, values)
+    scale, pixels, model = prepared.scale, prepared.pixels, prepared.model
+    clock = _Clock(prepared.seconds)
     arrays: dict[str, NDArray[Any]] = {}
     if entry.has_prior:
         values = _settle_automatic(entry, values, capture, model, pixels)
@@ -349,8 +400,8 @@ def _channel_albedo(capture: Capture, unit: NDArray[Any], gray: NDArray[Any]) ->
 class _Clock:
     """Wall-clock time by stage."""
 
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
+    def __init__(self, laps: dict[str, float] | None = None) -> None:
+        self.laps: dict[str, float] = dict(laps or {})
         self._last = time.perf_counter()
 
     def lap(self, stage: str) -> None:

@@ -1,0 +1,320 @@
+"""The command line: parses, calls, prints. Heavy libraries are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from photostereo._version import __version__
+from photostereo.errors import ParameterError, PhotostereoError
+
+app = typer.Typer(
+    name="photostereo",
+    help="Robust photometric stereo: photographs under known lights to normals, albedo, depth, mesh and a page.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+CapturePath = Annotated[Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")]
+OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace an existing OUT.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+]
+Images = Annotated[int | None, typer.Option(min=3, help="Use so many photographs, drawn at random.")]
+Seed = Annotated[int, typer.Option(help="Of the draw of photographs and of noise.")]
+Color = Annotated[bool, typer.Option("--color", help="Keep the colours: albedo and mesh in RGB.")]
+Srgb = Annotated[bool, typer.Option("--srgb", help="Undo the sRGB curve of the photographs.")]
+MaskChoice = Annotated[
+    str | None, typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).')
+]
+LightsChoice = Annotated[str | None, typer.Option("--lights", help="Another light file.")]
+Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
+
+
+def main() -> None:
+    """The entry point: errors that the user can mend become one paragraph and exit code 2."""
+    try:
+        app()
+    except PhotostereoError as problem:
+        from rich.console import Console
+
+        Console(stderr=True, highlight=False).print(f"[bold red]Error:[/bold red] {_escape(str(problem))}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted; nothing was left half-written.\n")
+        sys.exit(130)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"photostereo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Robust photometric stereo."""
+
+
+@app.command()
+def demo(
+    out: OutFolder = Path("photostereo-demo"), force: Force = False, quiet: Quiet = False
+) -> None:
+    """A synthetic object, end to end, in under a minute."""
+    from photostereo.commands.demo import run
+
+    run(out, force=force, quiet=quiet)
+
+
+@app.command()
+def info(
+    capture: CapturePath,
+    color: Color = False,
+    srgb: Srgb = False,
+    mask: MaskChoice = None,
+    lights: LightsChoice = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+) -> None:
+    """What was found in a capture, and what is wrong with it."""
+    from photostereo.commands.info import run
+
+    run(capture, color=color, srgb=srgb, mask=mask, lights=lights, as_json=as_json)
+
+
+@app.command()
+def solve(
+    capture: CapturePath,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-METHOD].")
+    ] = None,
+    method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "pdlnv",
+    settings: Settings = None,
+    images: Images = None,
+    seed: Seed = 0,
+    color: Color = False,
+    srgb: Srgb = False,
+    mask: MaskChoice = None,
+    lights: LightsChoice = None,
+    surface: Annotated[bool, typer.Option(help="Depth and mesh.")] = True,
+    surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
+    pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units, e.g. 0.05 mm.")] = 1.0,
+    report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
+    flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.png in the DirectX convention.")] = False,
+    checkpoint: Annotated[Path | None, typer.Option(help="Save the state here every ten iterations.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on from a saved state.")] = None,
+    device: Device = "cpu",
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Normals, albedo, depth, mesh and a report of a capture."""
+    from photostereo.commands.solve import run
+    from photostereo.outputs import SurfaceChoice
+
+    run(
+        capture,
+        out,
+        method=method,
+        parameters=_parse_settings(settings),
+        images=images,
+        seed=seed,
+        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
+        surface=SurfaceChoice(method=surface_method, pixel_size=pixel_size) if surface else None,
+        report=report,
+        flip_y=flip_y,
+        checkpoint=checkpoint,
+        resume=resume,
+        device=device,
+        force=force,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def compare(
+    capture: CapturePath,
+    methods: Annotated[str, typer.Option("--methods", help="Names with commas.")] = "ls,pls,sbl,rpca,cbr,dlnv,pdlnv",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-compare].")
+    ] = None,
+    images: Images = None,
+    seed: Seed = 0,
+    color: Color = False,
+    srgb: Srgb = False,
+    mask: MaskChoice = None,
+    lights: LightsChoice = None,
+    report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
+    device: Device = "cpu",
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Several methods on one capture: a table and side-by-side pictures."""
+    from photostereo.commands.compare import run
+
+    run(
+        capture,
+        out,
+        methods=[name.strip() for name in methods.split(",") if name.strip()],
+        images=images,
+        seed=seed,
+        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
+        report=report,
+        device=device,
+        force=force,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def methods(
+    name: Annotated[str | None, typer.Argument(help="One method, in full.")] = None,
+) -> None:
+    """Every method: what it assumes, its parameters and defaults, its citation."""
+    from photostereo.commands.methods import run
+
+    run(name)
+
+
+@app.command()
+def scene(
+    name: Annotated[str, typer.Argument(help="sphere, vase, relief, figure, ...")],
+    out: OutFolder,
+    size: Annotated[int, typer.Option(min=16, help="Pixels along a side.")] = 256,
+    lights: Annotated[int, typer.Option(min=3, help="Number of lights.")] = 20,
+    arrangement: Annotated[str, typer.Option(help="Of the lights: dome, ring or random.")] = "dome",
+    reflectance: Annotated[str, typer.Option(help="lambertian, blinn-phong, ggx or oren-nayar.")] = "lambertian",
+    texture: Annotated[str | None, typer.Option(help="Of the albedo.")] = None,
+    shadows: Annotated[bool, typer.Option(help="Cast shadows.")] = True,
+    color: Color = False,
+    seed: Seed = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
+    from photostereo.commands.scene import run
+
+    run(
+        name,
+        out,
+        size=size,
+        lights=lights,
+        arrangement=arrangement,
+        reflectance=reflectance,
+        texture=texture,
+        shadows=shadows,
+        color=color,
+        seed=seed,
+        force=force,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def corrupt(
+    capture: CapturePath,
+    out: OutFolder,
+    poisson: Annotated[float | None, typer.Option(metavar="DB", help="Poisson noise at this SNR.")] = None,
+    salt_pepper: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of entries set to 0 or 1.")] = None,
+    gaussian: Annotated[float | None, typer.Option(metavar="SIGMA", help="Gaussian noise, intensities in [0, 1].")] = None,
+    images: Images = None,
+    seed: Seed = 0,
+    color: Color = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """A capture with noise added, in the DiLiGenT layout."""
+    from photostereo.commands.corrupt import run
+
+    run(
+        capture,
+        out,
+        poisson=poisson,
+        salt_pepper=salt_pepper,
+        gaussian=gaussian,
+        images=images,
+        seed=seed,
+        color=color,
+        force=force,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def mesh(
+    source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal-map PNG.")],
+    method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
+    formats: Annotated[str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas.")] = "ply,glb",
+    pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units.")] = 1.0,
+    decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
+    watertight: Annotated[bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")] = False,
+    highpass: Annotated[float | None, typer.Option(help="Flatten shapes wider than so many pixels.")] = None,
+    exr: Annotated[bool, typer.Option("--exr", help="Normals and depth as EXR too (extra `exr`).")] = False,
+    mask: Annotated[Path | None, typer.Option(help="Mask picture, with a normal-map PNG.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Another folder [default: into OUT; beside the PNG: NAME-mesh].")
+    ] = None,
+    flip_y: Annotated[bool, typer.Option("--flip-y", help="The DirectX convention for normal pictures.")] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Depth and mesh again, with other options, or from any normal map."""
+    from photostereo.commands.mesh import run
+    from photostereo.outputs import SurfaceChoice
+
+    choice = SurfaceChoice(
+        method=method,
+        formats=tuple(word.strip().lower() for word in formats.split(",") if word.strip()),
+        pixel_size=pixel_size,
+        decimate=decimate,
+        watertight=watertight,
+        exr=exr,
+        options={} if highpass is None else {"highpass": highpass},
+    )
+    run(source, choice, mask=mask, out=out, flip_y=flip_y, force=force, quiet=quiet)
+
+
+@app.command()
+def view(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, a compare or the demo.")],
+    serve: Annotated[bool, typer.Option("--serve", help="Serve it on 127.0.0.1 instead of opening the file.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+) -> None:
+    """Open the report."""
+    from photostereo.commands.view import run
+
+    run(out, serve=serve, port=port)
+
+
+def _parse_settings(settings: list[str] | None) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for text in settings or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.')
+        values[name.strip()] = value.strip()
+    return values
+
+
+def _register_experiments() -> None:
+    from photostereo.experiments.commands import register
+
+    register(app)
+
+
+if __name__ == "__main__":
+    main()

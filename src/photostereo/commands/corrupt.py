@@ -1,0 +1,45 @@
+"""``photostereo corrupt``: a capture with noise added, on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.commands.solve import read_capture
+from photostereo.errors import ParameterError
+from photostereo.io.diligent import write_diligent
+from photostereo.noise import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
+from photostereo.terminal import Terminal
+
+
+def run(
+    path: Path,
+    out: Path,
+    *,
+    poisson: float | None,
+    salt_pepper: float | None,
+    gaussian: float | None,
+    images: int | None,
+    seed: int,
+    color: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Draw photographs, add the noises asked for (Poisson, then Gaussian, then salt and pepper), write."""
+    if poisson is None and salt_pepper is None and gaussian is None and images is None:
+        raise ParameterError("Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.")
+    with Terminal(quiet=quiet) as terminal:
+        clean = read_capture(path, {"color": color}, images, seed)
+        rng = np.random.default_rng(seed)
+        noisy = clean
+        if poisson is not None:
+            noisy = add_poisson(noisy, poisson, rng)
+        if gaussian is not None:
+            noisy = add_gaussian(noisy, gaussian, rng)
+        if salt_pepper is not None:
+            noisy = add_salt_and_pepper(noisy, salt_pepper, rng)
+        write_diligent(noisy, out, force=force)
+        terminal.say(f"{noisy}")
+        terminal.say(f"Signal-to-noise ratio: {signal_to_noise(clean, noisy):.2f} dB")
+        terminal.say(f"Written: {out}")

@@ -1,0 +1,43 @@
+"""``photostereo demo``: a synthetic object, noisy photographs, least squares and PDLNV side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from photostereo.commands.compare import comparison_table
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.diligent import write_diligent
+from photostereo.noise import add_poisson
+from photostereo.outputs import SurfaceChoice, fill_results
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solve import solve
+from photostereo.terminal import Terminal
+
+PHOTOGRAPHS = 20
+SNR_DB = 10.0
+
+
+def run(out: Path, *, force: bool, quiet: bool) -> None:
+    """Render, corrupt, solve by two methods, write everything, say where it is."""
+    with Terminal(quiet=quiet) as terminal, replacing_directory(out, force=force) as folder:
+        terminal.say(f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with noise at {SNR_DB:g} dB ...")
+        clean = render_scene("figure", size=320, lights=dome_lights(PHOTOGRAPHS), reflectance="oren-nayar", color=True)
+        capture = add_poisson(clean, SNR_DB, rng=0)
+        write_diligent(capture, folder / "capture")
+        results = []
+        for method in ("ls", "pdlnv"):
+            terminal.say(f"Solving with {method} ...")
+            results.append(solve(capture, method=method, monitor=terminal))
+        terminal.say("Integrating the surface, writing meshes and the report ...")
+        for result in results:
+            (folder / result.method).mkdir()
+            fill_results(
+                folder / result.method, capture, result, surface=SurfaceChoice(), report=True, monitor=terminal
+            )
+    terminal.say(comparison_table(results))
+    best = out / results[-1].method
+    terminal.say(f"Results:  {out}")
+    terminal.say(f"Report:   {best / 'report.html'}")
+    terminal.say(f"Picture:  {best / 'normals.png'}")
+    terminal.say(f"Mesh:     {best / 'mesh.glb'}")
+    terminal.say(f"Next:     photostereo view {best}    or    photostereo solve YOUR_FOLDER")

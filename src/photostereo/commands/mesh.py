@@ -1,0 +1,73 @@
+"""``photostereo mesh``: depth and mesh of a former solve, or of any normal map."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.errors import CaptureError
+from photostereo.io.atomic import replacing_directory
+from photostereo.outputs import SurfaceChoice, make_surface, write_summary
+from photostereo.reconstruction import Reconstruction
+from photostereo.terminal import Terminal
+
+
+def run(
+    source: Path,
+    choice: SurfaceChoice,
+    *,
+    mask: Path | None,
+    out: Path | None,
+    flip_y: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Into the folder of the solve (its other files stay), or into a folder of its own."""
+    if not source.exists():
+        raise CaptureError(f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.")
+    with Terminal(quiet=quiet) as terminal:
+        if source.is_dir():
+            result = Reconstruction.load(source)
+            target = out or source
+            # The old surface goes only when the new one is complete: everything else is copied beside it.
+            replace = force or out is None
+            summary = json.loads((source / "summary.json").read_text(encoding="utf-8"))
+        else:
+            result = _from_picture(source, mask, flip_y)
+            target = out or source.with_name(f"{source.stem}-mesh")
+            replace, summary = force, {"capture": source.stem, "method": "normal map"}
+        with replacing_directory(target, force=replace) as folder:
+            if source.is_dir() and out is None:
+                _copy_all_but_meshes(source, folder)
+            summary["surface"] = make_surface(folder, result, choice, flip_y=flip_y, monitor=terminal)
+            write_summary(folder, summary)
+    facts = summary["surface"]
+    terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
+    terminal.say(f"Results: {target}")
+
+
+def _copy_all_but_meshes(source: Path, folder: Path) -> None:
+    for path in source.iterdir():
+        if path.suffix in (".ply", ".glb", ".obj", ".stl", ".mtl") and path.stem == "mesh":
+            continue
+        if path.is_dir():
+            shutil.copytree(path, folder / path.name)
+        else:
+            shutil.copy2(path, folder / path.name)
+
+
+def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:
+    from photostereo.surface.export import read_normal_map
+
+    normals, inside = read_normal_map(source, mask, flip_y=flip_y)
+    return Reconstruction(
+        normals=normals,
+        albedo=np.where(inside, np.float32(0.8), np.float32(0)),
+        mask=inside,
+        method="normal map",
+        parameters={},
+        capture=source.stem,
+    )

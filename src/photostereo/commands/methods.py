@@ -1,0 +1,34 @@
+"""``photostereo methods``: what each method assumes, its parameters, defaults and citation."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from photostereo.methods import find_method, method_names
+from photostereo.terminal import Terminal
+
+
+def run(name: str | None) -> None:
+    """All methods in a table, or one in full."""
+    terminal = Terminal()
+    if name is None:
+        table = Table()
+        for heading in ("name", "method", "use it for"):
+            table.add_column(heading)
+        for known in method_names():
+            method = find_method(known)
+            table.add_row(method.name, method.title, method.assumes)
+        terminal.say(table)
+        terminal.say("Parameters, defaults and citation of one: photostereo methods NAME")
+        return
+    method = find_method(name)
+    terminal.say(f"{method.name}: {method.title}")
+    terminal.say(method.assumes)
+    if method.parameters:
+        table = Table()
+        for heading in ("parameter", "default", "expects", "meaning"):
+            table.add_column(heading)
+        for parameter in method.parameters:
+            table.add_row(parameter.name, parameter.show_default(), parameter.expects, parameter.doc)
+        terminal.say(table)
+    terminal.say(f"Citation: {method.citation}")

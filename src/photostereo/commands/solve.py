@@ -1,0 +1,91 @@
+"""``photostereo solve``: from a folder of photographs to everything in OUT."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from photostereo.capture import Capture
+from photostereo.errors import ConvergenceWarning
+from photostereo.io import load
+from photostereo.io.atomic import replacing_directory
+from photostereo.methods import find_method
+from photostereo.outputs import SurfaceChoice, fill_results
+from photostereo.parameters import resolve
+from photostereo.reconstruction import Reconstruction
+from photostereo.solve import solve
+from photostereo.terminal import Terminal
+
+
+def run(
+    path: Path,
+    out: Path | None,
+    *,
+    method: str,
+    parameters: Mapping[str, Any],
+    images: int | None,
+    seed: int,
+    reading: Mapping[str, Any],
+    surface: SurfaceChoice | None,
+    report: bool,
+    flip_y: bool,
+    checkpoint: Path | None,
+    resume: Path | None,
+    device: str,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Load, solve, write, tell."""
+    # A misspelt method or parameter is told before photographs are decoded.
+    resolve(find_method(method).parameters, parameters, method)
+    with Terminal(quiet=quiet) as terminal:
+        began = time.perf_counter()
+        capture = read_capture(path, reading, images, seed)
+        loading = time.perf_counter() - began
+        terminal.say(f"{capture}")
+        target = out or Path(f"{safe_name(capture.name)}-{method}")
+        with replacing_directory(target, force=force) as folder, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            result = solve(
+                capture,
+                method=method,
+                monitor=terminal,
+                checkpoint=checkpoint,
+                resume=resume,
+                device=device,
+                **parameters,
+            ).with_seconds(load=loading)
+            summary = fill_results(
+                folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=terminal
+            )
+    for warning in caught:
+        terminal.say(f"Warning: {warning.message}")
+    _tell(terminal, result, summary, target)
+
+
+def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, seed: int) -> Capture:
+    """The capture, or a random subset of its photographs."""
+    capture = load(path, **reading)
+    return capture if images is None else capture.take(images, rng=seed)
+
+
+def safe_name(name: str) -> str:
+    """A folder name from any capture name."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
+    return kept[:80] or "capture"
+
+
+def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:
+    spent = sum(summary["seconds"].values())
+    how = result.status if result.status == "closed form" else f"{result.status} after {result.iterations} iterations"
+    terminal.say(f"{result.method}: {how}, {spent:.1f} s in all")
+    error = result.angular_error
+    if error is not None:
+        unknown = f"; {error.unknown_truth} pixels without truth count 90" if error.unknown_truth else ""
+        terminal.say(f"angular error: mean {error.mean:.2f}°, median {error.median:.2f}°{unknown}")
+    terminal.say(f"Results: {target}")
+    if (target / "report.html").exists():
+        terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")

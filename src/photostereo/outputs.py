@@ -1,0 +1,124 @@
+"""The OUT folder of a solve: arrays, pictures, surface, report and ``summary.json``, complete or not at all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.results import write_pictures
+from photostereo.monitor import SILENT, Monitor
+from photostereo.reconstruction import Reconstruction
+
+
+@dataclass(frozen=True)
+class SurfaceChoice:
+    """How depth and mesh are made; see :func:`photostereo.surface.export.write_surface`."""
+
+    method: str = "poisson"
+    formats: tuple[str, ...] = ("ply", "glb")
+    pixel_size: float = 1.0
+    decimate: int | None = None
+    watertight: bool = False
+    exr: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_results(
+    out: str | Path,
+    capture: Capture | None,
+    result: Reconstruction,
+    *,
+    surface: SurfaceChoice | None = None,
+    report: bool = True,
+    flip_y: bool = False,
+    force: bool = False,
+    monitor: Monitor = SILENT,
+) -> dict[str, Any]:
+    """Write everything that belongs to a result into the folder ``out``; the summary."""
+    with replacing_directory(out, force=force) as folder:
+        return fill_results(
+            folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=monitor
+        )
+
+
+def fill_results(
+    folder: Path,
+    capture: Capture | None,
+    result: Reconstruction,
+    *,
+    surface: SurfaceChoice | None,
+    report: bool,
+    flip_y: bool = False,
+    monitor: Monitor = SILENT,
+) -> dict[str, Any]:
+    """As :func:`write_results`, into an existing folder that somebody else moves into place."""
+    result.save(folder)
+    write_pictures(folder, result, flip_y=flip_y)
+    summary = result.summary()
+    if capture is not None:
+        height, width = capture.frame
+        summary["photographs"] = {
+            "count": len(capture),
+            "height": height,
+            "width": width,
+            "mask_pixels": capture.pixel_count,
+        }
+    depth = None
+    if surface is not None:
+        began = time.perf_counter()
+        monitor.stage("surface")
+        summary["surface"] = make_surface(folder, result, surface, flip_y=flip_y, monitor=monitor)
+        depth = np.load(folder / "depth.npy")
+        summary["seconds"]["surface"] = time.perf_counter() - began
+    if report:
+        from photostereo.report import write_report
+
+        began = time.perf_counter()
+        monitor.stage("report")
+        meshes = {path.name: path.name for path in sorted(folder.glob("mesh.*"))}
+        write_report(folder / "report.html", result, capture, depth=depth, files=meshes)
+        summary["seconds"]["report"] = time.perf_counter() - began
+    write_summary(folder, summary)
+    return summary
+
+
+def make_surface(
+    folder: Path,
+    result: Reconstruction,
+    choice: SurfaceChoice,
+    *,
+    flip_y: bool = False,
+    monitor: Monitor = SILENT,
+) -> dict[str, Any]:
+    """Depth and meshes of a result; the facts for the summary."""
+    from photostereo.surface.export import write_surface
+
+    return write_surface(
+        folder,
+        result.normals,
+        result.mask,
+        result.albedo,
+        method=choice.method,
+        formats=choice.formats,
+        pixel_size=choice.pixel_size,
+        decimate=choice.decimate,
+        watertight=choice.watertight,
+        flip_y=flip_y,
+        exr=choice.exr,
+        **choice.options,
+    )
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+    """``summary.json``, replaced at once."""
+    partial = folder / "summary.json.partial"
+    partial.write_text(json.dumps(summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(folder / "summary.json")

@@ -1,0 +1,77 @@
+"""What the command line shows while it works and when it is done: rich in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from photostereo.monitor import Iteration, Monitor
+
+#: Without a terminal, one line of progress at most this often, in seconds.
+PLAIN_INTERVAL = 5.0
+
+
+class Terminal(Monitor):
+    """Messages to standard output, progress and errors to standard error. A context manager."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self._bar: Progress | None = None
+        self._task: Any = None
+        self._stage, self._total, self._done, self._shown, self._note = "", None, 0, 0.0, ""
+
+    def __enter__(self) -> Terminal:
+        if self.err.is_terminal and not self.quiet:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=self.err,
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def say(self, message: Any = "") -> None:
+        """A line or a table for the user, unless he asked for quiet."""
+        if not self.quiet:
+            self.out.print(message, markup=not isinstance(message, str))
+
+    # The monitor's side.
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        self._stage, self._total, self._done, self._note = name, total, 0, ""
+        self._shown = time.monotonic()
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(name, total=total, note="")
+
+    def advance(self, steps: int = 1) -> None:
+        self._done += steps
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=steps, note=self._note)
+        elif not self.quiet and time.monotonic() - self._shown > PLAIN_INTERVAL:
+            self._shown = time.monotonic()
+            total = f"/{self._total}" if self._total else ""
+            self.err.print(f"{self._stage}: {self._done}{total} {self._note}".rstrip(), markup=False)
+
+    def iteration(self, record: Iteration) -> None:
+        error = "" if record.error is None else f", error {record.error:.2f}°"
+        self._note = f"cost {record.cost:.5g}, non-zeros {record.nonzeros:.1%}{error}"
