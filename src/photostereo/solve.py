@@ -96,18 +96,19 @@ class Prepared:
 
     def require(self, capture: Capture, method: str, values: dict[str, Any]) -> None:
         """Raise a :class:`ParameterError` where this was prepared for something else."""
-        same_model = all(values[name] == value for name, value in self.model_values.items())
+        same_model = all(np.array_equal(values[name], value) for name, value in self.model_values.items())
         if capture is not self.capture or method != self.method or not same_model:
             raise ParameterError(
-                f"The statistics were prepared for {self.method} with {self.model_values or 'no parameters'} on "
-                f"{self.capture.name}, but {method} on {capture.name} was asked for with other ones. Prepare again."
+                f"The statistics were prepared for {self.method} on {self.capture.name} with "
+                f"{self.model_values or 'no parameters'}, but something else is to be solved: {method} on "
+                f"{capture.name}. Prepare again with the same capture, method and model parameters."
             )
 
 
 def prepare(capture: Capture, method: str, **parameters: Any) -> Prepared:
     """Reduce the photographs to the model's statistics once, for many calls of :func:`solve`.
 
-    Only the parameters of the reflectance model matter here; those of the prior may be given and are not looked at.
+    Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored.
     """
     entry = find_method(method)
     return _prepare(capture, entry, resolve(entry.parameters, parameters, method))
