@@ -7,8 +7,8 @@
 """
 
 from photostereo.scenes.brdf import BRDFS, BlinnPhong, Brdf, Ggx, Lambertian, OrenNayar, brdf_named
-from photostereo.scenes.figure import figure
 from photostereo.scenes.lights import dome_lights, place_lights, random_lights, ring_lights
+from photostereo.scenes.owl import figure
 from photostereo.scenes.render import (
     albedo_of,
     describe_scenes,

@@ -1,7 +1,6 @@
 """Directions to distant lights, as people place them: spread over a dome, on a ring, at random.
 
-Every function returns (d, 3) unit vectors that point from the object to the light, in front of the object (z
-> 0).
+Every function returns (d, 3) unit vectors that point from the object to the light, with z > 0.
 """
 
 from __future__ import annotations
@@ -102,6 +101,6 @@ def _check(d: int, angle: float) -> None:
         )
     if not 0.0 <= angle < 90.0:
         raise ParameterError(
-            f"A light {angle:g} degrees from the camera's axis was asked for. Lights have to stand in front of "
-            "the object: choose an angle from the axis of at least 0 and below 90 degrees (an elevation above 0)."
+            f"A light {angle:g} degrees from the camera's axis was asked for. Lights have to stand in front "
+            "of the object: choose an angle from the axis from 0 to below 90 degrees (an elevation above 0)."
         )

@@ -21,9 +21,9 @@ from photostereo.capture import Capture
 from photostereo.conventions import gray_from_rgb
 from photostereo.errors import ParameterError, did_you_mean
 from photostereo.scenes.brdf import Brdf, Lambertian, brdf_named
-from photostereo.scenes.figure import figure
 from photostereo.scenes.jets import Array
 from photostereo.scenes.lights import dome_lights
+from photostereo.scenes.owl import figure
 from photostereo.scenes.shadows import cast_shadow
 from photostereo.scenes.shapes import plane, relief, sphere, step, vase
 from photostereo.scenes.surface import Size, Surface
@@ -192,13 +192,7 @@ def render_surface(
             "Only a Lambertian reflectance has a meaning for surfaces that face away from the light; keep "
             'attached shadows for the others, or choose reflectance="lambertian".'
         )
-    directions = np.array(lights, dtype=np.float64)
-    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
-    if directions.ndim != 2 or directions.shape[1] != 3 or not (directions[:, 2] > 0.0).all():
-        raise ParameterError(
-            "The lights of a scene have to be directions x y z, one row each, in front of the "
-            "object (z above 0)."
-        )
+    directions = _unit_lights(lights)
     normals, shades = surface.normals[surface.mask], albedo[surface.mask]
 
     def photograph(light: Array) -> NDArray[np.float64]:
@@ -228,6 +222,16 @@ def render_surface(
         truth_depth=surface.depth,
         truth_albedo=exposure * albedo,
     )
+
+
+def _unit_lights(lights: ArrayLike) -> Array:
+    directions = np.array(lights, dtype=np.float64)
+    if directions.ndim != 2 or directions.shape[1] != 3 or not (directions[:, 2] > 0.0).all():
+        raise ParameterError(
+            "The lights of a scene have to be directions x y z, one row each, in front of the object "
+            "(z above 0)."
+        )
+    return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
 
 def _shading(normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: bool) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief.
 
 Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the
-pixel centres of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.figure`.
+pixel centres of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.owl`.
 """
 
 from __future__ import annotations

@@ -68,13 +68,15 @@ def frame_of(size: Size) -> tuple[int, int]:
     >>> frame_of(64), frame_of((48, 64))
     ((64, 64), (48, 64))
     """
-    pair = (size, size) if isinstance(size, int | np.integer) else tuple(size)
-    if len(pair) != 2 or any(int(side) != side or side < 2 for side in pair):
+    sides = (
+        [float(size)] * 2 if isinstance(size, int | float | np.integer) else [float(side) for side in size]
+    )
+    if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
         raise ParameterError(
             f"The size of a scene is {size!r}, but it has to be one whole number or two (height, width), "
             "each at least 2."
         )
-    return int(pair[0]), int(pair[1])
+    return int(sides[0]), int(sides[1])
 
 
 def grid(size: Size) -> tuple[Array, Array, float]:
