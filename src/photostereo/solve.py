@@ -115,8 +115,6 @@ def prepare(capture: Capture, method: str, **parameters: Any) -> Prepared:
 
 
 def _prepare(capture: Capture, entry: Method, values: dict[str, Any]) -> Prepared:
-    if device != "cpu":
-        raise ParameterError(f'There is no device "{device}". Use "cpu".')
     clock = _Clock()
     scale = capture.intensity_scale()
     pixels = capture.pixels(scale)
@@ -178,6 +176,8 @@ def solve(
     """
     entry = find_method(method)
     values = resolve(entry.parameters, parameters, method)
+    if device != "cpu":
+        raise ParameterError(f'There is no device "{device}". Use "cpu".')
     if prepared is None:
         prepared = _prepare(capture, entry, values)
     prepared.require(capture, method, values)
