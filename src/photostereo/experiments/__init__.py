@@ -1,0 +1,3 @@
+"""Experiments: plans of trials, run on one machine or a cluster, kept in a store, turned into tables and
+figures.
+"""

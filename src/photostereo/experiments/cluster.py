@@ -1,0 +1,113 @@
+"""Where trials run: a local cluster that fits the machine, or the user's own by its address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from photostereo._version import __version__
+from photostereo.errors import ParameterError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the
+#: dictionary.
+BYTES_PER_WORKER = 1.5e9
+#: A trial that takes so many workers with it is given up.
+ALLOWED_FAILURES = 2
+_THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def worker_count() -> int:
+    """One process per core, fewer where memory is short: dictionary learning gains more from trials side by
+    side than from threads within one.
+    """
+    import psutil  # type: ignore[import-untyped]
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return max(1, min(cores, int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
+
+
+@contextmanager
+def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iterator[Client]:
+    """A client of the user's cluster, or of a local one that ends with the block.
+
+    Parameters
+    ----------
+    scheduler : address such as ``tcp://host:8786``; None starts a local cluster
+    workers : processes of the local cluster; by default as many as the machine has cores and memory for
+
+    Raises
+    ------
+    ParameterError
+        If nothing answers at the address, or its workers cannot import this version of photostereo.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout="15s")
+        except (OSError, ValueError, TimeoutError) as problem:
+            raise ParameterError(
+                f"No Dask scheduler answers at {scheduler} ({problem}). Start one with `dask scheduler` and "
+                "its workers "
+                "with `dask worker`, or leave out --scheduler to use this machine."
+            ) from None
+        with client:
+            _require_same_version(client)
+            yield client
+        return
+    count = workers or worker_count()
+    threads = dict.fromkeys(_THREAD_VARIABLES, "1")
+    settings: dict[str, Any] = {
+        "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+        # Bundles are dealt out by hand; stealing would make a second worker load the same photographs.
+        "distributed.scheduler.work-stealing": False,
+        "distributed.worker.daemon": True,
+        "distributed.comm.timeouts.connect": "30s",
+        # Before the process starts: Numba and BLAS read these when they are imported.
+        "distributed.nanny.pre-spawn-environ": threads,
+        "distributed.admin.log-format": "%(message)s",
+        "logging.distributed": "error",
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            memory_limit=0,
+            silence_logs="ERROR",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def _require_same_version(client: Client) -> None:
+    try:
+        client.wait_for_workers(1, timeout=60)
+        found = client.run(_version)
+    except Exception as problem:
+        raise ParameterError(
+            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). Install "
+            "photostereo "
+            f"{__version__} where they run, and start at least one."
+        ) from None
+    others = {version for version in found.values() if version != __version__}
+    if others:
+        raise ParameterError(
+            f"The workers have photostereo {', '.join(sorted(map(str, others)))} and this is {__version__}: "
+            "their results "
+            "would not be comparable. Install the same version everywhere."
+        )
+
+
+def _version() -> str:
+    return __version__
