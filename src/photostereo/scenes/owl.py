@@ -167,7 +167,7 @@ def _tail(u: Jet, v: Jet) -> Part:
     """Tail feathers below the branch, far behind it."""
     shape = 1.0 - (u / (0.20 + 0.05 * (v + 0.6))).square() - ((v + 0.70) / 0.255).square()
     vanes = overlap_feathers(u, v + 0.9 * u.square(), width=0.078, pitch=0.30, point=0.2)
-    height = 0.02 + 0.10 * shape.sqrt(floor=RIM**2) + 0.018 * vanes.height
+    height = 0.15 + 0.10 * shape.sqrt(floor=RIM**2) + 0.018 * vanes.height
     bars = 0.5 + 0.5 * np.sin(60.0 * v.value + 25.0 * u.value**2)
     paint = _blend(np.array(BROWN), np.array(FAWN), bars * 0.8)
     return Part(height, (shape.value > RIM**2) & (v.value < -0.5), paint)

@@ -194,25 +194,26 @@ def render_surface(
         )
     directions = _unit_lights(lights)
     normals, shades = surface.normals[surface.mask], albedo[surface.mask]
+    images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
 
-    def photograph(light: Array) -> NDArray[np.float64]:
-        """Intensities of the mask pixels under one light, before exposure."""
+    def photograph(number: int) -> None:
+        """One photograph before exposure, straight into its place: no second stack in memory."""
+        light = directions[number]
         shading = _shading(normals, shades, light, brdf, attached)
         if cast_shadows:
             shading[cast_shadow(surface.depth, surface.mask, light)[surface.mask]] = 0.0
-        return shading
+        images[number][surface.mask] = shading
 
     # Lights are independent, and both NumPy and the compiled march let other threads run.
     with ThreadPoolExecutor() as pool:
-        intensities = np.stack(list(pool.map(photograph, directions)))
+        list(pool.map(photograph, range(len(directions))))
     if exposure is None:
-        brightest = float(intensities.max())
+        brightest = float(images.max())
         exposure = HEADROOM / brightest if brightest > 0.0 else 1.0
-        intensities *= exposure
+        images *= np.float32(exposure)
     else:
-        intensities = np.minimum(intensities * exposure, 1.0)
-    images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
-    images[:, surface.mask] = intensities
+        images *= np.float32(exposure)
+        np.minimum(images, 1.0, out=images)
     return Capture(
         images=images,
         lights=directions,
@@ -251,7 +252,7 @@ def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, r
 
     The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of the
     camera's axis: n·l ≥ cos 80° everywhere, and a convex shape throws no shadow on itself. Intensities are
-    float32, so the normals are exact to about 1e-4 degrees.
+    float32, so the normals are exact to about 1e-5 degrees.
 
     Examples
     --------
