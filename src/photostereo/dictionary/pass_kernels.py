@@ -1,0 +1,219 @@
+"""The inner loops of the compiled dictionary pass, each on one chunk of patches; ``compiled`` has the whole.
+
+A *change* of atom k is a patch whose code is not zero before or after the update. The lists ``patch``, ``old``
+and ``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first patch, ``low``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# Sums may be reordered and fused, which vectorisation needs; infinities and NaN keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def dot(a: Array, b: Array) -> Any:
+    """The inner product, in the arrays' own precision."""
+    total = a[0] * b[0]
+    for t in range(1, a.size):
+        total += a[t] * b[t]
+    return total
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def products(R: Array, D: Array, H: Array) -> None:
+    """``H[j, p] = d_j . r_p``, in tiles of 4 patches by 4 atoms, whose sums stay in registers."""
+    w, m = R.shape
+    K = D.shape[0]
+    zero = R.dtype.type(0)
+    for p in range(0, w - 3, 4):
+        r0, r1, r2, r3 = R[p], R[p + 1], R[p + 2], R[p + 3]
+        for j in range(0, K - 3, 4):
+            d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
+            s00 = s01 = s02 = s03 = zero
+            s10 = s11 = s12 = s13 = zero
+            s20 = s21 = s22 = s23 = zero
+            s30 = s31 = s32 = s33 = zero
+            for t in range(m):
+                a0, a1, a2, a3 = r0[t], r1[t], r2[t], r3[t]
+                b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
+                s00 += a0 * b0
+                s01 += a0 * b1
+                s02 += a0 * b2
+                s03 += a0 * b3
+                s10 += a1 * b0
+                s11 += a1 * b1
+                s12 += a1 * b2
+                s13 += a1 * b3
+                s20 += a2 * b0
+                s21 += a2 * b1
+                s22 += a2 * b2
+                s23 += a2 * b3
+                s30 += a3 * b0
+                s31 += a3 * b1
+                s32 += a3 * b2
+                s33 += a3 * b3
+            H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
+            H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
+            H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
+            H[j, p + 3], H[j + 1, p + 3], H[j + 2, p + 3], H[j + 3, p + 3] = s30, s31, s32, s33
+        for j in range(K - K % 4, K):
+            H[j, p], H[j, p + 1] = dot(r0, D[j]), dot(r1, D[j])
+            H[j, p + 2], H[j, p + 3] = dot(r2, D[j]), dot(r3, D[j])
+    for p in range(w - w % 4, w):
+        for j in range(K):
+            H[j, p] = dot(R[p], D[j])
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def correct(
+    h: Array,
+    i: int,
+    patch: Array,
+    old: Array,
+    new: Array,
+    changes: Array,
+    low: int,
+    gram_old: Array,
+    gram_new: Array,
+) -> None:
+    """``h += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all the changes of the earlier atoms k < i."""
+    for k in range(i):
+        a, b = gram_old[k], gram_new[k]
+        for t in range(low, low + changes[k]):
+            h[patch[k, t]] += old[k, t] * a - new[k, t] * b
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def threshold(
+    h: Array,
+    g: Array,
+    mu: Any,
+    q: Any,
+    low: int,
+    high: int,
+    patch: Array,
+    old: Array,
+    new: Array,
+    earlier: Array,
+    latest: Array,
+    offset: int,
+) -> tuple[int, int, int]:
+    """``g <- H_mu(h + g)`` clipped to q; lists the changes; counts changes, non-zeros and clipped codes."""
+    zero = mu - mu
+    at, kept, held = low, 0, 0
+    for p in range(low, high):
+        before = g[p]
+        y = h[p] + before
+        keep = abs(y) >= mu and y != zero
+        if keep or before != zero:
+            after = zero
+            if keep:
+                after = min(max(y, -q), q)
+                kept += 1
+                held += after != y
+            g[p] = after
+            patch[at], old[at], new[at] = p, before, after
+            earlier[at] = latest[p]
+            latest[p] = offset + at
+            at += 1
+    return at - low, kept, held
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def accumulate(R: Array, patch: Array, new: Array, low: int, count: int, toward: Array) -> None:
+    """``toward = sum_p g_p r_p`` over the changes; four at a time, to wait less for rows of R from memory."""
+    toward[:] = 0
+    end = low + count - count % 4
+    for t in range(low, end, 4):
+        r0, r1, r2, r3 = R[patch[t]], R[patch[t + 1]], R[patch[t + 2]], R[patch[t + 3]]
+        g0, g1, g2, g3 = new[t], new[t + 1], new[t + 2], new[t + 3]
+        for s in range(toward.size):
+            toward[s] += (g0 * r0[s] + g1 * r1[s]) + (g2 * r2[s] + g3 * r3[s])
+    for t in range(end, low + count):
+        r, g = R[patch[t]], new[t]
+        for s in range(toward.size):
+            toward[s] += g * r[s]
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def overlaps(
+    i: int, old: Array, new: Array, earlier: Array, low: int, count: int, with_old: Array, with_new: Array
+) -> None:
+    """``with_old[k] = g_k_old . g_i`` for k <= i and ``with_new[k] = g_k . g_i`` for k < i, in one chunk.
+
+    Follows, from each patch where g_i is not zero, the chain of that patch's changes in the earlier atoms.
+    """
+    with_old[: i + 1] = 0
+    with_new[: i + 1] = 0
+    w = old.shape[1]
+    for t in range(low, low + count):
+        g = new[i, t]
+        if g != 0:
+            with_old[i] += old[i, t] * g
+            link = earlier[i, t]
+            while link >= 0:
+                k = link // w
+                at = link - k * w
+                with_old[k] += old[k, at] * g
+                with_new[k] += new[k, at] * g
+                link = earlier[k, at]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def new_atom(
+    D_old: Array, D: Array, i: int, is_used: bool, toward: Array, overlap_old: Array, overlap_new: Array
+) -> None:
+    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 where g_i = 0; adds the chunks' sums in their order."""
+    d = D[i]
+    if not is_used:
+        d[:] = 0
+        d[0] = 1
+        return
+    direction = np.zeros(d.size)
+    for c in range(toward.shape[0]):
+        for s in range(d.size):
+            direction[s] += toward[c, s]
+    for k in range(i + 1):
+        a = b = 0.0
+        for c in range(toward.shape[0]):
+            a += overlap_old[c, k]
+            b += overlap_new[c, k]
+        for s in range(d.size):
+            direction[s] += a * D_old[k, s] - b * D[k, s]
+    length = math.sqrt((direction**2).sum())
+    if length > 0:  # else every unit vector does equally well, and d_i stays
+        for s in range(d.size):
+            d[s] = direction[s] / length
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def apply_changes(
+    R: Array, D_old: Array, D: Array, patch: Array, old: Array, new: Array, changes: Array, low: int
+) -> None:
+    """``r_p += g_k_old d_k_old - g_k d_k`` for all the changes of the block in one chunk."""
+    for k in range(D.shape[0]):
+        before, after = D_old[k], D[k]
+        for t in range(low, low + changes[k]):
+            r = R[patch[k, t]]
+            a, b = old[k, t], new[k, t]
+            for s in range(r.size):
+                r[s] += a * before[s] - b * after[s]
+
+
+@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
+def sum_of_squares(R: Array) -> float:
+    """``||R||_F^2`` in double precision."""
+    total = 0.0
+    for p in range(R.shape[0]):
+        for s in range(R.shape[1]):
+            total += float(R[p, s]) * float(R[p, s])
+    return total
