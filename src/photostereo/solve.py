@@ -12,6 +12,7 @@ import platform
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -413,7 +414,12 @@ class _Clock:
 
 def versions() -> dict[str, str]:
     """Versions of what computed a result."""
+    return {"photostereo": __version__, "python": platform.python_version(), **_library_versions()}
+
+
+@cache
+def _library_versions() -> dict[str, str]:
+    # Parsing the packages' metadata takes 20 ms, as long as least squares itself.
     from importlib.metadata import version
 
-    libraries = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"photostereo": __version__, "python": platform.python_version(), **libraries}
+    return {name: version(name) for name in ("numpy", "scipy", "numba")}
