@@ -1,0 +1,166 @@
+"""Arrays of either kind: NumPy's on the CPU, torch's on a GPU.
+
+The models and the prior are written once, in operators that both kinds share (``+ * @``, slices, ``sum``,
+``stack``, ``where``). The few steps that are not, the kernels, exist once per kind and are chosen by the kind
+of the array they are given. This module has what is left: which kind an array is, and the ways between the
+two.
+
+torch is an optional dependency (the ``gpu`` extra) and is imported only where a device other than ``cpu`` is
+used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.errors import MissingDependencyError, ParameterError, did_you_mean
+
+#: A NumPy array or a torch tensor.
+Array = Any
+
+#: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
+DEVICES = ("cpu", "cuda", "torch-cpu")
+
+
+def is_tensor(array: Array) -> bool:
+    """Whether this is a torch tensor; does not import torch.
+
+    >>> is_tensor(np.zeros(3))
+    False
+    """
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def namespace(array: Array) -> Any:
+    """The module with the functions for this kind of array: numpy or torch.
+
+    >>> namespace(np.zeros(3)).__name__
+    'numpy'
+    """
+    if is_tensor(array):
+        import torch
+
+        return torch
+    return np
+
+
+def to_numpy(array: Array) -> NDArray[Any]:
+    """The array in the computer's own memory; waits for a GPU to finish it."""
+    return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
+
+
+def like(values: Array, reference: Array) -> Array:
+    """NumPy values as an array of the reference's kind, on its device, in their own precision.
+
+    >>> like(np.ones(2), np.zeros(5)).dtype
+    dtype('float64')
+    """
+    if not is_tensor(reference) or is_tensor(values):
+        return values
+    import torch
+
+    return torch.as_tensor(np.ascontiguousarray(values), device=reference.device)
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array in another precision, ``"float32"`` or ``"float64"``; itself where it has it already.
+
+    >>> cast(np.ones(2, np.float32), "float64").dtype
+    dtype('float64')
+    """
+    if is_tensor(array):
+        return array.to(getattr(namespace(array), dtype))
+    return np.asarray(array).astype(dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where arrays live; see :func:`find_device`.
+
+    Attributes
+    ----------
+    name : as the user gave it
+    torch_name : torch's name of it; empty for NumPy on the CPU
+    """
+
+    name: str
+    torch_name: str = ""
+
+    @property
+    def uses_torch(self) -> bool:
+        return bool(self.torch_name)
+
+    def put(self, array: NDArray[Any]) -> Array:
+        """A NumPy array on this device: itself on the CPU, a tensor elsewhere."""
+        if not self.uses_torch:
+            return array
+        import torch
+
+        # A copy where the array is read-only, which torch cannot express.
+        source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
+        return _quiet_tensor(torch, source).to(self.torch_name)
+
+
+def find_device(name: str) -> Device:
+    """The device of that name, or an error that says what is missing.
+
+    Parameters
+    ----------
+    name : str
+        ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the
+        CPU.
+
+    Raises
+    ------
+    MissingDependencyError
+        Where torch is not installed.
+    ParameterError
+        Where there is no such device, or no GPU that torch can use.
+
+    Examples
+    --------
+    >>> find_device("cpu").uses_torch
+    False
+    """
+    if name == "cpu":
+        return Device("cpu")
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
+        raise ParameterError(
+            f'There is no device "{name}".{did_you_mean(name, DEVICES)} Use cpu, or cuda for an NVIDIA GPU.'
+        )
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependencyError(
+            f"The device {name} needs PyTorch, which is not installed. Install it with "
+            '`pip install "photostereo[gpu]"`, or leave the device out to compute on the CPU.'
+        ) from None
+    if kind == "torch-cpu":
+        return Device(name, "cpu")
+    if not torch.cuda.is_available():
+        built = (
+            "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver finds none"
+        )
+        raise ParameterError(
+            f"There is no NVIDIA GPU for the device {name}: {built}. Check `nvidia-smi` and "
+            "https://pytorch.org/get-started, or leave the device out to compute on the CPU."
+        )
+    if number and int(number) >= torch.cuda.device_count():
+        raise ParameterError(
+            f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0."
+        )
+    return Device(name, name)
+
+
+def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
+    """A tensor over the array's memory, without torch's warning about read-only arrays."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,0 +1,55 @@
+"""Patches on torch against the compiled ones, which are tested against plain NumPy elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from photostereo.dictionary.patches import PatchGrid
+from photostereo.dictionary.torch_patches import TorchPatches
+
+
+@pytest.fixture(params=[((8, 8, 3), 4), ((5, 7, 1), 3), ((4, 4, 3), 1), ((3, 3, 3), (2, 3))])
+def grid(request) -> PatchGrid:
+    size, stride = request.param
+    rows, cols = np.mgrid[:31, :26]
+    mask = (rows - 15) ** 2 + (cols - 12) ** 2 < 140
+    mask[0, 0] = mask[-1, -1] = True
+    return PatchGrid.from_mask(mask, size=size, stride=stride)
+
+
+@pytest.fixture
+def normals(grid: PatchGrid) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(2, grid.n_pixels, 3))
+
+
+def test_extract_and_adjoint_equal_the_compiled_ones(grid, normals, torch_device) -> None:
+    patches = TorchPatches(grid, torch_device)
+    n = torch.tensor(normals, device=torch_device)
+    P = patches.extract(n)
+    back = patches.adjoint(P)
+    for g in range(2):
+        expected = grid.extract(normals[g])
+        assert np.array_equal(P[g].cpu().numpy(), expected)
+        assert np.abs(back[g].cpu().numpy() - grid.adjoint(expected)).max() < 1e-12
+    assert np.array_equal(patches.count.cpu().numpy(), grid.count)
+
+
+def test_adjoint_is_the_transpose(grid, normals, torch_device) -> None:
+    patches = TorchPatches(grid, torch_device)
+    n = torch.tensor(normals, device=torch_device)
+    P = torch.tensor(
+        np.random.default_rng(1).normal(size=(2, grid.n_patches, grid.patch_length)), device=torch_device
+    )
+    assert float((patches.extract(n) * P).sum()) == pytest.approx(
+        float((n * patches.adjoint(P)).sum()), rel=1e-12
+    )
+
+
+def test_add_extract_adds_in_place(grid, normals, torch_device) -> None:
+    patches = TorchPatches(grid, torch_device)
+    n = torch.tensor(normals[0], device=torch_device)
+    P = torch.ones(grid.n_patches, grid.patch_length, dtype=torch.float64, device=torch_device)
+    assert patches.add_extract(n, P) is P
+    assert torch.equal(P, 1 + patches.extract(n))
