@@ -39,12 +39,10 @@ def test_extract_and_adjoint_equal_the_compiled_ones(grid, normals, torch_device
 def test_adjoint_is_the_transpose(grid, normals, torch_device) -> None:
     patches = TorchPatches(grid, torch_device)
     n = torch.tensor(normals, device=torch_device)
-    P = torch.tensor(
-        np.random.default_rng(1).normal(size=(2, grid.n_patches, grid.patch_length)), device=torch_device
-    )
-    assert float((patches.extract(n) * P).sum()) == pytest.approx(
-        float((n * patches.adjoint(P)).sum()), rel=1e-12
-    )
+    values = np.random.default_rng(1).normal(size=(2, grid.n_patches, grid.patch_length))
+    P = torch.tensor(values, device=torch_device)
+    left, right = (patches.extract(n) * P).sum(), (n * patches.adjoint(P)).sum()
+    assert float(left) == pytest.approx(float(right), rel=1e-12)
 
 
 def test_add_extract_adds_in_place(grid, normals, torch_device) -> None:

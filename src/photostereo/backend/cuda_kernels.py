@@ -133,8 +133,8 @@ def _nvrtc() -> ctypes.CDLL:
         except OSError:
             continue
     raise MissingDependencyError(
-        f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. Reinstall them "
-        "with `pip install --force-reinstall torch`, or work without the GPU (device cpu)."
+        f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. Reinstall "
+        "them with `pip install --force-reinstall torch`, or work without the GPU (device cpu)."
     )
 
 
