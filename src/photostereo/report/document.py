@@ -1,0 +1,154 @@
+"""One self-contained page: templates, style, script and data in a single file that reaches for nothing else.
+
+Three defences keep hostile names harmless: templates escape by default, data travels as JSON in which ``<`` cannot
+occur, and the page's Content-Security-Policy runs no script but the one whose hash it names and allows no connection at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from markupsafe import Markup
+
+from photostereo._version import __version__
+from photostereo.errors import OutputError, ParameterError
+
+STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
+SCRIPT_FILES = (
+    "bytes.js",
+    "gl.js",
+    "shaders.js",
+    "lamp.js",
+    "stage.js",
+    "relight.js",
+    "camera.js",
+    "heightfield.js",
+    "surface.js",
+    "compare.js",
+    "sheet.js",
+    "main.js",
+)
+
+
+def render_page(template: str, data: Mapping[str, Any], **context: Any) -> str:
+    """The finished page: a template with its context, and the viewers' data."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("photostereo.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = bundle("static", STYLE_FILES), wrapped_script()
+    return environment.get_template(template).render(
+        style=Markup(style),
+        script=Markup(script),
+        policy=content_policy(style, script),
+        data=json_for_script(data),
+        version=__version__,
+        **context,
+    )
+
+
+@cache
+def bundle(folder: str, names: Sequence[str]) -> str:
+    """Source files one after the other."""
+    root = files("photostereo.report") / folder
+    text = "\n".join((root / name).read_text(encoding="utf-8") for name in names)
+    # These would end the element that holds them.
+    assert "</script" not in text.lower() and "</style" not in text.lower()
+    return text
+
+
+def wrapped_script() -> str:
+    """All scripts in one closed scope: nothing leaks into the page's globals."""
+    return f'(() => {{\n"use strict";\n{bundle("static", SCRIPT_FILES)}\n}})();\n'
+
+
+def content_policy(style: str, script: str) -> str:
+    """What the page may do: show pictures that it carries, run its one script, use its one style sheet."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{source_hash(script)}'",
+            f"style-src '{source_hash(style)}'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def source_hash(text: str) -> str:
+    """The hash by which a policy names an inline script or style sheet."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def json_for_script(data: Mapping[str, Any]) -> Markup:
+    """JSON that is safe inside a script element: no ``<``, ``>``, ``&`` and no line separators of JavaScript.
+
+    >>> print(json_for_script({"name": "</script><b>&"}))
+    {"name":"\\u003c/script\\u003e\\u003cb\\u003e\\u0026"}
+    """
+    text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: null stands for it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def safe_links(links: Mapping[str, str]) -> list[dict[str, str]]:
+    """Labels and percent-encoded relative addresses; anything that could leave the folder's neighbourhood is refused.
+
+    >>> safe_links({"full mesh": "mesh #1.ply"})
+    [{'label': 'full mesh', 'href': 'mesh%20%231.ply'}]
+    """
+    result = []
+    for label, target in links.items():
+        parts = urlsplit(target)
+        # A colon in the first segment would be read as a scheme ("javascript:").
+        if parts.scheme or parts.netloc or target.startswith(("/", "\\")) or ":" in target.split("/")[0]:
+            raise ParameterError(
+                f'The report links files beside it, but "{label}" points to "{target}". Give a path relative to '
+                "the report's folder."
+            )
+        result.append({"label": str(label), "href": quote(target)})
+    return result
+
+
+def write_page(path: str | Path, text: str) -> None:
+    """Write the page at once or not at all."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        # Lone surrogates (undecodable file names) have no UTF-8; they are shown as question marks.
+        partial.write_bytes(text.encode("utf-8", errors="replace"))
+        partial.replace(target)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise OutputError(
+            f"The report could not be written to {target} ({problem.strerror or problem}). Check that the folder exists "
+            "and has room."
+        ) from None

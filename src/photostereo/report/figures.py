@@ -1,0 +1,153 @@
+"""Pictures with a colour scale, a caption and a text for those who cannot see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.report import pictures
+from photostereo.report.colours import paint
+from photostereo.report.pictures import Frame
+from photostereo.report.plots import colour_bar
+
+#: Error maps saturate here, in degrees: beyond it a normal is simply wrong.
+ERROR_TOP = 45.0
+#: The four still pictures for browsers without WebGL2: name and light direction.
+STILL_LIGHTS = (
+    ("left", (-0.75, 0.1, 0.65)),
+    ("top", (0.1, 0.75, 0.65)),
+    ("right", (0.75, 0.1, 0.65)),
+    ("front", (0.0, 0.15, 0.99)),
+)
+
+
+@dataclass(frozen=True)
+class MapFigure:
+    """A picture of the page.
+
+    Attributes
+    ----------
+    title, note : heading, and a line below
+    address : the picture itself
+    alt : what it shows, in words
+    width, height : its size in pixels
+    bar : its colour scale, perhaps empty
+    """
+
+    title: str
+    note: str
+    address: str
+    alt: str
+    width: int
+    height: int
+    bar: Markup = Markup("")
+
+
+def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Normal map") -> MapFigure:
+    """Normals as colours."""
+    return _figure(
+        title,
+        "Red points right, green up, blue to the camera.",
+        pictures.normals_picture(normals, inside),
+        f"{title}: the surface orientation at each pixel as a colour",
+    )
+
+
+def albedo_figure(picture: NDArray[np.uint8], inside: BoolArray) -> MapFigure:
+    """The albedo, sRGB."""
+    return _figure(
+        "Albedo",
+        "The object's own colour, without shading. White is the 99.5th percentile.",
+        pictures.with_alpha(picture, inside),
+        "Albedo: the object's own brightness or colour at each pixel",
+    )
+
+
+def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
+    """The integrated depth."""
+    small = pictures.shrink_map(depth, mask, frame)
+    low, high = _range(small)
+    small, high = small - low, high - low
+    return _figure(
+        "Depth",
+        f"Height above the lowest point; {high:.0f} pixels in all. Brighter is nearer.",
+        paint(small, 0, high, "depth"),
+        f"Depth map: height above the lowest point, up to {high:.0f} pixels",
+        colour_bar("depth", 0, high, suffix=" px"),
+    )
+
+
+def error_figure(
+    error: FloatArray, mask: BoolArray, frame: Frame, *, title: str = "Angular error", note: str = ""
+) -> MapFigure:
+    """The angle between the normals found and the true ones."""
+    inside = error[mask]
+    return _figure(
+        title,
+        note or "Angle between the normal found and the true one.",
+        paint(pictures.shrink_map(error, mask, frame), 0, ERROR_TOP, "ember"),
+        f"{title}: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
+        colour_bar("ember", 0, ERROR_TOP, suffix="°"),
+    )
+
+
+def dark_figure(dark_count: NDArray[np.int32], photographs: int, mask: BoolArray, frame: Frame) -> MapFigure:
+    """In how many photographs each pixel is dark."""
+    inside = dark_count[mask]
+    top = float(max(photographs, 1))
+    return _figure(
+        "Photographs in shadow",
+        f"In how many of {photographs} each pixel is dark: typically {np.median(inside):.0f}, at most {inside.max()}.",
+        paint(pictures.shrink_map(dark_count.astype(np.float32), mask, frame), 0, top, "ember"),
+        f"Map of how many of {photographs} photographs are dark at each pixel; median {np.median(inside):.0f}",
+        colour_bar("ember", 0, top),
+    )
+
+
+def residual_figure(residual: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
+    """How badly a matte surface with the normals found explains the photographs."""
+    inside = residual[mask]
+    # Half is already a bad fit; a fixed top makes reports comparable.
+    top = 50.0
+    return _figure(
+        "Model-fit residual",
+        f"Brightness that a matte surface with these normals leaves unexplained: {100 * np.median(inside):.0f} % typically.",
+        paint(100 * pictures.shrink_map(residual, mask, frame), 0, top, "ember"),
+        f"Map of the model-fit residual; median {100 * np.median(inside):.0f} percent",
+        colour_bar("ember", 0, top, suffix=" %"),
+    )
+
+
+def still_figures(
+    normals: FloatArray, inside: BoolArray, albedo: NDArray[np.uint8], *, side: int = 420
+) -> list[MapFigure]:
+    """The object under four lights, for browsers that cannot relight it."""
+    factor = min(1.0, side / max(inside.shape))
+    height, width = round(inside.shape[0] * factor), round(inside.shape[1] * factor)
+    small, known = pictures.resize_masked(normals, inside, height, width)
+    colour = pictures.resize(albedo / np.float32(255), height, width) ** 2.2
+    result = []
+    for name, light in STILL_LIGHTS:
+        direction = np.asarray(light) / np.linalg.norm(light)
+        shade = np.maximum(small @ direction, 0) * 0.95 + 0.05
+        lit = colour * (shade if colour.ndim == 2 else shade[..., None])
+        picture = pictures.with_alpha(pictures.to_srgb(lit), known)
+        where = "the front" if name == "front" else f"the {name}"
+        result.append(_figure(f"Lit from {where}", "", picture, f"The object lit from {where}"))
+    return result
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+
+
+def _figure(
+    title: str, note: str, picture: NDArray[np.uint8], alt: str, bar: Markup | None = None
+) -> MapFigure:
+    height, width = picture.shape[:2]
+    return MapFigure(title, note, pictures.png(picture), alt, width, height, bar if bar is not None else Markup(""))

@@ -1,0 +1,139 @@
+"""How a dictionary method got where it is: curves over the iterations, and the atoms before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from photostereo.monitor import Iteration
+from photostereo.report import pictures
+from photostereo.report.figures import MapFigure
+from photostereo.report.plots import Series, legend, line_chart
+
+if TYPE_CHECKING:
+    from photostereo.reconstruction import Reconstruction
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A plot with its heading and legend."""
+
+    title: str
+    plot: Markup
+    legend: Markup = Markup("")
+    note: str = ""
+
+
+def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
+    """Cost by term, sparsity and, where the truth is known, error over the iterations."""
+    if not history:
+        return []
+    x = [record.number for record in history]
+    terms = [
+        Series("whole cost", [record.cost for record in history], 1),
+        Series("data", [record.data for record in history], 2),
+        Series("dictionary fit", [record.fit for record in history], 3),
+        Series("sparsity", [record.sparsity for record in history], 4),
+    ]
+    first, last = history[0], history[-1]
+    charts = [
+        Chart(
+            "Cost by term",
+            line_chart(
+                x,
+                terms,
+                x_label="iteration",
+                y_label="cost",
+                zero=True,
+                allow_log=True,
+                summary=f"The cost fell from {first.cost:.4g} to {last.cost:.4g} in {len(history)} iterations",
+            ),
+            legend(terms),
+        ),
+        Chart(
+            "Codes in use",
+            line_chart(
+                x,
+                [Series("non-zero codes", [100 * record.nonzeros for record in history], 4)],
+                x_label="iteration",
+                y_label="non-zero codes",
+                zero=True,
+                suffix=" %",
+                summary=f"Share of non-zero codes: {100 * last.nonzeros:.2g} percent at the end",
+            ),
+            note=f"{100 * last.nonzeros:.2g} % of the codes are non-zero at the end.",
+        ),
+    ]
+    errors = [record.error for record in history]
+    if all(error is not None for error in errors):
+        known = [float(error) for error in errors if error is not None]
+        charts.append(
+            Chart(
+                "Error",
+                line_chart(
+                    x,
+                    [Series("mean angular error", known, 5)],
+                    x_label="iteration",
+                    y_label="mean angular error",
+                    suffix="°",
+                    summary=f"Mean angular error: {known[0]:.2f} degrees after the first, {known[-1]:.2f} after the last iteration",
+                ),
+                note=f"From {known[0]:.2f}° after the first to {known[-1]:.2f}° after the last iteration.",
+            )
+        )
+    return charts
+
+
+def atom_figures(result: Reconstruction) -> list[MapFigure]:
+    """The dictionary before and after learning, the most used atoms first."""
+    learned, initial = result.arrays.get("dictionary"), result.arrays.get("dictionary_initial")
+    patch = result.parameters.get("patch")
+    if learned is None or patch is None:
+        return []
+    use = result.arrays.get("atom_use")
+    order = np.arange(len(learned)) if use is None else np.argsort(-np.asarray(use), kind="stable")
+    figures = []
+    for title, atoms, note in (
+        ("Atoms before", initial, "Where the dictionary started, in the order of the atoms after learning."),
+        ("Atoms after", learned, "The most used first. Red, green and blue are the x, y and z of the normals; gray is zero."),
+    ):
+        if atoms is not None and len(atoms) == len(order):
+            picture = atom_sheet(np.asarray(atoms)[order], tuple(patch))
+            figures.append(
+                MapFigure(
+                    title,
+                    note,
+                    pictures.png(picture),
+                    f"{title} learning: {len(atoms)} patches of {patch[0]} by {patch[1]} normals as colours",
+                    picture.shape[1],
+                    picture.shape[0],
+                )
+            )
+    return figures
+
+
+def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Atoms (K, m) as tiles, RGBA; each is scaled to its own largest value.
+
+    A row of ``atoms`` has its components slowest, then y, then x.
+    """
+    width, height, depth = (int(side) for side in patch)
+    count = len(atoms)
+    across = int(np.ceil(np.sqrt(count * height / width * 1.6)))
+    down = int(np.ceil(count / across))
+    tiles = np.asarray(atoms, np.float64).reshape(count, depth, height, width)
+    top = np.abs(tiles).reshape(count, -1).max(axis=1)
+    scaled = 0.5 + 0.5 * tiles / np.where(top > 0, top, 1.0)[:, None, None, None]
+    colours = np.moveaxis(scaled if depth == 3 else np.repeat(scaled[:, :1], 3, axis=1), 1, -1)
+    sheet = np.zeros((down * (height + 1) - 1, across * (width + 1) - 1, 4), dtype=np.uint8)
+    for number, tile in enumerate(colours):
+        row, col = divmod(number, across)
+        y, x = row * (height + 1), col * (width + 1)
+        sheet[y : y + height, x : x + width, :3] = np.rint(255 * tile)
+        sheet[y : y + height, x : x + width, 3] = 255
+    return sheet

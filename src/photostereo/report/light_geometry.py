@@ -1,0 +1,110 @@
+"""How well a set of light directions determines a normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from photostereo.conventions import FloatArray
+
+#: A light closer than this to the viewing axis comes from the front: it has no meaningful compass direction.
+FRONTAL_DEGREES = 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class LightGeometry:
+    """Conditioning of the lights; see :func:`light_geometry`.
+
+    Attributes
+    ----------
+    singular_values : (3,) of the lights divided by √d, largest first; their squares sum to one
+    condition : ratio of the largest to the smallest singular value: 1 is ideal, 10 is poor
+    thin_direction : (3,) unit vector, z ≥ 0, along which the lights vary least
+    thin_spread : typical angle in degrees between a light and the plane normal to ``thin_direction``
+    second_spread : the same for the second thinnest direction
+    widest_gap : the largest empty sector in degrees when the lights are seen as a compass around the viewing axis
+    gap_azimuth : the middle of that sector, degrees counter-clockwise from the right
+    lowest, highest : elevation of the lowest and highest light above the image plane, degrees
+    """
+
+    singular_values: FloatArray
+    condition: float
+    thin_direction: FloatArray
+    thin_spread: float
+    second_spread: float
+    widest_gap: float
+    gap_azimuth: float
+    lowest: float
+    highest: float
+
+
+def light_geometry(lights: FloatArray) -> LightGeometry:
+    """Conditioning of unit light directions (d, 3).
+
+    With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its longest
+    axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
+
+    Examples
+    --------
+    >>> geometry = light_geometry(np.eye(3))
+    >>> round(geometry.condition, 6), np.round(geometry.singular_values, 3)
+    (1.0, array([0.577, 0.577, 0.577]))
+    """
+    lights = np.asarray(lights, dtype=np.float64)
+    _, spread, axes = np.linalg.svd(lights / np.sqrt(len(lights)), full_matrices=False)
+    thin = axes[2] if axes[2, 2] >= 0 else -axes[2]
+    elevation = np.degrees(np.arcsin(np.clip(lights[:, 2], -1, 1)))
+    widest_gap, gap_azimuth = _widest_gap(lights, elevation)
+    return LightGeometry(
+        singular_values=spread,
+        condition=float(spread[0] / max(spread[2], 1e-12)),
+        thin_direction=thin,
+        thin_spread=float(np.degrees(np.arcsin(min(spread[2], 1.0)))),
+        second_spread=float(np.degrees(np.arcsin(min(spread[1], 1.0)))),
+        widest_gap=widest_gap,
+        gap_azimuth=gap_azimuth,
+        lowest=float(elevation.min()),
+        highest=float(elevation.max()),
+    )
+
+
+def _widest_gap(lights: FloatArray, elevation: FloatArray) -> tuple[float, float]:
+    lateral = lights[np.abs(elevation) < 90.0 - FRONTAL_DEGREES]
+    if len(lateral) == 0:
+        return 360.0, 0.0
+    azimuth = np.sort(np.degrees(np.arctan2(lateral[:, 1], lateral[:, 0])) % 360.0)
+    gaps = np.diff(np.append(azimuth, azimuth[0] + 360.0))
+    widest = int(np.argmax(gaps))
+    return float(gaps[widest]), float((azimuth[widest] + gaps[widest] / 2) % 360.0)
+
+
+_COMPASS = ("right", "upper right", "top", "upper left", "left", "lower left", "bottom", "lower right")
+
+
+def compass_word(azimuth: float) -> str:
+    """The side of the picture in a direction given in degrees counter-clockwise from the right.
+
+    >>> compass_word(0), compass_word(135), compass_word(268)
+    ('right', 'upper left', 'bottom')
+    """
+    return _COMPASS[round(azimuth / 45.0) % 8]
+
+
+def direction_words(direction: FloatArray) -> str:
+    """Where a light in this direction (and its mirror image, where both serve) stands, as seen in the picture.
+
+    >>> direction_words(np.array([0.0, 0.0, 1.0]))
+    'from in front, near the camera'
+    >>> direction_words(np.array([0.0, 1.0, 0.1]))
+    'from the top or the bottom'
+    >>> direction_words(np.array([-0.7, 0.0, 0.7]))
+    'from the left'
+    """
+    x, y, z = (float(value) for value in direction)
+    if abs(z) > np.cos(np.radians(30.0)):
+        return "from in front, near the camera"
+    azimuth = float(np.degrees(np.arctan2(y, x)) % 360.0)
+    if abs(z) < 0.3:
+        return f"from the {compass_word(azimuth)} or the {compass_word(azimuth + 180.0)}"
+    return f"from the {compass_word(azimuth)}"

@@ -1,0 +1,147 @@
+"""Normals and heights packed for the viewers in the page."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.report.pictures import Frame, resize
+
+#: More vertices than this are not worth their bytes in a page; the full mesh is linked.
+MAX_VERTICES = 160_000
+
+
+def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
+    """Unit normals in three bytes: octahedral, twice 12 bits (within 0.05°); black means unknown.
+
+    Eight bits per component would show as rings in a highlight on a smooth surface; this costs the same.
+
+    References
+    ----------
+    Z. H. Cigolle et al., A survey of efficient representations for independent unit vectors, JCGT 3(2), 2014.
+
+    Examples
+    --------
+    >>> n = np.array([[[0.6, 0.0, -0.8]]])
+    >>> bool(np.abs(unpack_normals(pack_normals(n, np.ones((1, 1), bool))) - n).max() < 1e-3)
+    True
+    """
+    x, y, z = np.moveaxis(np.asarray(normals, np.float64), -1, 0)
+    total = np.maximum(np.abs(x) + np.abs(y) + np.abs(z), 1e-12)
+    u, v = x / total, y / total
+    # The lower half of the octahedron is folded over the diagonals of the square.
+    folded_u, folded_v = (1 - np.abs(v)) * _sign(u), (1 - np.abs(u)) * _sign(v)
+    u, v = np.where(z < 0, folded_u, u), np.where(z < 0, folded_v, v)
+    a = np.rint((u * 0.5 + 0.5) * 4095).astype(np.uint32)
+    b = np.rint((v * 0.5 + 0.5) * 4095).astype(np.uint32)
+    # Corners all mean "straight away from the camera": black is kept for "unknown".
+    corner = (a == 0) & (b == 0)
+    a, b = np.where(corner, 4095, a), np.where(corner, 4095, b)
+    packed = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=-1).astype(np.uint8)
+    packed[~inside] = 0
+    return packed
+
+
+def unpack_normals(packed: NDArray[np.uint8]) -> FloatArray:
+    """What the viewer's shader does; zero where unknown."""
+    r, g, b = np.moveaxis(packed.astype(np.int64), -1, 0)
+    u, v = (r << 4 | g >> 4) / 4095 * 2 - 1, ((g & 15) << 8 | b) / 4095 * 2 - 1
+    z = 1 - np.abs(u) - np.abs(v)
+    fold = np.maximum(-z, 0)
+    normals = np.stack([u - fold * _sign(u), v - fold * _sign(v), z], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    normals[~packed.any(axis=-1)] = 0
+    return normals
+
+
+def _sign(values: FloatArray) -> FloatArray:
+    return np.where(values >= 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class HeightGrid:
+    """A height field for the viewer.
+
+    Attributes
+    ----------
+    cols, rows : vertices across and down
+    step : pixels of the cut frame between vertices; vertex (0, 0) is at ``step / 2`` from the upper left corner
+    low, high : heights that the codes 1 and 65535 stand for, in pixels
+    codes : base64 of little-endian 16-bit codes by rows; 0 is a hole
+    cuts : base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without tears
+    """
+
+    cols: int
+    rows: int
+    step: float
+    low: float
+    high: float
+    codes: str
+    cuts: str
+
+
+def pack_heights(
+    depth: FloatArray, mask: BoolArray, frame: Frame, *, tears: BoolArray | None = None, max_vertices: int = MAX_VERTICES
+) -> HeightGrid:
+    """Cut, thin out and quantise a depth map.
+
+    Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims the outline with
+    the normal map, which is finer than the grid.
+    """
+    cut_depth, known = frame.cut(depth), frame.cut(mask & np.isfinite(depth))
+    height, width = cut_depth.shape
+    step = max(1, int(np.ceil(np.sqrt(height * width / max_vertices))))
+    # Odd rows and columns at the lower and right edge are filled up with holes.
+    pad = ((0, -height % step), (0, -width % step))
+    cover = _cell_mean(np.pad(known.astype(np.float64), pad), step)
+    total = _cell_mean(np.pad(np.where(known, cut_depth, 0.0), pad), step)
+    heights = np.where(cover > 0, total / np.maximum(cover, 1e-12), np.nan)
+    heights = _grow(heights)
+    filled = np.isfinite(heights)
+    low, high = (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
+    span = high - low if high > low else 1.0
+    codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype("<u2")
+    cuts = ""
+    if tears is not None:
+        torn = _cell_mean(np.pad(frame.cut(tears).astype(np.float64), pad), step) > 0
+        cuts = base64.b64encode(torn.astype(np.uint8).tobytes()).decode("ascii")
+    return HeightGrid(
+        cols=codes.shape[1],
+        rows=codes.shape[0],
+        step=float(step),
+        low=low,
+        high=low + span,
+        codes=base64.b64encode(codes.tobytes()).decode("ascii"),
+        cuts=cuts,
+    )
+
+
+def _cell_mean(values: FloatArray, step: int) -> FloatArray:
+    rows, cols = values.shape[0] // step, values.shape[1] // step
+    return values.reshape(rows, step, cols, step).mean(axis=(1, 3))
+
+
+def _grow(heights: FloatArray) -> FloatArray:
+    """One ring of cells around the known ones, at the mean height of their known neighbours."""
+    padded = np.pad(heights, 1, constant_values=np.nan)
+    rows, cols = heights.shape
+    total, count = np.zeros_like(heights), np.zeros_like(heights)
+    for dy in (0, 1, 2):
+        for dx in (0, 1, 2):
+            near = padded[dy : dy + rows, dx : dx + cols]
+            known = np.isfinite(near)
+            total += np.where(known, near, 0.0)
+            count += known
+    around = np.divide(total, count, out=np.full_like(heights, np.nan), where=count > 0)
+    return np.where(np.isfinite(heights), heights, around)
+
+
+def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
+    """A map shrunk so that its longer side has at most so many pixels."""
+    height, width = values.shape[:2]
+    factor = min(1.0, side / max(height, width))
+    return resize(values, max(1, round(height * factor)), max(1, round(width * factor)))

@@ -1,0 +1,197 @@
+"""The report of one result: ``report.html``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.metrics import angular_error
+from photostereo.reconstruction import Reconstruction
+from photostereo.report import figures, pictures, wording
+from photostereo.report.diagnosis import diagnose
+from photostereo.report.document import render_page, safe_links, write_page
+from photostereo.report.learning import Chart, atom_figures, convergence_charts
+from photostereo.report.packing import HeightGrid, pack_heights, pack_normals
+from photostereo.report.photographs import contact_sheet
+from photostereo.report.pictures import Frame
+from photostereo.report.plots import colour_bar, histogram, light_compass
+
+#: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
+MAX_PIXELS = 420_000
+
+
+def write_report(
+    path: str | Path,
+    result: Reconstruction,
+    capture: Capture | None = None,
+    *,
+    depth: FloatArray | None = None,
+    tears: BoolArray | None = None,
+    files: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> None:
+    """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
+
+    Parameters
+    ----------
+    path : where to write it
+    result : Reconstruction
+    capture : Capture, optional
+        Adds the photographs, the lights, the diagnosis and, where it holds a truth, the error.
+    depth : (H, W) array, optional
+        Height towards the camera in pixels, NaN outside the mask; adds the surface.
+    tears : (H, W) array of bool, optional
+        True where the surface is torn between a pixel and its right or lower neighbours; left open in the view.
+    files : mapping of labels to paths relative to the page, optional
+        Linked beside the surface, e.g. ``{"full mesh": "mesh.ply"}``.
+    title : str, optional
+        The heading; the capture's name by default.
+
+    Raises
+    ------
+    OutputError
+        Where the page cannot be written; an old one is then still in place.
+    ParameterError
+        Where a linked file is not a relative path.
+    """
+    frame = pictures.frame_around(result.mask, max_pixels=MAX_PIXELS)
+    normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
+    albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
+    has_depth = depth is not None and bool(np.isfinite(depth[result.mask]).any())
+    name = title or result.capture
+    data: dict[str, Any] = {"relight": relight_data({result.method: view_set(normals, known, albedo)}, frame)}
+    maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
+    if depth is not None and has_depth:
+        grid = pack_heights(depth, result.mask, frame, tears=tears)
+        data["surface"] = {"grids": {result.method: grid_data(grid, frame)}}
+        maps.append(figures.depth_figure(depth, result.mask, frame))
+    context: dict[str, Any] = {
+        "title": name,
+        "kicker": "Photometric stereo",
+        "subtitle": subtitle(result, capture),
+        "key_figures": wording.key_figures(result, capture),
+        "stills": figures.still_figures(normals, known, albedo),
+        "links": safe_links(files or {}),
+        "maps": maps,
+        "error": error_evidence(result, capture, frame),
+        "photographs": [],
+        "compass": "",
+        "weights_bar": "",
+        "charts": convergence_charts(result.history),
+        "atoms": atom_figures(result),
+        "diagnosis": None,
+        "settings": wording.settings(result),
+        "origins": wording.origins(result, capture),
+        "citation": wording.method_citation(result.method),
+        "method": result.method,
+        "has_depth": has_depth,
+        "frame": frame,
+        "grid_step": int(data["surface"]["grids"][result.method]["step"]) if has_depth else 1,
+        "compare": None,
+    }
+    if capture is not None:
+        context |= capture_evidence(result, capture, frame)
+        data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
+    write_page(path, render_page("report.html", data, **context))
+
+
+def relight_data(sets: Mapping[str, Mapping[str, str]], frame: Frame) -> dict[str, Any]:
+    """What the relighting view needs: textures by result, and their common size."""
+    return {"width": frame.width, "height": frame.height, "sets": dict(sets), "shown": list(sets)[:2]}
+
+
+def view_set(normals: FloatArray, known: BoolArray, albedo: Any) -> dict[str, str]:
+    """The textures of one result."""
+    return {"normals": pictures.png(pack_normals(normals, known)), "albedo": pictures.png(albedo)}
+
+
+def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
+    """A height grid and the size, in its pixels, of the picture that covers it."""
+    return {
+        **asdict(grid),
+        "width": frame.cols.stop - frame.cols.start,
+        "height": frame.rows.stop - frame.rows.start,
+    }
+
+
+def subtitle(result: Reconstruction, capture: Capture | None) -> str:
+    """Method and input in one line."""
+    words = f"{wording.method_title(result.method)} ({result.method})"
+    return words if capture is None else f"{words} from {len(capture)} photographs"
+
+
+def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame) -> dict[str, Any] | None:
+    """Error map, histogram and figures where the truth is known."""
+    if capture is None or capture.truth is None:
+        return None
+    error = angular_error(result.normals, capture.truth, result.mask)
+    inside = error[result.mask]
+    mean, median = float(inside.mean()), float(np.median(inside))
+    chart = Chart(
+        "How large the errors are",
+        histogram(
+            inside,
+            top=figures.ERROR_TOP,
+            marks=[("median", median), ("mean", mean)],
+            x_label="angular error",
+            scale="ember",
+            summary=f"Histogram of the angular error: median {median:.1f}, mean {mean:.1f} degrees",
+        ),
+        note=f"Errors beyond {figures.ERROR_TOP:.0f}° are counted in the last bar.",
+    )
+    unknown = int((~capture.truth[result.mask].any(axis=-1)).sum())
+    rows = [
+        ("Mean", f"{mean:.2f}°"),
+        ("Median", f"{median:.2f}°"),
+        ("90 % are below", f"{np.percentile(inside, 90):.1f}°"),
+        ("Within 5°", f"{100 * (inside <= 5).mean():.1f} %"),
+        ("Within 10°", f"{100 * (inside <= 10).mean():.1f} %"),
+        ("Within 30°", f"{100 * (inside <= 30).mean():.1f} %"),
+    ]
+    if unknown:
+        rows.append(("Without a truth, counted as 90°", str(unknown)))
+    truth, known = pictures.shrink_normals(capture.truth, result.mask, frame)
+    return {
+        "map": figures.error_figure(error, result.mask, frame),
+        "truth": figures.normals_figure(truth, known, title="True normals"),
+        "chart": chart,
+        "rows": [{"label": label, "value": value} for label, value in rows],
+    }
+
+
+def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> dict[str, Any]:
+    """Photographs, lights and the diagnosis."""
+    diagnosis = diagnose(capture, result)
+    photographs = contact_sheet(capture, result.maps, diagnosis.saturation_by_photograph)
+    noise, lights = diagnosis.noise, diagnosis.lights
+    figures_shown = [
+        ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),
+        ("Noise", f"{noise.snr_db:.0f} dB" if np.isfinite(noise.snr_db) else "none", "estimated signal-to-noise ratio"),
+        ("Noise alone costs", f"{noise.expected_error:.1f}°", "typical turn of a least-squares normal"),
+        ("Saturated", f"{100 * diagnosis.saturation:.2g} %", "of all values on the object"),
+        ("Poorly lit", f"{100 * diagnosis.poorly_lit:.2g} %", "of the pixels have fewer than four lit photographs"),
+    ]
+    return {
+        "photographs": photographs,
+        "photographs_left_out": len(capture) - len(photographs),
+        "compass": light_compass(
+            np.array([photograph.light for photograph in photographs]), [photograph.name for photograph in photographs]
+        ),
+        "weights_bar": colour_bar("weight", 0, 1, reverse_words=("0: ignored", "1: trusted"))
+        if "outlier_weights" in result.maps
+        else "",
+        "diagnosis": {
+            "findings": diagnosis.findings,
+            "figures": [{"label": a, "value": b, "note": c} for a, b, c in figures_shown],
+            "maps": [
+                figures.dark_figure(diagnosis.dark_count, diagnosis.photographs, result.mask, frame),
+                figures.residual_figure(diagnosis.residual, result.mask, frame),
+            ],
+        },
+    }

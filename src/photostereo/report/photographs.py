@@ -1,0 +1,110 @@
+"""The input photographs for the contact sheet: small pictures, lights in words, outlier weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.conventions import FloatArray
+from photostereo.report import pictures
+from photostereo.report.colours import colour_table
+from photostereo.report.light_geometry import FRONTAL_DEGREES, compass_word
+from photostereo.report.packing import small_map
+
+#: All photographs together take about so many bytes of the page.
+BYTE_BUDGET = 2_400_000
+#: Bytes of a JPEG pixel at the quality used, roughly.
+BYTES_PER_PIXEL = 0.22
+#: More photographs than this are shown in part, spread evenly.
+MAX_PHOTOGRAPHS = 144
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """One photograph of the contact sheet."""
+
+    number: int
+    name: str
+    address: str
+    width: int
+    height: int
+    light: tuple[float, float, float]
+    words: str
+    weights: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What the page's script needs (the picture itself is in the page already)."""
+        return {"name": self.name, "light": self.light, "words": self.words, "weights": self.weights}
+
+
+def contact_sheet(
+    capture: Capture, maps: Mapping[str, NDArray[Any]], saturation: FloatArray | None
+) -> list[Photograph]:
+    """Every photograph, small, in the order of the lights; of very many an even selection."""
+    count = len(capture)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int))
+    frame = pictures.frame_around(capture.mask, max_pixels=1 << 30, margin=0.04)
+    side = int(np.clip(np.sqrt(BYTE_BUDGET / BYTES_PER_PIXEL / len(chosen)), 120, 420))
+    # One exposure for all, so that dark photographs look dark.
+    white = _white_level(capture)
+    names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
+    weights = maps.get("outlier_weights")
+    result = []
+    for index in chosen:
+        small = small_map(frame.cut(capture.images[index]) / white, side)
+        words = light_words(capture.lights[index])
+        if saturation is not None and saturation[index] > 0:
+            words += f" {100 * saturation[index]:.2g} % saturated."
+        result.append(
+            Photograph(
+                number=int(index) + 1,
+                name=f"Photograph {index + 1}" + (f": {names[index]}" if names else ""),
+                address=pictures.jpeg(pictures.to_srgb(small), 82),
+                width=small.shape[1],
+                height=small.shape[0],
+                light=_rounded(capture.lights[index]),
+                words=words,
+                weights=None if weights is None else _weights_picture(frame.cut(weights[..., index]), frame, capture, side),
+            )
+        )
+    return result
+
+
+def light_words(light: FloatArray) -> str:
+    """A light direction as a sentence.
+
+    >>> light_words(np.array([-0.6, 0.0, 0.8]))
+    'Light from the left, 53° above the image plane.'
+    """
+    elevation = float(np.degrees(np.arcsin(np.clip(light[2], -1, 1))))
+    if elevation > 90 - FRONTAL_DEGREES:
+        return f"Light from the front, {elevation:.0f}° above the image plane."
+    side = compass_word(float(np.degrees(np.arctan2(light[1], light[0])) % 360))
+    return f"Light from the {side}, {elevation:.0f}° above the image plane."
+
+
+def _white_level(capture: Capture) -> float:
+    sample = capture.images[:, capture.mask]
+    sample = sample[:, :: max(1, sample.shape[1] // 4000)]
+    white = float(np.percentile(sample, 99.3))
+    return white if white > 0 else 1.0
+
+
+def _rounded(light: FloatArray) -> tuple[float, float, float]:
+    x, y, z = (round(float(value), 4) for value in light)
+    return x, y, z
+
+
+def _weights_picture(weights: FloatArray, frame: pictures.Frame, capture: Capture, side: int) -> str:
+    mask = frame.cut(capture.mask)
+    factor = min(1.0, 0.7 * side / max(mask.shape))
+    height, width = max(1, round(mask.shape[0] * factor)), max(1, round(mask.shape[1] * factor))
+    small, inside = pictures.resize_masked(weights, mask, height, width)
+    # Few colours are enough, and make the pictures small.
+    index = (np.clip(np.rint(small * 24) / 24, 0, 1) * 255).astype(np.uint8)
+    return pictures.png(pictures.with_alpha(colour_table("weight")[index], inside))

@@ -1,0 +1,141 @@
+"""Arrays to pictures inside the page: cropping, shrinking, sRGB, data addresses."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The part of the photographs that the page shows, and how much it is shrunk.
+
+    Attributes
+    ----------
+    rows, cols : the box around the mask, with a small margin
+    height, width : size of the pictures made from it
+    """
+
+    rows: slice
+    cols: slice
+    height: int
+    width: int
+
+    def cut(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The box out of a full-frame array (H, W, ...)."""
+        return array[self.rows, self.cols]
+
+    @property
+    def shrink(self) -> float:
+        """Pixels of the photographs per pixel of the pictures."""
+        return (self.rows.stop - self.rows.start) / self.height
+
+
+def frame_around(mask: BoolArray, *, max_pixels: int, margin: float = 0.03) -> Frame:
+    """The mask's bounding box with a margin, shrunk so that a picture has at most so many pixels.
+
+    >>> frame_around(np.ones((100, 200), bool), max_pixels=5000)
+    Frame(rows=slice(0, 100, None), cols=slice(0, 200, None), height=50, width=100)
+    """
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    edge = int(np.ceil(margin * max(rows[-1] - rows[0] + 1, cols[-1] - cols[0] + 1)))
+    top, bottom = max(int(rows[0]) - edge, 0), min(int(rows[-1]) + 1 + edge, mask.shape[0])
+    left, right = max(int(cols[0]) - edge, 0), min(int(cols[-1]) + 1 + edge, mask.shape[1])
+    height, width = bottom - top, right - left
+    factor = min(1.0, float(np.sqrt(max_pixels / (height * width))))
+    return Frame(
+        slice(top, bottom), slice(left, right), max(1, round(height * factor)), max(1, round(width * factor))
+    )
+
+
+def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
+    """Area-averaged (H, W) or (H, W, c); the same array where the size is right already."""
+    import cv2
+
+    values = np.ascontiguousarray(array, dtype=np.float32)
+    if values.shape[:2] == (height, width):
+        return values
+    resized: NDArray[np.float32] = cv2.resize(values, (width, height), interpolation=cv2.INTER_AREA)
+    return resized
+
+
+def resize_masked(
+    array: NDArray[Any], mask: BoolArray, height: int, width: int
+) -> tuple[NDArray[np.float32], BoolArray]:
+    """Averages over the mask pixels only, and the shrunk mask (at least half covered); zero outside it."""
+    cover = resize(mask.astype(np.float32), height, width)
+    inside = cover >= 0.5
+    known = mask if array.ndim == 2 else mask[..., None]
+    total = resize(np.where(known, array, 0), height, width)
+    weight = np.where(inside, cover, 1.0)
+    kept = inside if array.ndim == 2 else inside[..., None]
+    return np.where(kept, total / (weight if array.ndim == 2 else weight[..., None]), 0).astype(np.float32), inside
+
+
+def shrink_map(values: FloatArray, mask: BoolArray, frame: Frame) -> FloatArray:
+    """A scalar map (H, W) cut to the frame; NaN outside the mask."""
+    known = frame.cut(mask & np.isfinite(values))
+    small, inside = resize_masked(np.nan_to_num(frame.cut(values)), known, frame.height, frame.width)
+    return np.where(inside, small, np.nan)
+
+
+def shrink_normals(normals: FloatArray, mask: BoolArray, frame: Frame) -> tuple[FloatArray, BoolArray]:
+    """Unit normals cut to the frame, and where they are known."""
+    known = frame.cut(mask & normals.any(axis=-1))
+    small, inside = resize_masked(frame.cut(normals), known, frame.height, frame.width)
+    length = np.linalg.norm(small, axis=-1)
+    inside &= length > 1e-6
+    return np.where(inside[..., None], small / np.maximum(length, 1e-6)[..., None], 0), inside
+
+
+def normals_picture(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
+    """Normals as colours, OpenGL convention; RGBA, transparent outside."""
+    return with_alpha(encode_normals(normals, inside, bits=8), inside)
+
+
+def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[NDArray[np.uint8], BoolArray]:
+    """The albedo in sRGB, (h, w) or (h, w, 3); white is the 99.5th percentile inside the mask."""
+    small, inside = resize_masked(frame.cut(albedo), frame.cut(mask), frame.height, frame.width)
+    white = float(np.percentile(small[inside], 99.5)) if inside.any() else 1.0
+    return to_srgb(small / (white if white > 0 else 1.0)), inside
+
+
+def to_srgb(linear: FloatArray) -> NDArray[np.uint8]:
+    """Linear values in [0, 1] as 8-bit sRGB."""
+    return np.rint(255 * srgb_from_linear(np.asarray(linear, np.float32))).astype(np.uint8)
+
+
+def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint8]:
+    """RGBA from gray or RGB; transparent outside."""
+    rgb = np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
+    return np.dstack([rgb, np.where(inside, 255, 0).astype(np.uint8)])
+
+
+def png(picture: NDArray[np.uint8]) -> str:
+    """A data address of a lossless picture: gray, RGB or RGBA."""
+    return _address("png", picture, [])
+
+
+def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
+    """A data address of a photograph: gray or RGB."""
+    import cv2
+
+    return _address("jpeg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
+
+
+def _address(kind: str, picture: NDArray[np.uint8], options: list[int]) -> str:
+    import cv2
+
+    order = {2: None, 3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
+    code = order[picture.shape[2] if picture.ndim == 3 else 2]
+    pixels = np.ascontiguousarray(picture) if code is None else cv2.cvtColor(np.ascontiguousarray(picture), code)
+    done, encoded = cv2.imencode("." + kind, pixels, options)
+    if not done:  # pragma: no cover
+        raise RuntimeError(f"OpenCV could not encode a {picture.shape} picture as {kind}")
+    return f"data:image/{kind};base64," + base64.b64encode(encoded.tobytes()).decode("ascii")

@@ -1,0 +1,106 @@
+// The surface in three dimensions.
+
+class SurfaceView {
+  constructor(figure, { grid, set }) {
+    this.figure = figure;
+    this.canvas = figure.querySelector("canvas");
+    this.look = { paint: "albedo", wire: false, relief: 1 };
+    this.grid = grid;
+    this.set = set;
+    this.mesh = buildHeightfield(grid);
+    this.camera = new OrbitCamera(this.mesh.radius);
+    this.stage = new Stage(this.canvas, {
+      build: (gl) => this.build(gl),
+      draw: (gl, w, h) => this.draw(gl, w, h),
+    });
+    if (!this.stage.gl) return;
+    steerCamera(this.canvas, this.camera, () => this.stage.changed());
+    this.followPanel();
+  }
+
+  get works() {
+    return Boolean(this.stage.gl);
+  }
+
+  async build(gl) {
+    this.program = makeProgram(gl, SURFACE_VERTEX, SURFACE_FRAGMENT);
+    this.upload(gl);
+    const [normals, albedo] = await Promise.all([this.set.normals, this.set.albedo].map(loadPicture));
+    this.textures = {
+      normals: makeTexture(gl, normals, { colour: false }),
+      albedo: makeTexture(gl, albedo, { colour: true }),
+    };
+  }
+
+  upload(gl) {
+    this.vertices = gl.createVertexArray();
+    gl.bindVertexArray(this.vertices);
+    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ARRAY_BUFFER, this.mesh.places, gl.STATIC_DRAW);
+    for (const [name, size, offset] of [["aPosition", 3, 0], ["aUv", 2, 12], ["aCell", 2, 20]]) {
+      const place = gl.getAttribLocation(this.program.program, name);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 28, offset);
+    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, this.mesh.triangles, gl.STATIC_DRAW);
+    gl.bindVertexArray(null);
+  }
+
+  draw(gl, width, height) {
+    const { program, places } = this.program;
+    const { camera, look } = this;
+    gl.viewport(0, 0, width, height);
+    gl.clearColor(0.098, 0.103, 0.114, 1);
+    gl.enable(gl.DEPTH_TEST);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.useProgram(program);
+    gl.bindVertexArray(this.vertices);
+    gl.uniformMatrix4fv(places.uProject, false, camera.matrix(width / height));
+    gl.uniform3fv(places.uEye, camera.eye());
+    const unit = (v) => v.map((value) => value / Math.hypot(...v));
+    // The key light hangs over the viewer's left shoulder: turning the object moves the shading.
+    gl.uniform3fv(places.uKey, unit(camera.turned([-0.55, 0.6, 0.75])));
+    gl.uniform3fv(places.uFill, unit(camera.turned([0.6, -0.2, 0.6])));
+    gl.uniform1f(places.uRelief, look.relief);
+    gl.uniform1f(places.uMiddle, 0);
+    gl.uniform1i(places.uClay, look.paint === "clay" ? 1 : 0);
+    gl.uniform1i(places.uWire, look.wire ? 1 : 0);
+    bindTexture(gl, 0, this.textures.normals, places.uNormals);
+    bindTexture(gl, 1, this.textures.albedo, places.uAlbedo);
+    gl.drawElements(gl.TRIANGLES, this.mesh.triangles.length, gl.UNSIGNED_INT, 0);
+    gl.bindVertexArray(null);
+  }
+
+  followPanel() {
+    const panel = this.figure.querySelector(".panel");
+    panel.addEventListener("submit", (event) => event.preventDefault());
+    panel.addEventListener("input", ({ target }) => {
+      if (target.dataset.surface === "paint") this.look.paint = target.value;
+      else if (target.dataset.surface === "wire") this.look.wire = target.checked;
+      else if (target.dataset.surface === "relief") {
+        this.look.relief = Number(target.value);
+        this.figure.querySelector("[data-value=relief]").textContent = `${this.look.relief}×`;
+      }
+      this.stage.changed();
+    });
+    panel.addEventListener("click", (event) => {
+      const turn = { left: [-0.3, 0], right: [0.3, 0], up: [0, 0.3], down: [0, -0.3] };
+      const action = event.target.closest("button")?.dataset.camera;
+      if (!action) return;
+      if (turn[action]) this.camera.orbit(...turn[action]);
+      else if (action === "nearer") this.camera.zoom(0.8);
+      else if (action === "farther") this.camera.zoom(1.25);
+      else if (action === "front") Object.assign(this.camera, { yaw: 0, pitch: 0, target: [0, 0, 0] });
+      else this.camera.reset();
+      this.stage.changed();
+    });
+  }
+
+  // Another result on the same frame.
+  async replace({ grid, set }) {
+    Object.assign(this, { grid, set, mesh: buildHeightfield(grid) });
+    await this.build(this.stage.gl);
+    this.stage.changed();
+  }
+}
