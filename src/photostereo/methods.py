@@ -73,7 +73,7 @@ def _piecewise(pixels: Array, lights: Array, **options: Any) -> Model:
 
 _PAPER = (
     "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary Learning, "
-    "IEEE Transactions on Computational Imaging 4(4), 2018, doi:10.1109/TCI.2018.2870334"
+    "IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
 )
 _WOODHAM = (
     "R. J. Woodham, Photometric method for determining surface orientation from multiple images, "
@@ -141,7 +141,7 @@ def _registered() -> dict[str, Method]:
             (
                 *_PIECES,
                 number("gamma", 1e4, "γ, weight of the constraint on the slopes' sum", above=0),
-                choice("begin", "ls", ("ls", "pls"), "where the iteration starts"),
+                choice("begin", "pls", ("pls", "ls"), "where the iteration starts"),
             ),
             _dictionary_parameters(50),
         ),

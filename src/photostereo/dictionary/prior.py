@@ -68,13 +68,13 @@ class DictionaryPrior:
         check_thresholds(mu, q)
         self.grid = PatchGrid.from_mask(mask, size=patch, stride=stride)
         self.mu, self.q, self.learn = mu, q, learn
-        self._dictionary, self._atoms, self._rng, self._dtype = dictionary, atoms, rng, np.dtype(dtype)
-        check_atom_count(self._atom_count(), self.grid.n_patches)
-
-    def _atom_count(self) -> int:
-        if not isinstance(self._dictionary, str):
-            return len(self._dictionary)
-        return self._atoms or self.grid.patch_length
+        self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
+        if atoms is None and isinstance(dictionary, str):
+            # A square dictionary, or as many atoms as a very small object has patches to learn them from.
+            atoms = min(self.grid.patch_length, self.grid.n_patches)
+        self._atoms = atoms
+        if learn:
+            check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
     @property
     def count(self) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ class DictionaryPrior:
         """The initial dictionary and no codes."""
         residual = self.grid.extract(normals.astype(self._dtype))
         atoms = initial_dictionary(
-            self._dictionary, self.grid.size, self._atoms or None, patches=residual, rng=self._rng
+            self._dictionary, self.grid.size, self._atoms, patches=residual, rng=self._rng
         )
         codes = np.zeros((len(atoms), self.grid.n_patches), dtype=self._dtype)
         return DictionaryState(np.ascontiguousarray(atoms, dtype=self._dtype), codes, residual)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from photostereo.backend import is_tensor, like, namespace
 from photostereo.monitor import Monitor
 from photostereo.reflectance.model import Array, Fit, Unknowns, solve_symmetric_3x3
+from photostereo.reflectance.projection import project
 
 Knots = Literal["max", "range"]
 
@@ -43,7 +45,7 @@ class Piecewise:
     penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
 
         a(n) = M⁻¹ (Q n + γ p 1),      data(n) = nᵀH n − 2 hᵀn + κ,
-        H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² − γ² p² 1ᵀM⁻¹1,
+        H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² / (1 + γ 1ᵀT⁻¹1),
 
     so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is exact:
     ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
@@ -55,7 +57,7 @@ class Piecewise:
     p : number of pieces; 1 is the Lambertian model
     knots : ``"max"`` for knots at k Imax / p (the default), ``"range"`` for Imin + k (Imax − Imin) / p
     gamma : weight of the constraint when there is a prior
-    begin : start with a prior from ``"ls"`` (a = 1) or ``"pls"``
+    begin : start with a prior from ``"pls"`` or from ``"ls"`` (a = 1)
 
     References
     ----------
@@ -71,22 +73,21 @@ class Piecewise:
         p: int = 2,
         knots: Knots = "max",
         gamma: float = 1e4,
-        begin: Literal["ls", "pls"] = "ls",
+        begin: Literal["pls", "ls"] = "pls",
     ) -> None:
-        from photostereo.reflectance import piecewise_kernels as kernels
-
+        self._kernels = kernels = _kernels_for(pixels)
         self._lights_gram = lights @ lights.T
         self._begin = begin
         self._pieces = p
         self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
         self._reduced = kernels.eliminate_slopes(self._statistics, pixels, lights, gamma)
-        projected = (pixels @ lights.T.astype(pixels.dtype)).astype(np.float64)
-        self._least_squares = np.linalg.solve(self._lights_gram, projected.T).T
+        inverse = like(np.linalg.inv(self._lights_gram), pixels)
+        self._least_squares = project(pixels, lights) @ inverse
 
     def alone(self, monitor: Monitor) -> Fit:
-        from photostereo.reflectance import piecewise_kernels as kernels
-
-        normals, slopes = kernels.constrained_fit(self._statistics, self._lights_gram, self._least_squares)
+        normals, slopes = self._kernels.constrained_fit(
+            self._statistics, self._lights_gram, self._least_squares
+        )
         return Fit(normals, {"slopes": slopes})
 
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
@@ -94,7 +95,7 @@ class Piecewise:
             fit = self.alone(monitor)
             return fit.normals, fit.unknowns
         normals = self._least_squares
-        return normals, {"slopes": np.ones((len(normals), self._pieces))}
+        return normals, {"slopes": like(np.ones((len(normals), self._pieces)), normals)}
 
     def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
         hessian, linear = self._reduced.hessian, self._reduced.linear
@@ -107,22 +108,34 @@ class Piecewise:
             hessian[:, 3] + shift,
             hessian[:, 4],
             hessian[:, 5] + shift,
-            (right[:, 0], right[:, 1], right[:, 2]),
+            (right[..., 0], right[..., 1], right[..., 2]),
         )
-        return np.stack(solution, axis=1)
+        return namespace(right).stack(solution, -1)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         reduced = self._reduced
-        slopes = np.einsum("npk,nk->np", reduced.slopes_of_normals, normals) + reduced.slopes_offset
-        return {"slopes": slopes}
+        products = namespace(normals).einsum("npk,...nk->...np", reduced.slopes_of_normals, normals)
+        return {"slopes": products + reduced.slopes_offset}
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> float:
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         # At the best slopes for these normals, which update_unknowns always provides.
         h = self._reduced.hessian
-        x, y, z = normals[:, 0], normals[:, 1], normals[:, 2]
+        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
         quadratic = h[:, 0] * x * x + h[:, 3] * y * y + h[:, 5] * z * z
         quadratic = quadratic + 2 * (h[:, 1] * x * y + h[:, 2] * x * z + h[:, 4] * y * z)
-        return float((quadratic - 2.0 * (self._reduced.linear * normals).sum(1) + self._reduced.constant).sum())
+        linear = (self._reduced.linear * normals).sum(-1)
+        return (quadratic - 2.0 * linear + self._reduced.constant).sum(-1)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {"slopes": unknowns["slopes"]}
+
+
+def _kernels_for(pixels: Array) -> Any:
+    """The module with the loops over pixels for this kind of array."""
+    if is_tensor(pixels):
+        from photostereo.reflectance import torch_piecewise
+
+        return torch_piecewise
+    from photostereo.reflectance import piecewise_kernels
+
+    return piecewise_kernels

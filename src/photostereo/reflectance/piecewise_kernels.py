@@ -170,25 +170,30 @@ def _eliminate(gram, cross, usable, pixels, lights, lights_gram, gamma, H, h, ka
                     H[i, entry] = lights_gram[r, c]
                     entry += 1
             continue
-        M = gram[i] + gamma
+        # M = T + γ 11ᵀ by Sherman and Morrison: γ never meets the ridge in one matrix, whose condition would be
+        # γ / ridge, and H stays positive semidefinite to rounding.
+        T = gram[i].copy()
         X = np.empty((p, 4))
         for k in range(p):
             X[k, 0], X[k, 1], X[k, 2], X[k, 3] = cross[i, k, 0], cross[i, k, 1], cross[i, k, 2], 1.0
-        _cholesky_solve(M, X)
+        _cholesky_solve(T, X)
         total = 0.0
+        sums = np.zeros(3)
         for k in range(p):
             total += X[k, 3]
-            k0[i, k] = gamma * p * X[k, 3]
             for axis in range(3):
-                K[i, k, axis] = X[k, axis]
-        kappa[i] = gamma * p * p * (1.0 - gamma * total)
+                sums[axis] += X[k, axis]
+        share = gamma / (1.0 + gamma * total)
+        kappa[i] = share * p * p
+        for k in range(p):
+            k0[i, k] = share * p * X[k, 3]
+            for axis in range(3):
+                K[i, k, axis] = X[k, axis] - share * X[k, 3] * sums[axis]
         entry = 0
         for r in range(3):
-            h[i, r] = 0.0
-            for k in range(p):
-                h[i, r] += cross[i, k, r] * k0[i, k]
+            h[i, r] = share * p * sums[r]
             for c in range(r, 3):
-                value = lights_gram[r, c]
+                value = lights_gram[r, c] + share * sums[r] * sums[c]
                 for k in range(p):
                     value -= cross[i, k, r] * X[k, c]
                 H[i, entry] = value
