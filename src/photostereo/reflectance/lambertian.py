@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from photostereo.backend import like, namespace
 from photostereo.monitor import Monitor
 from photostereo.reflectance.model import Array, Fit, Unknowns
+from photostereo.reflectance.projection import project, squared_lengths
 
 
 class Lambertian:
@@ -38,29 +40,26 @@ class Lambertian:
 
     def __init__(self, pixels: Array, lights: Array) -> None:
         gram = lights @ lights.T
-        self._strength, self._basis = np.linalg.eigh(gram)
-        self._gram = gram
-        # In double precision whatever the photographs' type: three numbers per pixel cost nothing, and the
-        # product itself runs in the photographs' precision.
-        self._projected = (pixels @ lights.T.astype(pixels.dtype)).astype(np.float64)
-        self._energy = float(np.einsum("ij,ij->i", pixels, pixels).sum(dtype=np.float64))
+        self._strength, self._basis, self._gram = (like(a, pixels) for a in (*np.linalg.eigh(gram), gram))
+        self._projected = project(pixels, lights)
+        self._energy = squared_lengths(pixels).sum()
 
     def alone(self, monitor: Monitor) -> Fit:
-        return Fit(np.linalg.solve(self._gram, self._projected.T).T)
+        return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)
 
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         return self.alone(monitor).normals, {}
 
     def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
         rotated = (self._projected + lam * pull) @ self._basis
-        return (rotated / (self._strength + lam * count[:, None])) @ self._basis.T
+        return (rotated / (self._strength + lam * count[..., None])) @ self._basis.T
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return unknowns
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> float:
-        quadratic = ((normals @ self._gram) * normals).sum()
-        return float(quadratic - 2.0 * (normals * self._projected).sum() + self._energy)
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
+        return terms.sum((-2, -1)) + self._energy
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {}

@@ -63,8 +63,8 @@ class Model(Protocol):
         """Minimiser (or a step that does not raise the cost) over the model's own unknowns at fixed n."""
         ...
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> float:
-        """The data cost, summed over the pixels."""
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        """The data cost, summed over the pixels; a number, or an array of the same kind that holds one."""
         ...
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:

@@ -1,0 +1,50 @@
+"""``L y`` and ``|y|²`` of every pixel, for arrays of either kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from photostereo.backend import is_tensor, like
+from photostereo.reflectance.model import Array
+
+#: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
+BATCH_VALUES = 1 << 23
+
+
+def tensor_batches(pixels: Array, *, copies: int = 1) -> Iterator[slice]:
+    """Slices over the pixels, so that ``copies`` arrays of their intensities stay small."""
+    step = max(BATCH_VALUES // (pixels.shape[1] * copies), 1)
+    for first in range(0, len(pixels), step):
+        yield slice(first, min(first + step, len(pixels)))
+
+
+def project(pixels: Array, lights: Array) -> Array:
+    """``L y`` of every pixel, (N, 3) in double precision whatever the photographs' type.
+
+    NumPy multiplies in the photographs' precision, where it is fast; a GPU in double, which also keeps
+    TF32 out of it.
+
+    >>> project(np.ones((1, 2)), np.array([[0.0, 0.6], [0.0, 0.0], [1.0, 0.8]]))
+    array([[0.6, 0. , 1.8]])
+    """
+    if not is_tensor(pixels):
+        return (pixels @ lights.T.astype(pixels.dtype)).astype(np.float64)
+    directions = like(np.asarray(lights.T, dtype=np.float64), pixels)
+    out = directions.new_empty(len(pixels), 3)
+    for part in tensor_batches(pixels):
+        out[part] = pixels[part].double() @ directions
+    return out
+
+
+def squared_lengths(pixels: Array) -> Array:
+    """``|y|²`` of every pixel, (N,) in double precision."""
+    if not is_tensor(pixels):
+        return np.einsum("ij,ij->i", pixels, pixels).astype(np.float64)
+    import torch
+
+    out = torch.empty(len(pixels), dtype=torch.float64, device=pixels.device)
+    for part in tensor_batches(pixels):
+        out[part] = pixels[part].double().square().sum(1)
+    return out
