@@ -198,4 +198,5 @@ class _Coordinator:
                 for m, count in self.left.items()
             )
             left = work / max(1, len(self.held))
-        return Progress(self.total, self.done, self.failed, len(self.flight), left)
+        running = sum(count > 0 for count in self.held.values())
+        return Progress(self.total, self.done, self.failed, running, left)
