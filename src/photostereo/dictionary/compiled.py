@@ -38,6 +38,7 @@ from photostereo.dictionary.pass_kernels import (
     correct,
     dot,
     new_atom,
+    ordered_sum,
     overlaps,
     products,
     sum_of_squares,
@@ -65,7 +66,7 @@ class PassStatistics:
     nonzeros : int
         ``||B||_0`` after the pass.
     clipped : int
-        Codes that the bound q held back.
+        Codes at the bound, ``|B| = q``.
     empty_atoms : int
         Atoms that no patch uses.
     """
@@ -116,8 +117,8 @@ def dictionary_pass(
     Notes
     -----
     The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. The
-    threads are Numba's and meet once per atom; where other programs keep the cores busy, or many solves run at
-    once, one thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
+    threads are Numba's and meet once per atom; where other programs keep the cores busy, or many solves run
+    at once, one thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
 
     Examples
     --------
@@ -197,7 +198,9 @@ def _pass(
             products(R[low:high], D[start : start + block], H[:, low:high])
             latest[low:high] = -1
         first, size = start, min(block, K - start)
-        D_old[:size] = D[first : first + size]
+        for k in range(size):
+            for s in range(m):
+                D_old[k, s] = D[first + k, s]
         for i in range(size):
             for c in prange(chunks):
                 low, high = c * chunk, min((c + 1) * chunk, w)
@@ -212,7 +215,7 @@ def _pass(
                 if update_atoms:
                     accumulate(R, patch[i], new[i], low, count, toward[c])
                     overlaps(i, old, new, earlier, low, count, overlap_old[c], overlap_new[c])
-            is_used = used.sum() > 0
+            is_used = ordered_sum(used) > 0
             empty += not is_used
             if update_atoms:
                 new_atom(D_old, D[first : first + size], i, is_used, toward, overlap_old, overlap_new)
@@ -223,7 +226,7 @@ def _pass(
         low, high = c * chunk, min((c + 1) * chunk, w)
         apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
         squared[c] = sum_of_squares(R[low:high])
-    return squared.sum(), nonzeros.sum(), clipped.sum(), empty
+    return ordered_sum(squared), ordered_sum(nonzeros), ordered_sum(clipped), empty
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
@@ -232,4 +235,4 @@ def _squared_norm(R: Array, chunk: int) -> float:
     squared = np.zeros(chunks)
     for c in prange(chunks):
         squared[c] = sum_of_squares(R[c * chunk : min((c + 1) * chunk, R.shape[0])])
-    return float(squared.sum())
+    return float(ordered_sum(squared))

@@ -1,7 +1,8 @@
 """The inner loops of the compiled dictionary pass, each on one chunk of patches; ``compiled`` has the whole.
 
-A *change* of atom k is a patch whose code is not zero before or after the update. The lists ``patch``, ``old``
-and ``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first patch, ``low``.
+A *change* of atom k is a patch whose code is not zero before or after the update. The lists ``patch``,
+``old`` and ``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first
+patch, ``low``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,15 @@ Array = NDArray[Any]
 
 # Sums may be reordered and fused, which vectorisation needs; infinities and NaN keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def ordered_sum(values: Array) -> Any:
+    """The sum in the order of the array; in the parallel function ``values.sum()`` would go by threads."""
+    total = values[0] * 0
+    for value in values:
+        total += value
+    return total
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
@@ -119,7 +129,7 @@ def threshold(
             if keep:
                 after = min(max(y, -q), q)
                 kept += 1
-                held += after != y
+                held += abs(after) == q
             g[p] = after
             patch[at], old[at], new[at] = p, before, after
             earlier[at] = latest[p]
@@ -215,5 +225,5 @@ def sum_of_squares(R: Array) -> float:
     total = 0.0
     for p in range(R.shape[0]):
         for s in range(R.shape[1]):
-            total += float(R[p, s]) * float(R[p, s])
+            total += np.float64(R[p, s]) * np.float64(R[p, s])
     return total
