@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from photostereo._version import __version__
 from photostereo.capture import Capture
+from photostereo.dictionary.patches import PatchGrid
 from photostereo.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.errors import CaptureError, ConvergenceWarning, ParameterError
 from photostereo.methods import Method, find_method
@@ -68,7 +69,7 @@ class SolveState:
                     key.removeprefix("unknown_"): file[key] for key in file.files if key.startswith("unknown_")
                 }
                 history = tuple(
-                    Iteration(int(row[0]), *row[1:-1].tolist(), error=None if np.isnan(row[-1]) else float(row[-1]))
+                    Iteration(int(row[0]), *row[1:-1].tolist(), None if np.isnan(row[-1]) else float(row[-1]))
                     for row in file["history"]
                 )
                 dictionary = DictionaryState(file["atoms"], file["codes"], file["residual"])
@@ -91,7 +92,6 @@ class Prepared:
     capture: Capture
     model_values: dict[str, Any]
     scale: float
-    pixels: NDArray[np.float32]
     model: Model
     seconds: dict[str, float]
 
@@ -124,7 +124,7 @@ def _prepare(capture: Capture, entry: Method, values: dict[str, Any]) -> Prepare
     model_values = {p.name: values[p.name] for p in entry.model_parameters}
     model = entry.model(pixels, lights, **model_values)
     clock.lap("statistics")
-    return Prepared(entry.name, capture, model_values, scale, pixels, model, clock.laps)
+    return Prepared(entry.name, capture, model_values, scale, model, clock.laps)
 
 
 def solve(
@@ -182,13 +182,15 @@ def solve(
     if prepared is None:
         prepared = _prepare(capture, entry, values)
     prepared.require(capture, method, values)
-    scale, pixels, model = prepared.scale, prepared.pixels, prepared.model
+    scale, model = prepared.scale, prepared.model
     clock = _Clock(prepared.seconds)
+    del prepared  # the model's statistics may be as large as the photographs
     arrays: dict[str, NDArray[Any]] = {}
     if entry.has_prior:
-        values = _settle_automatic(entry, values, capture, model, pixels)
+        normals, unknowns = model.start(monitor)
+        values = _settle_automatic(values, model, normals, capture.mask)
         prior = build_prior(capture.mask, values)
-        state = _begin(model, prior, resume, monitor)
+        state = _begin(normals, unknowns, prior, resume)
         arrays["dictionary_initial"] = state.dictionary.atoms.copy()
         clock.lap("start")
         truth = None if capture.truth is None else capture.truth[capture.mask]
@@ -212,7 +214,9 @@ def solve(
                 stacklevel=2,
             )
     clock.lap("solve")
-    result = _as_reconstruction(capture, normals, model.maps(normals, unknowns), scale)
+    pixel_maps = model.maps(normals, unknowns)
+    del model  # its statistics may be as large as the photographs
+    result = _as_reconstruction(capture, normals, pixel_maps, scale)
     clock.lap("finish")
     return replace(
         result,
@@ -242,14 +246,14 @@ def build_prior(mask: NDArray[np.bool_], values: dict[str, Any]) -> DictionaryPr
     )
 
 
-def _settle_automatic(
-    entry: Method, values: dict[str, Any], capture: Capture, model: Model, pixels: NDArray[np.float32]
-) -> dict[str, Any]:
+def _settle_automatic(values: dict[str, Any], model: Model, normals: Array, mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """λ and μ where the user left them to us."""
     if values["lam"] is not None and values["mu"] is not None:
         return values
     from photostereo.dictionary.automatic import choose_strength
 
-    lam, mu = choose_strength(pixels, capture.lights, capture.mask)
+    grid = PatchGrid.from_mask(mask, size=values["patch"], stride=values["stride"])
+    lam, mu = choose_strength(normals, mask, curvature=model.curvature, cover=float(grid.count.mean()))
     return {
         **values,
         "lam": lam if values["lam"] is None else values["lam"],
@@ -258,10 +262,9 @@ def _settle_automatic(
 
 
 def _begin(
-    model: Model, prior: DictionaryPrior, resume: SolveState | str | Path | None, monitor: Monitor
+    normals: Array, unknowns: Unknowns, prior: DictionaryPrior, resume: SolveState | str | Path | None
 ) -> SolveState:
     if resume is None:
-        normals, unknowns = model.start(monitor)
         return SolveState(normals, unknowns, prior.begin(normals))
     state = resume if isinstance(resume, SolveState) else SolveState.load(resume)
     expected = (prior.grid.n_pixels, prior.grid.n_patches, prior.grid.patch_length)
@@ -302,7 +305,7 @@ def _descend(
         state.unknowns = model.update_unknowns(normals, state.unknowns)
         change = normals - state.normals
         prior.follow(state.dictionary, change)
-        moved = float(np.linalg.norm(change) / max(np.linalg.norm(state.normals), 1e-300))
+        moved = float(np.linalg.norm(change)) / max(float(np.linalg.norm(state.normals)), 1e-300)
         state.normals = normals
         record = _record(number, state, model, prior, lam, moved, truth, began)
         before = state.history[-1].cost if state.history else np.inf

@@ -1,15 +1,17 @@
 """λ and μ from the photographs themselves, for people who have no ground truth to tune on.
 
-What noise does to the least-squares normals differs from one pixel to the next; shape, texture and the errors of a
-reflectance model do not, or only at edges. So the spread τ of a high-pass filter over the normal map, taken robustly, is the
-noise of n. Atoms have unit norm, so τ is also the noise of a code:
+Noise makes neighbouring normals differ at random; shape, texture and the errors of a reflectance model do so only at edges.
+So the spread τ of a high-pass filter over the model's own normal map, taken robustly, is the noise of n. Atoms have unit
+norm, so τ is also the noise of one code:
 
-* μ = κ τ with κ near √(2 ln m), the universal threshold of Donoho and Johnstone for m coefficients: below it a code is
-  probably noise;
-* λ such that the prior weighs a fixed number of times as much as the photographs: both the noise that the prior removes and
-  the detail that it loses are proportional to τ, so their best balance does not depend on it.
+* μ = κ τ: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho and Johnstone,
+  because many overlapping patches and the photographs themselves vote on each normal, and lost detail costs more than
+  remaining noise.
+* λ such that the prior weighs ρ times as much as the photographs: λ c = ρ × (mean curvature of the data cost). The noise that
+  the prior removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
 
-On a clean capture τ, and with it μ, is small, every code survives, and the prior leaves the normals alone.
+On a clean capture τ, and with it μ, is small, nearly every detail survives, and the prior leaves the normals alone. κ and ρ are
+the same for every model and every capture; ``docs/dictionary.md`` shows what they were chosen on.
 
 References
 ----------
@@ -24,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: μ / τ.
-THRESHOLD_IN_NOISE = 1.75
-#: λ c / mean eigenvalue of L Lᵀ, for the usual cover c = 4.
+#: κ = μ / τ.
+THRESHOLD_IN_NOISE = 1.5
+#: ρ = λ c / mean curvature of the data cost.
 PRIOR_TO_DATA = 6.0
-#: μ never below this share of the brightness scale: finer codes than this only cost time.
-SMALLEST_MU = 0.01
+#: μ never below this share of the brightness scale: finer codes only cost time.
+SMALLEST_MU = 0.005
 
 
 def noise_of_normals(normals: NDArray[Any], mask: NDArray[np.bool_]) -> float:
@@ -54,11 +56,15 @@ def noise_of_normals(normals: NDArray[Any], mask: NDArray[np.bool_]) -> float:
 
 
 def choose_strength(
-    pixels: NDArray[Any], lights: NDArray[Any], mask: NDArray[np.bool_], *, cover: float = 4.0
+    normals: NDArray[Any], mask: NDArray[np.bool_], *, curvature: float, cover: float
 ) -> tuple[float, float]:
-    """(λ, μ) for intensities (N, d) of order one and lights (d, 3), from the noise of their least-squares normals."""
-    normals = pixels @ np.linalg.pinv(lights.T).astype(pixels.dtype)
+    """(λ, μ) for a model's own scaled normals (N, 3).
+
+    Parameters
+    ----------
+    normals, mask : what the model gives without a prior, and where
+    curvature : mean curvature of its data cost, the mean over pixels of trace(H) / 3
+    cover : mean number of patches that cover a pixel
+    """
     noise = noise_of_normals(normals, mask)
-    strength = len(lights) / 3.0  # the mean eigenvalue of L Lᵀ for unit lights
-    lam = PRIOR_TO_DATA * strength / cover
-    return lam, max(THRESHOLD_IN_NOISE * noise, SMALLEST_MU)
+    return PRIOR_TO_DATA * curvature / cover, max(THRESHOLD_IN_NOISE * noise, SMALLEST_MU)

@@ -44,6 +44,10 @@ class Lambertian:
         self._projected = project(pixels, lights)
         self._energy = squared_lengths(pixels).sum()
 
+    @property
+    def curvature(self) -> float:
+        return float(self._strength.mean())
+
     def alone(self, monitor: Monitor) -> Fit:
         return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)
 

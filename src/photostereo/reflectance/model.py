@@ -47,6 +47,11 @@ class Fit:
 class Model(Protocol):
     """What :func:`photostereo.solve` needs of a reflectance model; see the module's text for the symbols."""
 
+    @property
+    def curvature(self) -> float:
+        """How firmly the photographs hold n: the mean over pixels of trace(H) / 3, data = nᵀH n + ..."""
+        ...
+
     def alone(self, monitor: Monitor) -> Fit:
         """The model's minimiser without a prior."""
         ...

@@ -84,6 +84,11 @@ class Piecewise:
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
 
+    @property
+    def curvature(self) -> float:
+        diagonal = self._reduced.hessian[:, [0, 3, 5]]
+        return float(diagonal.mean())
+
     def alone(self, monitor: Monitor) -> Fit:
         normals, slopes = self._kernels.constrained_fit(
             self._statistics, self._lights_gram, self._least_squares
