@@ -316,5 +316,8 @@ def _register_experiments() -> None:
     register(app)
 
 
+_register_experiments()
+
+
 if __name__ == "__main__":
     main()

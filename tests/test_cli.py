@@ -1,0 +1,372 @@
+"""The command line as a user meets it: what it writes, what it says, and that bad input ends in one clear paragraph."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo import cli, load
+from photostereo.io.results import write_png
+
+
+def run(*words: object, monkeypatch: pytest.MonkeyPatch, capsys) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one call, in this process."""
+    monkeypatch.setattr(sys, "argv", ["photostereo", *map(str, words)])
+    monkeypatch.setenv("COLUMNS", "200")
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    return lambda *words: run(*words, monkeypatch=monkeypatch, capsys=capsys)
+
+
+@pytest.fixture(scope="module")
+def scene_folder(tmp_path_factory) -> Path:
+    """A small synthetic capture on disk, made by the command itself."""
+    folder = tmp_path_factory.mktemp("scenes") / "vase"
+    subprocess.run(
+        [sys.executable, "-m", "photostereo.cli", "scene", "vase", "--out", str(folder), "--size", "48", "--lights", "8"],
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.fixture
+def plain_folder(tmp_path) -> Path:
+    """Photographs with a lights.csv, as a person with a camera would have them."""
+    folder = tmp_path / "my photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    rows = ["file,x,y,z"]
+    for index, (x, y) in enumerate([(0, 0), (0.5, 0), (0, 0.5), (-0.5, 0.1), (0.1, -0.5)]):
+        picture = (rng.uniform(0.2, 0.9, size=(40, 44)) * 65535).astype(np.uint16)
+        write_png(folder / f"img_{index}.png", picture)
+        rows.append(f"img_{index}.png,{x},{y},1")
+    (folder / "lights.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def test_help_is_fast_and_lists_the_commands() -> None:
+    best = np.inf
+    for _ in range(5):
+        began = time.perf_counter()
+        result = subprocess.run(
+            [sys.executable, "-m", "photostereo.cli", "--help"], check=True, capture_output=True, text=True
+        )
+        best = min(best, time.perf_counter() - began)
+    for command in ("demo", "info", "solve", "compare", "methods", "scene", "corrupt", "mesh", "view", "reproduce"):
+        assert command in result.stdout
+    assert best < 0.5
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, photostereo.cli; "
+        "print([m for m in ('numpy','numba','scipy','cv2','matplotlib','trimesh','torch','dask') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "out"
+    code, said, _ = call("solve", scene_folder, "--method", "pls", "--out", out, "--set", "p=3")
+    assert code == 0
+    names = {path.name for path in out.iterdir()}
+    assert names >= {
+        "normals.npy", "normals.png", "albedo.npy", "albedo.png", "depth.npy", "mesh.ply", "mesh.glb", "summary.json",
+        "report.html",
+    }  # fmt: skip
+    summary = json.loads((out / "summary.json").read_text())
+    assert {"capture", "method", "parameters", "seconds", "iterations", "status", "cost", "versions", "angular_error"} <= set(
+        summary
+    )
+    assert summary["parameters"]["p"] == 3 and summary["method"] == "pls"
+    assert f"{summary['angular_error']['mean']:.2f}" in said
+    normals = np.load(out / "normals.npy")
+    capture = load(scene_folder)
+    assert normals.dtype == np.float32 and normals.shape == (*capture.frame, 3)
+    picture = cv2.imread(str(out / "normals.png"), cv2.IMREAD_UNCHANGED)
+    assert picture.dtype == np.uint16 and picture.shape == normals.shape
+    assert str(out) in said
+
+
+def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:
+    for name, extra in (("gl", []), ("dx", ["--flip-y"])):
+        code, _, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / name, "--no-surface", "--no-report", *extra)
+        assert code == 0
+    gl, dx = (cv2.imread(str(tmp_path / n / "normals.png"), cv2.IMREAD_UNCHANGED).astype(int) for n in ("gl", "dx"))
+    inside = gl.any(axis=2)
+    assert np.abs(gl[inside, 1] + dx[inside, 1] - 65535).max() <= 1  # green
+    assert np.array_equal(gl[inside][:, [0, 2]], dx[inside][:, [0, 2]])
+
+
+def test_existing_out_is_kept_without_force(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "precious.txt").write_text("mine")
+    words = ("solve", scene_folder, "-m", "ls", "-o", out, "--no-surface", "--no-report")
+    code, _, error = call(*words)
+    assert code == 2 and "--force" in error
+    assert [path.name for path in out.iterdir()] == ["precious.txt"]
+    code, _, _ = call(*words, "--force")
+    assert code == 0 and (out / "normals.npy").exists() and not (out / "precious.txt").exists()
+
+
+def test_quiet_says_nothing(call, scene_folder, tmp_path) -> None:
+    code, said, error = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "o", "-q", "--no-surface", "--no-report")
+    assert (code, said, error) == (0, "", "")
+
+
+def test_images_and_seed_choose_photographs(call, scene_folder, tmp_path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        code, said, _ = call(
+            "solve", scene_folder, "-m", "ls", "-o", tmp_path / name, "--images", 4, "--seed", seed,
+            "--no-surface", "--no-report",
+        )  # fmt: skip
+        assert code == 0 and "4 photographs" in said
+    a, b, c = (np.load(tmp_path / n / "normals.npy") for n in "abc")
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def test_info_describes(call, scene_folder) -> None:
+    code, said, _ = call("info", scene_folder)
+    assert code == 0
+    for words in ("DiLiGenT", "48", "16", "vase"):
+        assert words in said
+    code, said, _ = call("info", scene_folder, "--json")
+    facts = json.loads(said)
+    assert facts["photographs"] == 8 and facts["truth"] == "normals"
+
+
+def test_compare_writes_a_table_and_pictures(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "cmp"
+    code, said, _ = call("compare", scene_folder, "--methods", "ls, pls", "-o", out)
+    assert code == 0 and "pls" in said
+    rows = json.loads((out / "comparison.json").read_text())
+    assert [row["method"] for row in rows] == ["ls", "pls"]
+    assert (out / "comparison.csv").exists() and (out / "report.html").exists()
+    picture = cv2.imread(str(out / "comparison.png"))
+    assert picture.shape[1] == 3 * 48
+
+
+def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "noisy"
+    code, said, _ = call("corrupt", scene_folder, "--poisson", 5, "--images", 6, "--seed", 3, "--out", out)
+    assert code == 0
+    measured = float(said.split("ratio:")[1].split("dB")[0])
+    assert measured == pytest.approx(5.0, abs=0.3)
+    assert len(load(out)) == 6
+    code, _, error = call("corrupt", scene_folder, "--out", tmp_path / "x")
+    assert code == 2 and "--poisson" in error
+
+
+def test_methods_lists_all_and_details_one(call) -> None:
+    from photostereo.methods import method_names
+
+    code, said, _ = call("methods")
+    assert code == 0 and all(name in said for name in method_names())
+    code, said, _ = call("methods", "pdlnv")
+    assert code == 0 and "gamma" in said and "Citation" in said
+
+
+def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "out"
+    assert call("solve", scene_folder, "-m", "ls", "-o", out, "--no-report")[0] == 0
+    code, said, _ = call("mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500)
+    assert code == 0
+    assert (out / "mesh.stl").exists() and (out / "mesh.obj").exists() and (out / "normals.npy").exists()
+    assert not (out / "mesh.glb").exists()
+    code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
+    assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
+
+
+def test_demo_shows_where_things_are(call, tmp_path) -> None:
+    out = tmp_path / "demo"
+    code, said, _ = call("demo", "--out", out)
+    assert code == 0
+    for name in ("report.html", "normals.png", "mesh.glb"):
+        assert (out / "pdlnv" / name).exists()
+    assert str(out / "pdlnv" / "report.html") in said.replace("\n", "")
+    errors = {name: json.loads((out / name / "summary.json").read_text())["angular_error"]["mean"] for name in ("ls", "pdlnv")}
+    assert errors["pdlnv"] < 0.8 * errors["ls"]
+
+
+# Bad input: one clear paragraph, exit code 2, nothing written.
+
+
+def spoil_nothing(folder: Path) -> list[str]:
+    return []
+
+
+def remove_lights(folder: Path) -> list[str]:
+    (folder / "lights.csv").unlink()
+    return []
+
+
+def fewer_lights(folder: Path) -> list[str]:
+    lines = (folder / "lights.csv").read_text().splitlines()
+    (folder / "lights.csv").write_text("\n".join(lines[:-1]))
+    return []
+
+
+def more_lights(folder: Path) -> list[str]:
+    with (folder / "lights.csv").open("a") as file:
+        file.write("img_9.png,0,0.2,1\n")
+    return []
+
+
+def another_size(folder: Path) -> list[str]:
+    write_png(folder / "img_2.png", np.full((41, 44), 900, np.uint16))
+    return []
+
+
+def truncated(folder: Path) -> list[str]:
+    data = (folder / "img_3.png").read_bytes()
+    (folder / "img_3.png").write_bytes(data[: len(data) // 2])
+    return []
+
+
+def not_an_image(folder: Path) -> list[str]:
+    (folder / "img_3.png").write_text("hello")
+    return []
+
+
+def not_finite(folder: Path) -> list[str]:
+    import tifffile
+
+    (folder / "img_1.png").unlink()
+    values = np.ones((40, 44), np.float32)
+    values[3, 4] = np.nan
+    tifffile.imwrite(folder / "img_1.tif", values)
+    text = (folder / "lights.csv").read_text().replace("img_1.png", "img_1.tif")
+    (folder / "lights.csv").write_text(text)
+    return []
+
+
+def zero_light(folder: Path) -> list[str]:
+    text = (folder / "lights.csv").read_text().replace("img_1.png,0.5,0,1", "img_1.png,0,0,0")
+    (folder / "lights.csv").write_text(text)
+    return []
+
+
+def coplanar(folder: Path) -> list[str]:
+    rows = ["file,x,y,z"] + [f"img_{i}.png,{0.2 * i},0,1" for i in range(5)]
+    (folder / "lights.csv").write_text("\n".join(rows))
+    return []
+
+
+def two_photographs(folder: Path) -> list[str]:
+    for i in (2, 3, 4):
+        (folder / f"img_{i}.png").unlink()
+    lines = (folder / "lights.csv").read_text().splitlines()
+    (folder / "lights.csv").write_text("\n".join(lines[:3]))
+    return []
+
+
+def empty_mask(folder: Path) -> list[str]:
+    write_png(folder / "mask.png", np.zeros((40, 44), np.uint8))
+    return []
+
+
+def mask_of_another_size(folder: Path) -> list[str]:
+    write_png(folder / "mask.png", np.full((10, 44), 255, np.uint8))
+    return []
+
+
+def unknown_method(folder: Path) -> list[str]:
+    return ["--method", "pdnlv"]
+
+
+def unknown_parameter(folder: Path) -> list[str]:
+    return ["--method", "pls", "--set", "peices=3"]
+
+
+def ill_typed_parameter(folder: Path) -> list[str]:
+    return ["--method", "pls", "--set", "p=two"]
+
+
+def no_setting(folder: Path) -> list[str]:
+    return ["--set", "p"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (remove_lights, "lights.csv"),
+        (fewer_lights, "light"),
+        (more_lights, "img_9.png"),
+        (another_size, "img_2.png"),
+        (truncated, "img_3.png"),
+        (not_an_image, "img_3.png"),
+        (not_finite, "NaN"),
+        (zero_light, "zero"),
+        (coplanar, "plane"),
+        (two_photographs, "three"),
+        (empty_mask, "mask"),
+        (mask_of_another_size, "mask"),
+        (unknown_method, 'Did you mean "pdlnv"'),
+        (unknown_parameter, "peices"),
+        (ill_typed_parameter, "whole number"),
+        (no_setting, "NAME=VALUE"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else None,
+)
+def test_bad_input(call, plain_folder, tmp_path, spoil, words: str) -> None:
+    extra = spoil(plain_folder)
+    out = tmp_path / "results"
+    method = [] if "--method" in extra else ["--method", "ls"]
+    code, said, error = call("solve", plain_folder, "--out", out, *method, *extra)
+    assert code == 2
+    assert words in error.replace("\n", " ")
+    assert error.startswith("Error:") and "Traceback" not in error
+    assert not out.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {plain_folder.name}
+
+
+def test_good_input_of_the_same_kind_passes(call, plain_folder, tmp_path) -> None:
+    code, _, error = call("solve", plain_folder, "--method", "ls", "--out", tmp_path / "ok", "--no-surface", "--no-report")
+    assert code == 0, error
+
+
+def test_missing_folder(call, tmp_path) -> None:
+    code, _, error = call("solve", tmp_path / "nowhere", "--out", tmp_path / "o")
+    assert code == 2 and "nowhere" in error and not (tmp_path / "o").exists()
+
+
+def test_truth_of_another_size(call, scene_folder, tmp_path) -> None:
+    from scipy.io import savemat
+
+    folder = tmp_path / "scene"
+    shutil.copytree(scene_folder, folder)
+    savemat(folder / "Normal_gt.mat", {"Normal_gt": np.ones((5, 5, 3))})
+    code, _, error = call("solve", folder, "-m", "ls", "--out", tmp_path / "o")
+    assert code == 2 and "Normal_gt" in error and not (tmp_path / "o").exists()
+
+
+def test_out_below_a_file_cannot_be_written(call, scene_folder, tmp_path) -> None:
+    (tmp_path / "file").write_text("x")
+    code, _, error = call("solve", scene_folder, "-m", "ls", "--out", tmp_path / "file" / "out")
+    assert code == 2 and "write" in error
+
+
+def test_failure_in_the_middle_leaves_nothing(call, scene_folder, tmp_path) -> None:
+    code, _, error = call("solve", scene_folder, "-m", "ls", "--out", tmp_path / "o", "--surface-method", "magic")
+    assert code == 2 and "magic" in error
+    assert list(tmp_path.iterdir()) == []
