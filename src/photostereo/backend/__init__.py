@@ -105,6 +105,10 @@ class Device:
         return _quiet_tensor(torch, source).to(self.torch_name)
 
 
+#: NumPy arrays in the computer's own memory.
+CPU = Device("cpu")
+
+
 def find_device(name: str) -> Device:
     """The device of that name, or an error that says what is missing.
 
@@ -127,7 +131,7 @@ def find_device(name: str) -> Device:
     False
     """
     if name == "cpu":
-        return Device("cpu")
+        return CPU
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
         raise ParameterError(

@@ -2,8 +2,9 @@
 
     λ ( Σ_j ‖P_j n − Σ_i B[i, j] d_i‖² + μ² ‖B‖₀ )     subject to  |B| ≤ q,  ‖d_i‖ = 1
 
-The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything it is asked for follows from R: its cost is
-‖R‖² + μ² ‖B‖₀, and its pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never formed.
+The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything it is asked for follows from R:
+its cost is ‖R‖² + μ² ‖B‖₀, and its pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never
+formed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
 from photostereo.dictionary.atoms import check_atom_count, initial_dictionary
 from photostereo.dictionary.patches import PatchGrid
 from photostereo.dictionary.readable import check_thresholds
@@ -28,15 +30,18 @@ class DictionaryState:
     atoms : (K, m) one atom per row
     codes : (K, w)
     residual : (w, m) P − BᵀD
+
+    On a GPU the arrays are tensors and may have a leading axis: several problems solved at once.
     """
 
-    atoms: NDArray[Any]
-    codes: NDArray[Any]
-    residual: NDArray[Any]
+    atoms: Array
+    codes: Array
+    residual: Array
 
     @property
-    def nonzeros(self) -> int:
-        return int(np.count_nonzero(self.codes))
+    def nonzeros(self) -> Array:
+        """How many codes are not zero, for each problem."""
+        return (self.codes != 0).sum((-2, -1))
 
 
 class DictionaryPrior:
@@ -49,13 +54,16 @@ class DictionaryPrior:
     patch, stride, atoms, dictionary, rng : see :class:`.PatchGrid` and :func:`.initial_dictionary`
     learn : update the atoms; otherwise the codes only
     dtype : of the pass, float32 or float64
+    device : where the normals and the state live
+
+    With tensors μ may be a tensor too, one threshold for each of the problems on the leading axis.
     """
 
     def __init__(
         self,
         mask: NDArray[np.bool_],
         *,
-        mu: float,
+        mu: Array,
         q: float = 1e3,
         patch: tuple[int, int, int] = (8, 8, 3),
         stride: int = 4,
@@ -64,9 +72,11 @@ class DictionaryPrior:
         learn: bool = True,
         rng: np.random.Generator | int | None = 0,
         dtype: Any = np.float32,
+        device: Device = CPU,
     ) -> None:
-        check_thresholds(mu, q)
+        check_thresholds(float(mu) if np.ndim(mu) == 0 else float(max(mu)), q)
         self.grid = PatchGrid.from_mask(mask, size=patch, stride=stride)
+        self._patches = self._patches_on(device)
         self.mu, self.q, self.learn = mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
         if atoms is None and isinstance(dictionary, str):
@@ -76,42 +86,55 @@ class DictionaryPrior:
         if learn:
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
-    @property
-    def count(self) -> NDArray[np.float64]:
-        """(N,) how many patches cover each pixel."""
-        return self.grid.count
+    def _patches_on(self, device: Device) -> Any:
+        if not device.uses_torch:
+            return self.grid
+        from photostereo.dictionary.torch_patches import TorchPatches
 
-    def begin(self, normals: NDArray[Any]) -> DictionaryState:
+        return TorchPatches(self.grid, device.torch_name)
+
+    @property
+    def count(self) -> Array:
+        """(N,) how many patches cover each pixel."""
+        return self._patches.count
+
+    def begin(self, normals: Array) -> DictionaryState:
         """The initial dictionary and no codes."""
-        residual = self.grid.extract(normals.astype(self._dtype))
+        residual = self._patches.extract(cast(normals, self._dtype.name))
+        problems, patches = residual.shape[:-2], residual.shape[-2]
+        examples = None
+        if isinstance(self._dictionary, str) and self._dictionary == "random-patches":
+            examples = to_numpy(residual).reshape(-1, *residual.shape[-2:])[0]
         atoms = initial_dictionary(
-            self._dictionary, self.grid.size, self._atoms, patches=residual, rng=self._rng
+            self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
         )
-        codes = np.zeros((len(atoms), self.grid.n_patches), dtype=self._dtype)
-        return DictionaryState(np.ascontiguousarray(atoms, dtype=self._dtype), codes, residual)
+        codes = np.zeros((*problems, len(atoms), patches), dtype=self._dtype)
+        atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
+        return DictionaryState(like(atoms, residual), like(codes, residual), residual)
 
     def update(self, state: DictionaryState) -> None:
         """One pass over the atoms: the (D, B) half-step."""
-        from photostereo.dictionary.compiled import dictionary_pass
+        arrays = (state.residual, state.atoms, state.codes)
+        if is_tensor(state.residual):
+            from photostereo.dictionary import torch_pass
 
-        dictionary_pass(
-            state.residual, state.atoms, state.codes, mu=self.mu, q=self.q, update_atoms=self.learn
-        )
-
-    def pull(self, state: DictionaryState, normals: NDArray[Any]) -> NDArray[np.float64]:
-        """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
-        return self.count[:, None] * normals - self.grid.adjoint(state.residual)
-
-    def follow(self, state: DictionaryState, change: NDArray[Any]) -> None:
-        """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
-        self.grid.add_extract(change.astype(self._dtype), state.residual)
-
-    def cost(self, state: DictionaryState) -> tuple[float, float]:
-        """The two terms without λ: Σ ‖P_j n − D b_j‖² and μ² ‖B‖₀."""
-        residual = state.residual.ravel()
-        if residual.dtype == np.float32:
-            # Blocks summed in double precision: a float32 dot product over millions of values loses digits.
-            fit = float(np.sum(np.einsum("ij,ij->i", state.residual, state.residual), dtype=np.float64))
+            torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
         else:
-            fit = float(residual @ residual)
-        return fit, self.mu**2 * state.nonzeros
+            from photostereo.dictionary import compiled
+
+            compiled.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+
+    def pull(self, state: DictionaryState, normals: Array) -> Array:
+        """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
+        return self.count[:, None] * normals - self._patches.adjoint(state.residual)
+
+    def follow(self, state: DictionaryState, change: Array) -> None:
+        """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
+        self._patches.add_extract(cast(change, self._dtype.name), state.residual)
+
+    def cost(self, state: DictionaryState) -> tuple[Array, Array]:
+        """The two terms without λ: Σ ‖P_j n − D b_j‖² and μ² ‖B‖₀."""
+        residual = state.residual
+        # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
+        rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
+        return cast(rows, "float64").sum(-1), self.mu**2 * state.nonzeros
