@@ -13,10 +13,17 @@ The public names are imported when they are first used, so that ``photostereo --
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from photostereo._version import __version__
+
+# The compiled kernels meet at a barrier once per atom. By default GNU OpenMP spins there for milliseconds, which on a machine
+# that is busy with anything else makes a pass a hundred times slower; a short spin, then sleep, costs next to nothing on an idle
+# one. It must be set before the OpenMP library is loaded; the user's own setting wins.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "100")
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture as Capture
