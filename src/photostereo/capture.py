@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -140,7 +141,11 @@ class Capture:
         state = hashlib.blake2b(digest_size=8)
         for array in (self.images, self.lights, self.mask):
             state.update(repr((array.shape, array.dtype.str)).encode())
-            state.update(np.ascontiguousarray(array).data)
+        # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes: in one
+        # go the photographs take as long as least squares.
+        with ThreadPoolExecutor() as pool:
+            for part in pool.map(_hash_of, (*self.images, self.lights, self.mask)):
+                state.update(part)
         return state.hexdigest()
 
     def gray(self) -> Capture:
@@ -190,7 +195,7 @@ class Capture:
         --------
         >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]])
         >>> capture = Capture(images=np.ones((4, 2, 2)), lights=lights, name="wall")
-        >>> len(capture.take(3, rng=0)), len(capture.take([0, 1, 3]))
+        >>> len(capture.take(3, rng=0)), len(capture.take([0, 2, 3]))
         (3, 3)
         """
         if isinstance(which, (int, np.integer)):
@@ -220,6 +225,10 @@ class Capture:
             for label in ("truth", "truth_depth", "truth_albedo")
         }
         return replace(self, images=self.images[:, box[0], box[1]], mask=self.mask[box], **truths)
+
+
+def _hash_of(array: NDArray[Any]) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
 
 
 def _as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:

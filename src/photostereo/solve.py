@@ -20,65 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
+from photostereo.backend import CPU, Array, Device, find_device, to_numpy
 from photostereo.capture import Capture
+from photostereo.descent import SolveState, begin, descend
 from photostereo.dictionary.patches import PatchGrid
 from photostereo.dictionary.prior import DictionaryPrior, DictionaryState
-from photostereo.errors import CaptureError, ConvergenceWarning, ParameterError
-from photostereo.methods import Method, find_method
-from photostereo.metrics import angle_between, summarise_error
-from photostereo.monitor import SILENT, Iteration, Monitor
+from photostereo.errors import ConvergenceWarning, ParameterError
+from photostereo.methods import Method, find_method, method_names
+from photostereo.metrics import summarise_error
+from photostereo.monitor import SILENT, Monitor
 from photostereo.parameters import resolve
 from photostereo.reconstruction import Reconstruction
-from photostereo.reflectance.model import Array, Model, Unknowns
+from photostereo.reflectance.model import Model
 
-
-@dataclass
-class SolveState:
-    """Everything that block coordinate descent carries from one iteration to the next."""
-
-    normals: Array
-    unknowns: Unknowns
-    dictionary: DictionaryState
-    history: tuple[Iteration, ...] = ()
-
-    def save(self, path: str | Path) -> None:
-        """Write the state to an ``.npz`` file, replaced at once so that an interruption leaves the old one."""
-        path = Path(path)
-        arrays = {f"unknown_{name}": value for name, value in self.unknowns.items()}
-        # NaN stands for "no truth known" in the error column.
-        history = [[np.nan if v is None else float(v) for v in r.as_dict().values()] for r in self.history]
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as file:
-            np.savez(
-                file,
-                normals=self.normals,
-                atoms=self.dictionary.atoms,
-                codes=self.dictionary.codes,
-                residual=self.dictionary.residual,
-                history=np.array(history).reshape(len(history), -1),
-                **arrays,
-            )
-        partial.replace(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> SolveState:
-        """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                unknowns = {
-                    key.removeprefix("unknown_"): file[key] for key in file.files if key.startswith("unknown_")
-                }
-                history = tuple(
-                    Iteration(int(row[0]), *row[1:-1].tolist(), None if np.isnan(row[-1]) else float(row[-1]))
-                    for row in file["history"]
-                )
-                dictionary = DictionaryState(file["atoms"], file["codes"], file["residual"])
-                return cls(file["normals"], unknowns, dictionary, history)
-        except (OSError, ValueError, KeyError) as problem:
-            raise CaptureError(
-                f"{path} is not the saved state of a solve ({problem}). Give the file that `checkpoint` wrote, or start "
-                "again without `resume`."
-            ) from None
+__all__ = ["Prepared", "SolveState", "build_prior", "prepare", "solve", "versions"]
 
 
 @dataclass(frozen=True)
@@ -94,37 +49,51 @@ class Prepared:
     scale: float
     model: Model
     seconds: dict[str, float]
+    device: Device = CPU
 
-    def require(self, capture: Capture, method: str, values: dict[str, Any]) -> None:
+    def require(self, capture: Capture, method: str, values: dict[str, Any], device: Device = CPU) -> None:
         """Raise a :class:`ParameterError` where this was prepared for something else."""
         same_model = all(np.array_equal(values[name], value) for name, value in self.model_values.items())
-        if capture is not self.capture or method != self.method or not same_model:
+        if (capture, method, device) != (self.capture, self.method, self.device) or not same_model:
             raise ParameterError(
                 f"The statistics were prepared for {self.method} on {self.capture.name} with "
-                f"{self.model_values or 'no parameters'}, but something else is to be solved: {method} on "
-                f"{capture.name}. Prepare again with the same capture, method and model parameters."
+                f"{self.model_values or 'no parameters'} on {self.device.name}, but something else is to be solved: "
+                f"{method} on {capture.name} on {device.name}. Prepare again with the same capture, method, model "
+                "parameters and device."
             )
 
 
-def prepare(capture: Capture, method: str, **parameters: Any) -> Prepared:
+def prepare(capture: Capture, method: str, *, device: str = "cpu", **parameters: Any) -> Prepared:
     """Reduce the photographs to the model's statistics once, for many calls of :func:`solve`.
 
     Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored.
     """
     entry = find_method(method)
-    return _prepare(capture, entry, resolve(entry.parameters, parameters, method))
+    return _prepare(capture, entry, resolve(entry.parameters, parameters, method), _device_for(entry, device))
 
 
-def _prepare(capture: Capture, entry: Method, values: dict[str, Any]) -> Prepared:
+def _device_for(entry: Method, name: str) -> Device:
+    """The device, where the method runs on it."""
+    device = find_device(name)
+    if device.uses_torch and not entry.on_gpu:
+        able = ", ".join(other for other in method_names() if find_method(other).on_gpu)
+        raise ParameterError(
+            f"Method {entry.name} does not run on {name}, only on the CPU. Leave the device out, or choose one of "
+            f"{able}."
+        )
+    return device
+
+
+def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: Device) -> Prepared:
     clock = _Clock()
     scale = capture.intensity_scale()
     pixels = capture.pixels(scale)
     lights = np.ascontiguousarray(capture.lights.T)
     clock.lap("prepare")
     model_values = {p.name: values[p.name] for p in entry.model_parameters}
-    model = entry.model(pixels, lights, **model_values)
+    model = entry.model(device.put(pixels), lights, **model_values)
     clock.lap("statistics")
-    return Prepared(entry.name, capture, model_values, scale, model, clock.laps)
+    return Prepared(entry.name, capture, model_values, scale, model, clock.laps, device)
 
 
 def solve(
@@ -147,7 +116,7 @@ def solve(
     method : str
         A registered method; see :func:`photostereo.method_names`.
     device : str
-        Where to compute: ``"cpu"``.
+        Where to compute: ``"cpu"``, or ``"cuda"`` for an NVIDIA GPU, which needs PyTorch (the ``gpu`` extra).
     monitor : Monitor
         Receives progress.
     resume : SolveState or path, optional
@@ -177,11 +146,10 @@ def solve(
     """
     entry = find_method(method)
     values = resolve(entry.parameters, parameters, method)
-    if device != "cpu":
-        raise ParameterError(f'There is no device "{device}". Use "cpu".')
+    where = _device_for(entry, device)
     if prepared is None:
-        prepared = _prepare(capture, entry, values)
-    prepared.require(capture, method, values)
+        prepared = _prepare(capture, entry, values, where)
+    prepared.require(capture, method, values, where)
     scale, model = prepared.scale, prepared.model
     clock = _Clock(prepared.seconds)
     del prepared  # the model's statistics may be as large as the photographs
@@ -189,12 +157,23 @@ def solve(
     if entry.has_prior:
         normals, unknowns = model.start(monitor)
         values = _settle_automatic(values, model, normals, capture.mask)
-        prior = build_prior(capture.mask, values)
-        state = _begin(normals, unknowns, prior, resume)
-        arrays["dictionary_initial"] = state.dictionary.atoms.copy()
+        prior = build_prior(capture.mask, values, where)
+        state = begin(normals, unknowns, prior, resume=resume, device=where)
+        arrays["dictionary_initial"] = np.array(to_numpy(state.dictionary.atoms))
         clock.lap("start")
         truth = None if capture.truth is None else capture.truth[capture.mask]
-        status = _descend(state, model, prior, values, monitor, truth, checkpoint, checkpoint_every)
+        status = descend(
+            state,
+            model,
+            prior,
+            values["lam"],
+            limit=values["max_iter"],
+            tolerance=values["tol"],
+            monitor=monitor,
+            truth=truth,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )
         normals, unknowns, history = state.normals, state.unknowns, state.history
         iterations = len(history)
         arrays |= _dictionary_facts(state.dictionary)
@@ -214,9 +193,9 @@ def solve(
                 stacklevel=2,
             )
     clock.lap("solve")
-    pixel_maps = model.maps(normals, unknowns)
+    pixel_maps = {name: to_numpy(values) for name, values in model.maps(normals, unknowns).items()}
     del model  # its statistics may be as large as the photographs
-    result = _as_reconstruction(capture, normals, pixel_maps, scale)
+    result = _as_reconstruction(capture, to_numpy(normals), pixel_maps, scale)
     clock.lap("finish")
     return replace(
         result,
@@ -230,7 +209,7 @@ def solve(
     )
 
 
-def build_prior(mask: NDArray[np.bool_], values: dict[str, Any]) -> DictionaryPrior:
+def build_prior(mask: NDArray[np.bool_], values: dict[str, Any], device: Device = CPU) -> DictionaryPrior:
     """The prior that a method's parameters describe."""
     return DictionaryPrior(
         mask,
@@ -243,6 +222,7 @@ def build_prior(mask: NDArray[np.bool_], values: dict[str, Any]) -> DictionaryPr
         learn=values["learn"],
         rng=values["seed"],
         dtype=np.float32 if values["precision"] == "single" else np.float64,
+        device=device,
     )
 
 
@@ -253,7 +233,7 @@ def _settle_automatic(values: dict[str, Any], model: Model, normals: Array, mask
     from photostereo.dictionary.automatic import choose_strength
 
     grid = PatchGrid.from_mask(mask, size=values["patch"], stride=values["stride"])
-    lam, mu = choose_strength(normals, mask, curvature=model.curvature, cover=float(grid.count.mean()))
+    lam, mu = choose_strength(to_numpy(normals), mask, curvature=model.curvature, cover=float(grid.count.mean()))
     return {
         **values,
         "lam": lam if values["lam"] is None else values["lam"],
@@ -261,98 +241,12 @@ def _settle_automatic(values: dict[str, Any], model: Model, normals: Array, mask
     }
 
 
-def _begin(
-    normals: Array, unknowns: Unknowns, prior: DictionaryPrior, resume: SolveState | str | Path | None
-) -> SolveState:
-    if resume is None:
-        return SolveState(normals, unknowns, prior.begin(normals))
-    state = resume if isinstance(resume, SolveState) else SolveState.load(resume)
-    expected = (prior.grid.n_pixels, prior.grid.n_patches, prior.grid.patch_length)
-    found = (len(state.normals), *state.dictionary.residual.shape)
-    if expected != found:
-        raise ParameterError(
-            f"The saved state has {found[0]} pixels and {found[1]} patches of {found[2]} values, but this capture and "
-            f"these parameters give {expected[0]}, {expected[1]} and {expected[2]}. Resume with the same capture and "
-            "parameters, or start again without `resume`."
-        )
-    # A resumed solve must not change the caller's state.
-    dictionary = DictionaryState(
-        state.dictionary.atoms.copy(), state.dictionary.codes.copy(), state.dictionary.residual.copy()
-    )
-    return replace(state, dictionary=dictionary)
-
-
-def _descend(
-    state: SolveState,
-    model: Model,
-    prior: DictionaryPrior,
-    values: dict[str, Any],
-    monitor: Monitor,
-    truth: NDArray[Any] | None,
-    checkpoint: str | Path | None,
-    checkpoint_every: int,
-) -> str:
-    """Block coordinate descent in place; the status."""
-    lam, limit, tolerance = values["lam"], values["max_iter"], values["tol"]
-    monitor.stage("iterations", limit)
-    monitor.advance(len(state.history))
-    status = "iterations"
-    for number in range(len(state.history) + 1, limit + 1):
-        began = time.perf_counter()
-        prior.update(state.dictionary)
-        pull = prior.pull(state.dictionary, state.normals)
-        normals = model.update_normals(state.unknowns, lam, prior.count, pull)
-        state.unknowns = model.update_unknowns(normals, state.unknowns)
-        change = normals - state.normals
-        prior.follow(state.dictionary, change)
-        moved = float(np.linalg.norm(change)) / max(float(np.linalg.norm(state.normals)), 1e-300)
-        state.normals = normals
-        record = _record(number, state, model, prior, lam, moved, truth, began)
-        before = state.history[-1].cost if state.history else np.inf
-        state.history = (*state.history, record)
-        monitor.iteration(record)
-        monitor.advance()
-        done = before - record.cost <= tolerance * abs(before) and tolerance > 0 and np.isfinite(before)
-        if checkpoint is not None and (number % checkpoint_every == 0 or number == limit or done):
-            state.save(checkpoint)
-        if done:
-            status = "converged"
-            break
-    return status
-
-
-def _record(
-    number: int,
-    state: SolveState,
-    model: Model,
-    prior: DictionaryPrior,
-    lam: float,
-    moved: float,
-    truth: NDArray[Any] | None,
-    began: float,
-) -> Iteration:
-    data = model.cost(state.normals, state.unknowns)
-    fit, sparsity = (lam * term for term in prior.cost(state.dictionary))
-    error = None if truth is None else float(angle_between(state.normals, truth).mean())
-    return Iteration(
-        number=number,
-        cost=data + fit + sparsity,
-        data=data,
-        fit=fit,
-        sparsity=sparsity,
-        nonzeros=state.dictionary.nonzeros / state.dictionary.codes.size,
-        change=moved,
-        seconds=time.perf_counter() - began,
-        error=error,
-    )
-
-
 def _dictionary_facts(state: DictionaryState) -> dict[str, NDArray[Any]]:
-    used = np.count_nonzero(state.codes, axis=1)
+    codes = to_numpy(state.codes)
     return {
-        "dictionary": state.atoms.copy(),
-        "atom_use": used / max(state.codes.shape[1], 1),
-        "codes_per_patch": np.bincount(np.count_nonzero(state.codes, axis=0), minlength=1),
+        "dictionary": np.array(to_numpy(state.atoms)),
+        "atom_use": np.count_nonzero(codes, axis=1) / max(codes.shape[1], 1),
+        "codes_per_patch": np.bincount(np.count_nonzero(codes, axis=0), minlength=1),
     }
 
 

@@ -8,7 +8,6 @@ for a shadow.
 from __future__ import annotations
 
 import re
-import zlib
 from typing import Literal
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -22,22 +21,18 @@ _JPEG_MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
 
 
 def fault_of_png(data: bytes) -> str | None:
-    """What is wrong with the bytes of a PNG file, or None. Walks the chunks and compares their checksums.
+    """What is wrong with the bytes of a PNG file, or None. Walks the chunks; checksums are left to libpng.
 
     >>> fault_of_png(PNG_SIGNATURE + b"\\0\\0\\0\\x0dIHDR")
     'it ends in the middle of its chunk IHDR'
     """
     position = len(PNG_SIGNATURE)
-    view = memoryview(data)
     while position + 8 <= len(data):
-        length = int.from_bytes(view[position : position + 4], "big")
+        length = int.from_bytes(data[position : position + 4], "big")
         kind = data[position + 4 : position + 8]
-        name = kind.decode("ascii", "replace")
         end = position + 12 + length
         if end > len(data):
-            return f"it ends in the middle of its chunk {name}"
-        if zlib.crc32(view[position + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
-            return f"the checksum of its chunk {name} is wrong"
+            return f"it ends in the middle of its chunk {kind.decode('ascii', 'replace')}"
         if kind == b"IEND":
             return None
         position = end

@@ -1,0 +1,149 @@
+"""Loading a capture and solving `ls`, against merely decoding its files with OpenCV; and the peak of memory.
+
+    python -m benchmarks.loading            a synthetic full-size capture: 96 photographs of 612 × 512, 16-bit
+    RGB python -m benchmarks.loading FOLDER     a capture of one's own
+
+Both sides of the ratio run in the same process, in turns, with the files in the page cache; the best of
+several turns counts, because other work on the machine can only make a turn slower. Memory is measured in a
+fresh process: the peak of its resident set while it loads and solves, less what it held once the modules were
+imported.
+
+Targets: at most 1.5 times the decoding on two threads; at most 2.5 times the float32 gray stack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+TIME_TARGET, MEMORY_TARGET = 1.5, 2.5
+
+_MEMORY_SCRIPT = """
+import json, sys, tempfile
+import numpy as np
+import photostereo as ps
+from photostereo.io import load, write_diligent
+from photostereo.solve import solve
+
+def resident(field):
+    for line in open("/proc/self/status"):
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+
+# A capture of nothing much first, so that libraries and compiled kernels count as imported, not as work.
+lights = np.eye(3) + 0.5
+truth = np.ones((16, 16, 3))
+tiny = ps.Capture(images=np.ones((3, 16, 16)), lights=lights, truth=truth)
+with tempfile.TemporaryDirectory() as place:
+    solve(load(write_diligent(tiny, place + "/tiny")), method="ls")
+open("/proc/self/clear_refs", "w").write("5")
+before = resident("VmRSS")
+capture = load(sys.argv[1])
+loaded = resident("VmHWM")
+solve(capture, method="ls")
+print(json.dumps({"before": before, "load": loaded - before, "solve": resident("VmHWM") - before,
+                  "stack": capture.images.nbytes}))
+"""
+
+
+def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, width: int = 512) -> Path:
+    """A full-size ball with texture and sensor noise in the DiLiGenT layout: files of a realistic size."""
+    from photostereo.capture import Capture
+    from photostereo.io import write_diligent
+
+    rng = np.random.default_rng(0)
+    rows, cols = np.mgrid[:height, :width].astype(np.float32)
+    x, y = (cols - width / 2) / (0.42 * width), -(rows - height / 2) / (0.42 * width)
+    mask = x**2 + y**2 < 1
+    normals = np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 0))], axis=-1) * mask[..., None]
+    lights = rng.normal(size=(photographs, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
+    lights /= np.linalg.norm(lights, axis=1, keepdims=True)
+    texture = np.stack([0.5 + 0.2 * np.sin(cols / k) * np.cos(rows / (k + 3)) for k in (7, 11, 19)], axis=-1)
+    images = np.empty((photographs, height, width, 3), dtype=np.float32)
+    for image, light in zip(images, lights, strict=True):
+        image[:] = texture * np.maximum(normals @ light, 0)[..., None]
+        image += rng.normal(scale=0.002, size=image.shape)
+    return write_diligent(
+        Capture(images=images, lights=lights, mask=mask, truth=normals, name="ball"), folder
+    )
+
+
+def measure_time(folder: Path, turns: int = 7) -> dict[str, float]:
+    """Seconds for decoding alone on two threads, and for load and `ls`; the best of several turns of each."""
+    from photostereo.io import load
+    from photostereo.solve import solve
+
+    files = [str(folder / name) for name in load(folder).origin.files]
+
+    def decode() -> None:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            for _ in pool.map(lambda file: cv2.imread(file, cv2.IMREAD_UNCHANGED), files):
+                pass
+
+    decoding, loading, solving = [], [], []
+    solve(load(folder), method="ls")  # compilation and the page cache are warm before anything counts
+    for _ in range(turns):
+        start = time.perf_counter()
+        decode()
+        decoding.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        capture = load(folder, workers=2)
+        middle = time.perf_counter()
+        solve(capture, method="ls")
+        loading.append(middle - start)
+        solving.append(time.perf_counter() - middle)
+    both = min(a + b for a, b in zip(loading, solving, strict=True))
+    best = min(decoding)
+    return {"decode": best, "load": min(loading), "ls": min(solving), "both": both, "ratio": both / best}
+
+
+def measure_memory(folder: Path) -> dict[str, int]:
+    """Bytes of the peak over what the modules need, after loading and after `ls`; Linux only."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MEMORY_SCRIPT, str(folder)], check=True, capture_output=True, text=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def report(folder: Path) -> bool:
+    """Measure one capture, print the figures, and say whether both targets are met."""
+    seconds, memory = measure_time(folder), measure_memory(folder)
+    ratio = memory["solve"] / memory["stack"]
+    print(f"{folder.name}:")
+    print(f"  decoding alone, two threads   {seconds['decode'] * 1e3:7.0f} ms")
+    print(f"  load                          {seconds['load'] * 1e3:7.0f} ms")
+    print(f"  ls                            {seconds['ls'] * 1e3:7.0f} ms")
+    print(f"  load and ls / decoding        {seconds['ratio']:7.2f}     (target: at most {TIME_TARGET})")
+    print(f"  float32 gray stack            {memory['stack'] / 2**20:7.0f} MiB")
+    print(f"  peak of load / stack          {memory['load'] / memory['stack']:7.2f}")
+    print(f"  peak of load and ls / stack   {ratio:7.2f}     (target: at most {MEMORY_TARGET})")
+    return seconds["ratio"] <= TIME_TARGET and ratio <= MEMORY_TARGET
+
+
+def main() -> int:
+    """Run from the command line; 0 if the targets are met."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", nargs="*", type=Path, help="captures; a synthetic full-size one where missing"
+    )
+    chosen = parser.parse_args().folder
+    if chosen:
+        met = [report(folder) for folder in chosen]  # every one of them, also after a miss
+        return 0 if all(met) else 1
+    with tempfile.TemporaryDirectory() as place:
+        return 0 if report(make_capture(Path(place) / "synthetic")) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
