@@ -161,3 +161,9 @@ def test_mask_array_of_another_size(folder):
 def test_two_light_files_are_noted(folder, shots):
     shots.write_lights(folder, "lights.csv")
     assert any("lights.csv is used, lights.txt not" in note for note in load(folder).origin.notes)
+
+
+def test_lights_from_behind_are_noted(folder, shots):
+    assert not any("behind" in note for note in load(folder).origin.notes)
+    np.savetxt(folder / "lights.txt", -shots.lights)
+    assert any("11 of 11 lights in lights.txt come from behind" in note for note in load(folder).origin.notes)

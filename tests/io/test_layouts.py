@@ -191,6 +191,8 @@ def test_jpeg_folder_in_srgb(tmp_path, shots):
     shots.write_lights(place)
     linear, curved = load(place), load(place, srgb=True)
     assert linear.origin.bit_depth == 8
+    assert any("--srgb" in note for note in linear.origin.notes)
+    assert not any("--srgb" in note for note in curved.origin.notes)
     assert (curved.images <= linear.images + 1e-6).all()
     assert curved.images.mean() < 0.8 * linear.images.mean()
 

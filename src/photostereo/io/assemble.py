@@ -70,6 +70,12 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
         options, stack.images, found.mask_file, name=found.name, otherwise=found.mask_default
     )
     notes = [*found.notes, *stack.notes, *mask_notes]
+    behind = int((found.lights[:, 2] <= 0).sum())
+    if behind:
+        notes.append(
+            f"{behind} of {len(found.lights)} lights in {found.light_file.name} come from behind the object "
+            "(z is not positive): directions point from the object to the light, z towards the camera"
+        )
     if stack.bit_depth < found.expected_bits:
         notes.append(
             f"the photographs are {stack.bit_depth}-bit where {found.expected_bits} bits are usual: dark "

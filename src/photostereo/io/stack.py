@@ -116,7 +116,9 @@ def read_stack(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return Stack(images, max(kind.itemsize * 8 for kind in kinds), _notes(kinds, files, is_color, color))
+    return Stack(
+        images, max(kind.itemsize * 8 for kind in kinds), _notes(kinds, files, is_color, color, srgb)
+    )
 
 
 def _develop_into(
@@ -167,7 +169,9 @@ def _as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
 
 
-def _notes(kinds: list[np.dtype[Any]], files: Sequence[Path], is_color: bool, color: bool) -> tuple[str, ...]:
+def _notes(
+    kinds: list[np.dtype[Any]], files: Sequence[Path], is_color: bool, color: bool, srgb: bool
+) -> tuple[str, ...]:
     notes = []
     if len(set(kinds)) > 1:
         other = next(number for number, kind in enumerate(kinds) if kind != kinds[0])
@@ -177,6 +181,11 @@ def _notes(kinds: list[np.dtype[Any]], files: Sequence[Path], is_color: bool, co
         )
     if color and not is_color:
         notes.append("colour was asked for but the photographs are gray")
+    if not srgb and files[0].suffix.lower() in (".jpg", ".jpeg"):
+        notes.append(
+            "the photographs are JPEG and taken as linear; most cameras put the sRGB curve into JPEG "
+            "files, which srgb (--srgb) undoes"
+        )
     return tuple(notes)
 
 
