@@ -112,7 +112,8 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         usual = float(np.median(dark))
         yield Finding(
             "good",
-            f"Shadows are mild: the typical pixel is dark in {usual:.0f} of {diagnosis.photographs} photographs.",
+            f"Shadows are mild: the typical pixel is dark in {f'{usual:.0f}' if usual >= 1 else 'none'} of "
+            f"{diagnosis.photographs} photographs.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -54,19 +55,34 @@ def colour_table(scale: str) -> NDArray[np.uint8]:
     return table
 
 
-def paint(values: FloatArray, low: float, high: float, scale: str) -> NDArray[np.uint8]:
-    """An RGBA picture of a map; NaN is transparent.
+@dataclass(frozen=True)
+class Painting:
+    """A picture in few colours: numbers of colours (h, w), and the colours (n, 4) as RGBA."""
 
-    >>> paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember")[..., 3].tolist()
+    index: NDArray[np.uint8]
+    colours: NDArray[np.uint8]
+
+    @property
+    def rgba(self) -> NDArray[np.uint8]:
+        """The picture itself, (h, w, 4)."""
+        return self.colours[self.index]
+
+
+def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255) -> Painting:
+    """A map in the colours of a scale; NaN is transparent.
+
+    >>> paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember").rgba[..., 3].tolist()
     [[255, 255, 0]]
     """
     known = np.isfinite(values)
     span = high - low if high > low else 1.0
-    index = np.clip(np.where(known, (values - low) / span, 0) * 255, 0, 255).astype(np.uint8)
-    picture = np.empty((*values.shape, 4), dtype=np.uint8)
-    picture[..., :3] = colour_table(scale)[index]
-    picture[..., 3] = np.where(known, 255, 0)
-    return picture
+    share = np.clip(np.where(known, (values - low) / span, 0), 0, 1)
+    chosen = np.rint(np.linspace(0, 255, levels)).astype(int)
+    colours = np.zeros((levels + 1, 4), dtype=np.uint8)  # the first one is transparent
+    colours[1:, :3] = colour_table(scale)[chosen]
+    colours[1:, 3] = 255
+    index = np.where(known, 1 + np.rint(share * (levels - 1)), 0).astype(np.uint8)
+    return Painting(index, colours)
 
 
 def gradient_stops(scale: str, count: int = 13) -> list[tuple[float, str]]:

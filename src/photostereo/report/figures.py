@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.report import pictures
-from photostereo.report.colours import paint
+from photostereo.report.colours import Painting, paint
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import colour_bar
 
@@ -147,7 +147,10 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _figure(
-    title: str, note: str, picture: NDArray[np.uint8], alt: str, bar: Markup | None = None
+    title: str, note: str, picture: NDArray[np.uint8] | Painting, alt: str, bar: Markup | None = None
 ) -> MapFigure:
-    height, width = picture.shape[:2]
-    return MapFigure(title, note, pictures.png(picture), alt, width, height, bar if bar is not None else Markup(""))
+    if isinstance(picture, Painting):
+        (height, width), address = picture.index.shape, pictures.indexed_png(picture)
+    else:
+        (height, width), address = picture.shape[:2], pictures.webp(picture)
+    return MapFigure(title, note, address, alt, width, height, bar if bar is not None else Markup(""))

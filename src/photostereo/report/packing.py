@@ -16,7 +16,7 @@ MAX_VERTICES = 160_000
 
 
 def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
-    """Unit normals in three bytes: octahedral, twice 12 bits (within 0.05°); black means unknown.
+    """Unit normals in three bytes: octahedral, twice 12 bits (within 0.06°); black means unknown.
 
     Eight bits per component would show as rings in a highlight on a smooth surface; this costs the same.
 

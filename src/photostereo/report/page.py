@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray
@@ -65,8 +66,11 @@ def write_report(
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     has_depth = depth is not None and bool(np.isfinite(depth[result.mask]).any())
     name = title or result.capture
-    data: dict[str, Any] = {"relight": relight_data({result.method: view_set(normals, known, albedo)}, frame)}
+    data: dict[str, Any] = {"relight": relight_data({result.method: view_set(normals, known)}, albedo, inside)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
+    if capture is not None and capture.truth is not None:
+        truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
+        maps.insert(1, figures.normals_figure(truth, truth_known, title="True normals"))
     if depth is not None and has_depth:
         grid = pack_heights(depth, result.mask, frame, tears=tears)
         data["surface"] = {"grids": {result.method: grid_data(grid, frame)}}
@@ -101,14 +105,23 @@ def write_report(
     write_page(path, render_page("report.html", data, **context))
 
 
-def relight_data(sets: Mapping[str, Mapping[str, str]], frame: Frame) -> dict[str, Any]:
-    """What the relighting view needs: textures by result, and their common size."""
-    return {"width": frame.width, "height": frame.height, "sets": dict(sets), "shown": list(sets)[:2]}
+def relight_data(
+    sets: Mapping[str, Mapping[str, str]], albedo: NDArray[np.uint8], inside: BoolArray
+) -> dict[str, Any]:
+    """What the relighting view needs: textures by result, and their common albedo, size and outline."""
+    return {
+        "width": inside.shape[1],
+        "height": inside.shape[0],
+        "cover": pictures.png(pictures.soft_outline(inside)),
+        "albedo": pictures.png(pictures.spread_beyond(albedo, inside)),
+        "sets": dict(sets),
+        "shown": list(sets)[:2],
+    }
 
 
-def view_set(normals: FloatArray, known: BoolArray, albedo: Any) -> dict[str, str]:
+def view_set(normals: FloatArray, known: BoolArray) -> dict[str, str]:
     """The textures of one result."""
-    return {"normals": pictures.png(pack_normals(normals, known)), "albedo": pictures.png(albedo)}
+    return {"normals": pictures.png(pack_normals(normals, known))}
 
 
 def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
@@ -156,10 +169,8 @@ def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame
     ]
     if unknown:
         rows.append(("Without a truth, counted as 90°", str(unknown)))
-    truth, known = pictures.shrink_normals(capture.truth, result.mask, frame)
     return {
         "map": figures.error_figure(error, result.mask, frame),
-        "truth": figures.normals_figure(truth, known, title="True normals"),
         "chart": chart,
         "rows": [{"label": label, "value": value} for label, value in rows],
     }

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.conventions import FloatArray
 from photostereo.report import pictures
-from photostereo.report.colours import colour_table
+from photostereo.report.colours import paint
 from photostereo.report.light_geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report.packing import small_map
 
 #: All photographs together take about so many bytes of the page.
 BYTE_BUDGET = 2_400_000
-#: Bytes of a JPEG pixel at the quality used, roughly.
-BYTES_PER_PIXEL = 0.22
+#: Longest side of a small photograph, in pixels.
+LARGEST, SMALLEST, QUALITY = 420, 110, 82
 #: More photographs than this are shown in part, spread evenly.
 MAX_PHOTOGRAPHS = 144
 
@@ -49,9 +49,9 @@ def contact_sheet(
     count = len(capture)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int))
     frame = pictures.frame_around(capture.mask, max_pixels=1 << 30, margin=0.04)
-    side = int(np.clip(np.sqrt(BYTE_BUDGET / BYTES_PER_PIXEL / len(chosen)), 120, 420))
     # One exposure for all, so that dark photographs look dark.
     white = _white_level(capture)
+    side = _side_within_budget(capture, frame, white, chosen)
     names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
     weights = maps.get("outlier_weights")
     result = []
@@ -64,7 +64,7 @@ def contact_sheet(
             Photograph(
                 number=int(index) + 1,
                 name=f"Photograph {index + 1}" + (f": {names[index]}" if names else ""),
-                address=pictures.jpeg(pictures.to_srgb(small), 82),
+                address=pictures.jpeg(pictures.to_srgb(small), QUALITY),
                 width=small.shape[1],
                 height=small.shape[0],
                 light=_rounded(capture.lights[index]),
@@ -88,6 +88,17 @@ def light_words(light: FloatArray) -> str:
     return f"Light from the {side}, {elevation:.0f}° above the image plane."
 
 
+def _side_within_budget(capture: Capture, frame: pictures.Frame, white: float, chosen: NDArray[Any]) -> int:
+    """The longest side for which all photographs together keep to the budget, judged by three of them."""
+    trial = chosen[:: max(1, len(chosen) // 3)]
+    length = sum(
+        len(pictures.jpeg(pictures.to_srgb(small_map(frame.cut(capture.images[i]) / white, LARGEST)), QUALITY))
+        for i in trial
+    )
+    expected = length / len(trial) * len(chosen)
+    return int(np.clip(LARGEST * np.sqrt(BYTE_BUDGET / expected), SMALLEST, LARGEST))
+
+
 def _white_level(capture: Capture) -> float:
     sample = capture.images[:, capture.mask]
     sample = sample[:, :: max(1, sample.shape[1] // 4000)]
@@ -106,5 +117,4 @@ def _weights_picture(weights: FloatArray, frame: pictures.Frame, capture: Captur
     height, width = max(1, round(mask.shape[0] * factor)), max(1, round(mask.shape[1] * factor))
     small, inside = pictures.resize_masked(weights, mask, height, width)
     # Few colours are enough, and make the pictures small.
-    index = (np.clip(np.rint(small * 24) / 24, 0, 1) * 255).astype(np.uint8)
-    return pictures.png(pictures.with_alpha(colour_table("weight")[index], inside))
+    return pictures.indexed_png(paint(np.where(inside, small, np.nan), 0, 1, "weight", levels=25))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+from photostereo.report.colours import Painting
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,30 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
     return to_srgb(small / (white if white > 0 else 1.0)), inside
 
 
+def soft_outline(inside: BoolArray) -> NDArray[np.uint8]:
+    """The mask blurred a little: where it crosses one half is a smooth outline, without the steps of the pixels."""
+    import cv2
+
+    padded = np.pad(inside.astype(np.float32), 6, mode="edge")
+    soft = cv2.GaussianBlur(padded, (0, 0), 1.3)[6:-6, 6:-6]
+    return np.rint(255 * soft).astype(np.uint8)
+
+
+def spread_beyond(picture: NDArray[np.uint8], inside: BoolArray, rings: int = 3) -> NDArray[np.uint8]:
+    """Carry a texture some pixels beyond its mask, so that filtering at the rim finds no black."""
+    import cv2
+
+    result, known = picture.astype(np.float32), inside.astype(np.float32)
+    for _ in range(rings):
+        weight = cv2.blur(known, (3, 3))
+        total = cv2.blur(result * (known if result.ndim == 2 else known[..., None]), (3, 3))
+        fresh = (known == 0) & (weight > 0)
+        average = total / np.maximum(weight, 1e-6)[(...,) + (None,) * (result.ndim - 2)]
+        result[fresh] = average[fresh]
+        known[fresh] = 1.0
+    return np.rint(result).astype(np.uint8)
+
+
 def to_srgb(linear: FloatArray) -> NDArray[np.uint8]:
     """Linear values in [0, 1] as 8-bit sRGB."""
     return np.rint(255 * srgb_from_linear(np.asarray(linear, np.float32))).astype(np.uint8)
@@ -120,6 +147,31 @@ def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint
 def png(picture: NDArray[np.uint8]) -> str:
     """A data address of a lossless picture: gray, RGB or RGBA."""
     return _address("png", picture, [])
+
+
+def webp(picture: NDArray[np.uint8], quality: int = 90) -> str:
+    """A data address of a picture that people look at: gray, RGB or RGBA, a fraction of the lossless size."""
+    import cv2
+
+    return _address("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality])
+
+
+def indexed_png(painting: Painting) -> str:
+    """A data address of a picture in at most 256 colours, one byte for each pixel before compression."""
+    height, width = painting.index.shape
+    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
+    rows[:, 1:] = painting.index
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", np.ascontiguousarray(painting.colours[:, :3]).tobytes()),
+        (b"tRNS", np.ascontiguousarray(painting.colours[:, 3]).tobytes()),
+        (b"IDAT", zlib.compress(rows.tobytes(), 6)),
+        (b"IEND", b""),
+    )
+    chunks = [
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in parts
+    ]
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode("ascii")
 
 
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:

@@ -16,7 +16,7 @@ from photostereo.report.axes import decade_ticks, round_ticks, short_number
 from photostereo.report.colours import gradient_stops
 
 WIDTH, HEIGHT = 440, 250
-LEFT, RIGHT, TOP, BOTTOM = 50, 14, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 
 _ids = count(1)
 
@@ -126,16 +126,17 @@ def histogram(
                 f'<rect class="bar" x="{LEFT + i * width + 0.4:.2f}" y="{y:.2f}" width="{width - 0.8:.2f}" '
                 f'height="{HEIGHT - BOTTOM - y:.2f}" fill="{stops[i][1]}"/>'
             )
+    labels = []
     heights = (TOP + 9, TOP + 24, TOP + 39)
     for (name, value), y in zip(marks, heights, strict=False):
         x = across(min(value, top))
         anchor, shift = ("start", 5) if x < WIDTH * 0.62 else ("end", -5)
-        parts.append(f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
-        parts.append(
+        parts.append(f'<path class="mark" d="M{x:.1f} {y - 9}V{HEIGHT - BOTTOM}"/>')
+        labels.append(
             f'<text class="mark-label" x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}">'
             f"{escape(name)} {value:.1f}°</text>"
         )
-    return _svg("".join(parts), summary)
+    return _svg("".join([*parts, *labels]), summary)
 
 
 def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:

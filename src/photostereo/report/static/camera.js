@@ -24,7 +24,7 @@ class OrbitCamera {
   reset() {
     this.yaw = -0.42;
     this.pitch = 0.22;
-    this.distance = (1.04 * this.radius) / Math.sin(FIELD / 2);
+    this.distance = (0.9 * this.radius) / Math.sin(FIELD / 2);
     this.target = [0, 0, 0];
   }
 

@@ -56,7 +56,7 @@ class Comparison {
       this.figure.querySelector(`.caption-${side}`).textContent = this.data.sets[name].title;
       const still = this.figure.querySelector(`.still-${side}`);
       if (still && !this.relighter.works) {
-        still.src = this.data.sets[name].still;
+        still.src = document.getElementById(this.data.sets[name].still).src;
         still.alt = `Normal map by ${this.data.sets[name].title}`;
       }
     }

@@ -1,7 +1,7 @@
 // The little of WebGL2 that both viewers share.
 
-function openGl(canvas) {
-  const gl = canvas.getContext("webgl2", { alpha: false, antialias: true });
+function openGl(canvas, antialias) {
+  const gl = canvas.getContext("webgl2", { alpha: false, antialias });
   if (!gl) return null;
   // The pictures hold numbers, not colours to be matched to a screen.
   gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE);
@@ -33,7 +33,9 @@ function makeProgram(gl, vertexSource, fragmentSource) {
   return { program, places };
 }
 
-function loadPicture(address) {
+// An address, or "#id" of a picture that the page shows anyway.
+function loadPicture(source) {
+  const address = source.startsWith("#") ? document.getElementById(source.slice(1)).src : source;
   return new Promise((resolve, reject) => {
     const picture = new Image();
     picture.onload = () => resolve(picture);
@@ -43,12 +45,12 @@ function loadPicture(address) {
 }
 
 // Packed normals must not be filtered (their bytes are digits of one number); colours may.
-function makeTexture(gl, picture, { colour }) {
+function makeTexture(gl, picture, { colour, smooth = colour }) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
   const format = colour ? gl.SRGB8_ALPHA8 : gl.RGBA8;
   gl.texImage2D(gl.TEXTURE_2D, 0, format, gl.RGBA, gl.UNSIGNED_BYTE, picture);
-  const filter = colour ? gl.LINEAR : gl.NEAREST;
+  const filter = smooth ? gl.LINEAR : gl.NEAREST;
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);

@@ -45,7 +45,8 @@ function start() {
 }
 
 function startSurface(figure, data) {
-  const pick = (name) => ({ grid: data.surface.grids[name], set: data.relight.sets[name] });
+  const { cover, albedo, sets } = data.relight;
+  const pick = (name) => ({ grid: data.surface.grids[name], set: sets[name], cover, albedo });
   const names = Object.keys(data.surface.grids);
   const view = new SurfaceView(figure, pick(names[0]));
   if (!view.works) {
@@ -54,6 +55,9 @@ function startSurface(figure, data) {
   }
   view.stage.started.then(() => {
     figure.dataset.ready = "true";
+  }, (problem) => {
+    figure.classList.remove("live");
+    console.error(problem);
   });
   const choice = figure.querySelector("[data-surface=result]");
   if (choice) choice.addEventListener("change", () => view.replace(pick(choice.value)));

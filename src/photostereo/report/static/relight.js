@@ -11,10 +11,11 @@ const LOUPE_SHARE = 0.36;
 
 class Relighter {
   // figure: the element that holds canvas and panel; sets: functions that give the data of a result by name
-  constructor(figure, { width, height, sets, shown }) {
+  constructor(figure, { width, height, cover, albedo, sets, shown }) {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");
     this.size = [width, height];
+    this.common = [cover, albedo];
     this.sets = sets;
     this.textures = new Map();
     this.shown = shown;
@@ -27,6 +28,7 @@ class Relighter {
     this.stage = new Stage(this.canvas, {
       build: (gl) => this.build(gl),
       draw: (gl, w, h) => this.draw(gl, w, h),
+      antialias: false, // the shader smooths the outline itself
     });
     if (!this.stage.gl) return;
     this.followPointer();
@@ -43,18 +45,20 @@ class Relighter {
     this.textures.clear();
     this.program = makeProgram(gl, FULL_VERTEX, RELIGHT_FRAGMENT);
     this.vertices = gl.createVertexArray();
-    await Promise.all(this.shown.map((name) => this.prepare(gl, name)));
+    const shown = this.shown.map((name) => this.prepare(gl, name));
+    const [cover, albedo] = await Promise.all([...this.common.map(loadPicture), ...shown]);
+    this.outline = makeTexture(gl, cover, { colour: false, smooth: true });
+    this.albedo = makeTexture(gl, albedo, { colour: true });
   }
 
   // Textures of a result are made when it is first looked at.
   async prepare(gl, name) {
     if (this.textures.has(name)) return;
     const set = this.sets[name];
-    const pictures = await Promise.all([set.normals, set.albedo, set.error || set.albedo].map(loadPicture));
+    const [normals, error] = await Promise.all([set.normals, set.error].filter(Boolean).map(loadPicture));
     this.textures.set(name, {
-      normals: makeTexture(gl, pictures[0], { colour: false }),
-      albedo: makeTexture(gl, pictures[1], { colour: true }),
-      error: makeTexture(gl, pictures[2], { colour: true }),
+      normals: makeTexture(gl, normals, { colour: false }),
+      error: error ? makeTexture(gl, error, { colour: true }) : null,
     });
   }
 
@@ -79,9 +83,8 @@ class Relighter {
     gl.enable(gl.SCISSOR_TEST);
     gl.uniform2f(places.uCanvas, width, height);
     gl.uniform3fv(places.uLight, this.lamp.direction());
-    const { diffuse, specular, gloss, ambient, mode } = this.look;
+    const { diffuse, specular, gloss, ambient } = this.look;
     gl.uniform4f(places.uShine, diffuse, specular, gloss, ambient);
-    gl.uniform1i(places.uMode, MODES[mode]);
     const { scale, left, top } = this.fit(width, height);
     const divider = Math.round(this.shown.length > 1 ? this.split * width : width);
     this.paint(gl, [0, 0, width, height], divider, left, top, scale);
@@ -93,6 +96,7 @@ class Relighter {
   // Both results of a rectangle (counted from the upper left), one on each side of the divider.
   paint(gl, [x, y, w, h], divider, left, top, scale) {
     const { places } = this.program;
+    const mode = MODES[this.look.mode];
     gl.uniform4f(places.uView, left, top, 1 / (scale * this.size[0]), 1 / (scale * this.size[1]));
     const edge = Math.min(Math.max(divider, x), x + w);
     const parts = [[this.shown[0], x, edge - x], [this.shown[this.shown.length - 1], edge, x + w - edge]];
@@ -101,8 +105,11 @@ class Relighter {
       if (wide <= 0 || !textures) continue;
       gl.scissor(from, this.stage.height - y - h, wide, h);
       bindTexture(gl, 0, textures.normals, places.uNormals);
-      bindTexture(gl, 1, textures.albedo, places.uAlbedo);
-      bindTexture(gl, 2, textures.error, places.uPicture);
+      bindTexture(gl, 1, this.albedo, places.uAlbedo);
+      bindTexture(gl, 2, textures.error || this.albedo, places.uPicture);
+      // The truth has no error: it is shown as clay.
+      gl.uniform1i(places.uMode, mode === MODES.error && !textures.error ? MODES.clay : mode);
+      bindTexture(gl, 3, this.outline, places.uCover);
       gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
   }

@@ -9,6 +9,15 @@ precision highp sampler2D;
 // Normals come as twice 12 bits of an octahedral map in three bytes; black means unknown.
 const GLSL_NORMALS = `
 uniform sampler2D uNormals;
+uniform sampler2D uCover;
+
+// How much of this screen pixel the object covers: its outline is where the blurred mask crosses one half.
+float coverAt(vec2 uv) {
+  float c = texture(uCover, uv).r;
+  float edge = clamp((c - 0.5) / max(fwidth(c), 0.02) + 0.5, 0.0, 1.0);
+  vec2 inside = step(vec2(0.0), uv) * step(uv, vec2(1.0));
+  return edge * inside.x * inside.y;
+}
 
 vec4 knownNormal(ivec2 at, ivec2 size) {
   if (any(lessThan(at, ivec2(0))) || any(greaterThanEqual(at, size))) return vec4(0.0);
@@ -54,6 +63,16 @@ float highlight(vec3 n, vec3 l, vec3 v, float gloss) {
 }
 `;
 
+const GLSL_BACKDROP = `
+uniform vec2 uCanvas;
+vec3 backdrop() {
+  vec2 p = gl_FragCoord.xy / uCanvas - vec2(0.5, 0.55);
+  float grain = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453) - 0.5;
+  vec3 grey = mix(vec3(0.030, 0.032, 0.036), vec3(0.0085, 0.009, 0.0105), smoothstep(0.0, 0.75, length(p)));
+  return grey * (1.0 + 0.06 * grain);
+}
+`;
+
 const FULL_VERTEX = `${GLSL_HEAD}
 void main() {
   vec2 corner = vec2(float((gl_VertexID << 1) & 2), float(gl_VertexID & 2));
@@ -61,25 +80,25 @@ void main() {
 }
 `;
 
-const RELIGHT_FRAGMENT = `${GLSL_HEAD}${GLSL_NORMALS}${GLSL_COLOUR}
+const BACKDROP_FRAGMENT = `${GLSL_HEAD}${GLSL_COLOUR}${GLSL_BACKDROP}
+out vec4 colour;
+void main() { colour = vec4(encoded(backdrop()), 1.0); }
+`;
+
+const RELIGHT_FRAGMENT = `${GLSL_HEAD}${GLSL_NORMALS}${GLSL_COLOUR}${GLSL_BACKDROP}
 uniform sampler2D uAlbedo;
 uniform sampler2D uPicture;
 uniform vec3 uLight;
 uniform vec4 uView;      // uv = (pixel - uView.xy) * uView.zw, pixels counted from the upper left
-uniform vec2 uCanvas;
 uniform vec4 uShine;     // diffuse, specular, gloss, ambient
 uniform int uMode;       // 0 albedo, 1 clay, 2 normals as colours, 3 a ready picture
 out vec4 colour;
 
-vec3 backdrop() {
-  vec2 p = gl_FragCoord.xy / uCanvas - vec2(0.5, 0.55);
-  return mix(vec3(0.030, 0.032, 0.036), vec3(0.0085, 0.009, 0.0105), smoothstep(0.0, 0.75, length(p)));
-}
-
 void main() {
   vec2 uv = (vec2(gl_FragCoord.x, uCanvas.y - gl_FragCoord.y) - uView.xy) * uView.zw;
+  float cover = coverAt(uv);
   vec4 n = normalAt(uv);
-  float cover = smoothstep(0.25, 0.75, n.w);
+  if (n.w <= 0.0) cover = 0.0;
   if (cover <= 0.0) { colour = vec4(encoded(backdrop()), 1.0); return; }
   vec3 lit;
   if (uMode == 2) {
@@ -144,8 +163,9 @@ float wire(vec2 cell) {
 }
 
 void main() {
+  float cover = coverAt(vUv);
   vec4 found = normalAt(vUv);
-  if (found.w < 0.5) discard;
+  if (found.w <= 0.0 || cover < 0.03) discard;
   // Stretching the heights by s turns a normal (x, y, z) into (s x, s y, z).
   vec3 n = normalize(vec3(found.xy * uRelief, found.z));
   vec3 v = normalize(uEye - vPlace);
@@ -158,6 +178,6 @@ void main() {
   vec3 lit = paint * (0.95 * key + 0.16 * fill * vec3(0.85, 0.93, 1.1) + 0.04);
   if (front) lit += 0.06 * highlight(n, uKey, v, 28.0);
   if (uWire) lit = mix(lit, uClay ? vec3(0.01, 0.02, 0.03) : vec3(0.9, 0.75, 0.4), 0.7 * wire(vCell));
-  colour = vec4(encoded(softened(lit)), 1.0);
+  colour = vec4(encoded(softened(lit)), cover);
 }
 `;

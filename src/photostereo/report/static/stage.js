@@ -1,12 +1,12 @@
 // A canvas that is drawn only when something changed, at the resolution of the screen.
 
 class Stage {
-  constructor(canvas, { build, draw }) {
+  constructor(canvas, { build, draw, antialias }) {
     this.canvas = canvas;
     this.draw = draw;
     this.waiting = false;
     this.ready = false;
-    this.gl = openGl(canvas);
+    this.gl = openGl(canvas, antialias);
     if (!this.gl) return;
     const start = () => build(this.gl).then(() => {
       this.ready = true;

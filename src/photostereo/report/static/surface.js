@@ -1,17 +1,20 @@
 // The surface in three dimensions.
 
 class SurfaceView {
-  constructor(figure, { grid, set }) {
+  constructor(figure, { grid, set, cover, albedo }) {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");
     this.look = { paint: "albedo", wire: false, relief: 1 };
     this.grid = grid;
     this.set = set;
+    this.cover = cover;
+    this.albedo = albedo;
     this.mesh = buildHeightfield(grid);
     this.camera = new OrbitCamera(this.mesh.radius);
     this.stage = new Stage(this.canvas, {
       build: (gl) => this.build(gl),
       draw: (gl, w, h) => this.draw(gl, w, h),
+      antialias: true,
     });
     if (!this.stage.gl) return;
     steerCamera(this.canvas, this.camera, () => this.stage.changed());
@@ -24,11 +27,15 @@ class SurfaceView {
 
   async build(gl) {
     this.program = makeProgram(gl, SURFACE_VERTEX, SURFACE_FRAGMENT);
+    this.backdrop = makeProgram(gl, FULL_VERTEX, BACKDROP_FRAGMENT);
+    this.nothing = gl.createVertexArray();
     this.upload(gl);
-    const [normals, albedo] = await Promise.all([this.set.normals, this.set.albedo].map(loadPicture));
+    const pictures = [this.set.normals, this.albedo, this.cover];
+    const [normals, albedo, cover] = await Promise.all(pictures.map(loadPicture));
     this.textures = {
       normals: makeTexture(gl, normals, { colour: false }),
       albedo: makeTexture(gl, albedo, { colour: true }),
+      cover: makeTexture(gl, cover, { colour: false, smooth: true }),
     };
   }
 
@@ -51,9 +58,15 @@ class SurfaceView {
     const { program, places } = this.program;
     const { camera, look } = this;
     gl.viewport(0, 0, width, height);
-    gl.clearColor(0.098, 0.103, 0.114, 1);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.SAMPLE_ALPHA_TO_COVERAGE);
+    gl.useProgram(this.backdrop.program);
+    gl.bindVertexArray(this.nothing);
+    gl.uniform2f(this.backdrop.places.uCanvas, width, height);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
     gl.enable(gl.DEPTH_TEST);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.enable(gl.SAMPLE_ALPHA_TO_COVERAGE);
+    gl.clear(gl.DEPTH_BUFFER_BIT);
     gl.useProgram(program);
     gl.bindVertexArray(this.vertices);
     gl.uniformMatrix4fv(places.uProject, false, camera.matrix(width / height));
@@ -68,6 +81,7 @@ class SurfaceView {
     gl.uniform1i(places.uWire, look.wire ? 1 : 0);
     bindTexture(gl, 0, this.textures.normals, places.uNormals);
     bindTexture(gl, 1, this.textures.albedo, places.uAlbedo);
+    bindTexture(gl, 2, this.textures.cover, places.uCover);
     gl.drawElements(gl.TRIANGLES, this.mesh.triangles.length, gl.UNSIGNED_INT, 0);
     gl.bindVertexArray(null);
   }

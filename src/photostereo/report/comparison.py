@@ -1,0 +1,256 @@
+"""The comparison page: several results on one capture, any two on either side of a slider, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.errors import ParameterError
+from photostereo.metrics import angular_error
+from photostereo.reconstruction import Reconstruction
+from photostereo.report import figures, pictures, wording
+from photostereo.report.document import render_page, safe_links, write_page
+from photostereo.report.exposure import matte_residual
+from photostereo.report.figures import ERROR_TOP
+from photostereo.report.learning import Chart
+from photostereo.report.packing import pack_heights
+from photostereo.report.page import MAX_PIXELS, grid_data, relight_data, view_set
+from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.plots import Series, legend, line_chart
+
+#: All textures together take about so many bytes of the page, at about so many for each pixel of the object.
+TEXTURE_BUDGET, BYTES_PER_PIXEL = 6_500_000, 5.4
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A result on the comparison page: its key in the page's data, its names, its normals and their error."""
+
+    key: str
+    method: str
+    title: str
+    normals: FloatArray
+    error: FloatArray | None
+
+
+def write_comparison(
+    path: str | Path,
+    results: Sequence[Reconstruction],
+    capture: Capture,
+    *,
+    depths: Sequence[FloatArray | None] | None = None,
+    files: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> None:
+    """Write one self-contained page that compares results on the same capture.
+
+    Parameters
+    ----------
+    path : where to write it
+    results : in the order in which they are shown
+    capture : Capture
+        Where it holds a truth, the page shows errors, and the truth is one of the sides of the slider.
+    depths : depth maps of the results, in their order, optional
+        None for a result without one; adds the surfaces.
+    files : mapping of labels to paths relative to the page, optional
+    title : str, optional
+        The heading; the capture's name by default.
+    """
+    if not results:
+        raise ParameterError("There is nothing to compare: give at least one result.")
+    mask = capture.mask
+    contestants = _contestants(results, capture)
+    frame = frame_around(mask, max_pixels=_pixels_allowed(mask, len(contestants)))
+    # One albedo for all: what is compared are the normals.
+    albedo, inside = pictures.albedo_picture(_common_albedo(results), mask, frame)
+    sets, shown = {}, []
+    for contestant in contestants:
+        textures, maps = _views(contestant, mask, frame)
+        sets[contestant.key] = textures
+        shown.append({"contestant": contestant, **maps})
+    data: dict[str, Any] = {"compare": True, "relight": relight_data(sets, albedo, inside)}
+    data["relight"]["shown"] = _first_pair(contestants)
+    grids = _grids(results, depths, mask, frame)
+    if grids:
+        data["surface"] = {"grids": grids}
+    context = {
+        "title": title or capture.name,
+        "kicker": "Methods compared",
+        "subtitle": f"{len(results)} methods on {len(capture)} photographs, "
+        f"{wording.thousands(capture.pixel_count)} pixels on the object",
+        "contestants": shown,
+        "pair": data["relight"]["shown"],
+        "table": _table(results, contestants, capture),
+        "chart": _cumulative_chart(contestants, mask),
+        "links": safe_links(files or {}),
+        "has_truth": capture.truth is not None,
+        "has_depth": bool(grids),
+        "surface_results": [(key, _label(contestants, key)) for key in grids],
+        "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
+    }
+    write_page(path, render_page("compare.html", data, **context))
+
+
+def _contestants(results: Sequence[Reconstruction], capture: Capture) -> list[Contestant]:
+    """All results, then the truth where it is known. Keys are the page's own, so that no name can do harm."""
+    everyone = []
+    for number, result in enumerate(results):
+        if result.normals.shape[:2] != capture.frame:
+            raise ParameterError(
+                f"The result of {result.method} measures {result.normals.shape[0]} × {result.normals.shape[1]} pixels but "
+                f"the capture {capture.frame[0]} × {capture.frame[1]}. Compare results of one capture."
+            )
+        error = None if capture.truth is None else angular_error(result.normals, capture.truth, capture.mask)
+        title = wording.method_title(result.method)
+        everyone.append(Contestant(f"r{number}", result.method, title, result.normals, error))
+    if capture.truth is not None:
+        everyone.append(Contestant("truth", "truth", "True normals", capture.truth, None))
+    return everyone
+
+
+def _common_albedo(results: Sequence[Reconstruction]) -> FloatArray:
+    """The mean over the results, each first brought to the same brightness."""
+    total = np.zeros_like(results[0].albedo)
+    for result in results:
+        level = float(np.mean(result.albedo[result.mask]))
+        total += result.albedo / (level if level > 0 else 1.0)
+    return total
+
+
+def _pixels_allowed(mask: BoolArray, count: int) -> int:
+    """How many pixels a picture may have: background costs next to nothing."""
+    whole = frame_around(mask, max_pixels=1 << 40)
+    share = float(mask.sum()) / (whole.height * whole.width)
+    return int(min(MAX_PIXELS, TEXTURE_BUDGET / BYTES_PER_PIXEL / count / max(share, 1e-3)))
+
+
+def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[str, str], dict[str, Any]]:
+    """Textures for the view and pictures for the cards; the error picture serves as both."""
+    normals, known = pictures.shrink_normals(contestant.normals, mask, frame)
+    textures = view_set(normals, known)
+    factor = min(1.0, 360 / max(frame.height, frame.width))
+    small = Frame(frame.rows, frame.cols, round(frame.height * factor), round(frame.width * factor))
+    maps: dict[str, Any] = {
+        "normals": figures.normals_figure(
+            *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.method}"
+        ),
+        "error": None,
+    }
+    textures["title"] = contestant.method
+    textures["still"] = f"normals-{contestant.key}"
+    if contestant.error is not None:
+        maps["error"] = figures.error_figure(contestant.error, mask, frame, title=f"Error of {contestant.method}")
+        textures["error"] = f"#error-{contestant.key}"
+    return textures, maps
+
+
+def _first_pair(contestants: Sequence[Contestant]) -> list[str]:
+    """The pair that says most at first sight: the first and the last method."""
+    keys = [contestant.key for contestant in contestants if contestant.key != "truth"] or ["truth"]
+    if len(keys) == 1:
+        return [keys[0], contestants[-1].key]
+    return [keys[0], keys[-1]]
+
+
+def _label(contestants: Sequence[Contestant], key: str) -> str:
+    return next(contestant.method for contestant in contestants if contestant.key == key)
+
+
+def _grids(
+    results: Sequence[Reconstruction],
+    depths: Sequence[FloatArray | None] | None,
+    mask: BoolArray,
+    frame: Frame,
+) -> dict[str, Any]:
+    if depths is None:
+        return {}
+    if len(depths) != len(results):
+        raise ParameterError(f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None.")
+    # Fewer vertices each where there are many.
+    limit = max(12_000, 300_000 // max(1, len(results)))
+    return {
+        f"r{number}": grid_data(pack_heights(depth, mask, frame, max_vertices=min(limit, 160_000)), frame)
+        for number, depth in enumerate(depths)
+        if depth is not None and np.isfinite(depth[mask]).any()
+    }
+
+
+def _table(
+    results: Sequence[Reconstruction], contestants: Sequence[Contestant], capture: Capture
+) -> dict[str, Any]:
+    """Figures by method; in each column the best is marked."""
+    columns: list[tuple[str, NDArray[np.float64], str, int]] = []
+    if capture.truth is not None:
+        errors = [contestant.error[capture.mask] for contestant in contestants if contestant.error is not None]
+        columns = [
+            ("Mean error", np.array([error.mean() for error in errors]), "{:.2f}°", -1),
+            ("Median", np.array([np.median(error) for error in errors]), "{:.2f}°", -1),
+            ("90 % below", np.array([np.percentile(error, 90) for error in errors]), "{:.1f}°", -1),
+            ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
+            ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
+        ]
+    residuals = [100 * _typical_residual(result, capture) for result in results]
+    columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
+    seconds = np.array([sum(result.seconds.values()) for result in results])
+    columns.append(("Time", seconds, "", -1))
+    rows = []
+    for number, result in enumerate(results):
+        cells = []
+        for name, values, form, sign in columns:
+            best = len(results) > 1 and bool(np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9))
+            text = wording.duration(values[number]) if name == "Time" else form.format(values[number])
+            # The bar's length: the share of the column's largest value.
+            share = float(values[number] / values.max()) if values.max() > 0 else 0.0
+            cells.append({"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None})
+        rows.append(
+            {
+                "method": result.method,
+                "title": contestants[number].title,
+                "cells": cells,
+                "status": wording.status_words(result),
+            }
+        )
+    return {"headings": [name for name, *_ in columns], "rows": rows}
+
+
+def _typical_residual(result: Reconstruction, capture: Capture) -> float:
+    """Median matte residual over an even sample of the pixels."""
+    index = np.flatnonzero(capture.mask)
+    index = index[:: max(1, len(index) // 15_000)]
+    gray = capture.gray()
+    images = gray.images.reshape(len(gray), 1, -1)[..., index]
+    normals = result.normals.reshape(1, -1, 3)[:, index]
+    everything = np.ones((1, len(index)), dtype=bool)
+    return float(np.median(matte_residual(images, normals, gray.lights, everything)))
+
+
+def _cumulative_chart(contestants: Sequence[Contestant], mask: BoolArray) -> Chart | None:
+    """Share of the pixels below an error, over that error."""
+    judged = [contestant for contestant in contestants if contestant.error is not None]
+    if not judged:
+        return None
+    angles = np.linspace(0, ERROR_TOP, 91)
+    series = []
+    for number, contestant in enumerate(judged):
+        assert contestant.error is not None
+        ordered = np.sort(contestant.error[mask])
+        shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
+        series.append(Series(contestant.method, shares.tolist(), 1 + number % 8))
+    plot: Markup = line_chart(
+        angles.tolist(),
+        series,
+        x_label="angular error, degrees",
+        y_label="share of pixels below it",
+        suffix=" %",
+        y_range=(0.0, 100.0),
+        summary="Share of pixels below an angular error, by method",
+    )
+    return Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")

@@ -1,0 +1,256 @@
+"""A sphere with everything that a report can show, and a real browser to look at it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from photostereo.capture import Capture, Origin
+from photostereo.metrics import summarise_error
+from photostereo.monitor import Iteration
+from photostereo.reconstruction import Reconstruction
+
+SIZE = 96
+
+
+def dome(count: int) -> np.ndarray:
+    """Lights on a spiral over the hemisphere."""
+    k = np.arange(count) + 0.5
+    elevation = np.arcsin(0.35 + 0.6 * k / count)
+    azimuth = k * np.pi * (3 - np.sqrt(5))
+    return np.stack(
+        [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)], axis=1
+    )
+
+
+@dataclass
+class Sphere:
+    """Normals, depth and mask of a sphere in closed form."""
+
+    normals: np.ndarray
+    depth: np.ndarray
+    mask: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def sphere() -> Sphere:
+    radius, middle = 0.42 * SIZE, (SIZE - 1) / 2
+    rows, cols = np.mgrid[:SIZE, :SIZE].astype(float)
+    x, y = (cols - middle) / radius, (middle - rows) / radius
+    mask = x**2 + y**2 < 0.96
+    z = np.sqrt(np.where(mask, 1 - x**2 - y**2, 0))
+    normals = np.where(mask[..., None], np.stack([x, y, z], axis=-1), 0).astype(np.float32)
+    return Sphere(normals, np.where(mask, radius * z, np.nan), mask)
+
+
+def photograph(sphere: Sphere, lights: np.ndarray, *, name: str = "sphere", truth: bool = True) -> Capture:
+    rows, _ = np.mgrid[:SIZE, :SIZE]
+    albedo = np.where((rows // 12) % 2, 0.8, 0.5)
+    images = np.maximum(np.einsum("hwc,jc->jhw", sphere.normals, lights), 0) * albedo
+    return Capture(
+        images=images,
+        lights=lights,
+        mask=sphere.mask,
+        name=name,
+        truth=sphere.normals if truth else None,
+        origin=Origin(Path("sphere"), "test", 16, tuple(f"photo {i}.png" for i in range(len(lights)))),
+    )
+
+
+@pytest.fixture(scope="session")
+def make_capture(sphere: Sphere) -> Callable[..., Capture]:
+    def make(count: int = 12, **options: Any) -> Capture:
+        return photograph(sphere, dome(count), **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def capture(make_capture: Callable[..., Capture]) -> Capture:
+    return make_capture()
+
+
+@pytest.fixture(scope="session")
+def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
+    """A made-up result: the true normals tilted by a known angle, and all that a robust dictionary method records."""
+
+    def make(*, name: str = "sphere", method: str = "pdlnv", tilt: float = 4.0, count: int = 12) -> Reconstruction:
+        rng = np.random.default_rng(1)
+        angle = np.radians(tilt)
+        turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+        normals = (sphere.normals @ turn.T).astype(np.float32)
+        rows, _ = np.mgrid[:SIZE, :SIZE]
+        albedo = np.where(sphere.mask, np.where((rows // 12) % 2, 0.8, 0.5), 0).astype(np.float32)
+        atoms = rng.normal(size=(16, 48)).astype(np.float32)
+        history = tuple(
+            Iteration(n, 100 / n + 10, 60 / n, 30 / n + 5, 10 / n + 5, 0.1 / n, 0.1 / n, 0.01, tilt + 1 / n)
+            for n in range(1, 9)
+        )
+        weights = rng.random((SIZE, SIZE, count)).astype(np.float32) * sphere.mask[..., None]
+        return Reconstruction(
+            normals=normals,
+            albedo=albedo,
+            mask=sphere.mask,
+            method=method,
+            parameters={"lam": 1.0, "mu": 0.05, "patch": (4, 4, 3)},
+            capture=name,
+            digest="0123456789abcdef",
+            status="iterations",
+            iterations=8,
+            seconds={"solve": 1.25},
+            history=history,
+            maps={"outlier_weights": weights},
+            arrays={
+                "dictionary": atoms,
+                "dictionary_initial": atoms[::-1].copy(),
+                "atom_use": np.linspace(0, 0.5, 16),
+            },
+            angular_error=summarise_error(normals, sphere.normals, sphere.mask),
+            versions={"photostereo": "test"},
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def result(make_result: Callable[..., Reconstruction]) -> Reconstruction:
+    return make_result()
+
+
+@pytest.fixture(scope="session")
+def report_page(
+    tmp_path_factory: pytest.TempPathFactory, result: Reconstruction, capture: Capture, sphere: Sphere
+) -> Path:
+    from photostereo.report import write_report
+
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, result, capture, depth=sphere.depth, files={"full mesh": "mesh.ply"})
+    return path
+
+
+@pytest.fixture(scope="session")
+def comparison_page(
+    tmp_path_factory: pytest.TempPathFactory,
+    make_result: Callable[..., Reconstruction],
+    capture: Capture,
+    sphere: Sphere,
+) -> Path:
+    from photostereo.report import write_comparison
+
+    path = tmp_path_factory.mktemp("compare") / "report.html"
+    results = [make_result(method="ls", tilt=30.0), make_result(method="pls", tilt=8.0), make_result(method="pdlnv")]
+    write_comparison(path, results, capture, depths=[sphere.depth, None, sphere.depth])
+    return path
+
+
+#: Software rendering gives WebGL2 on any machine; the rest keeps Chromium from calling home.
+CHROMIUM_FLAGS = (
+    "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic "
+    "--no-first-run --disable-background-networking --disable-component-update --disable-sync --disable-extensions"
+).split()
+
+
+def find_chromium() -> str | None:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found:
+            return found
+    return None
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip("no Chromium was found: install Debian's package `chromium` to run the tests in a real browser")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is absent: pip install 'photostereo[dev]' to test in a browser"
+    )
+    with playwright.sync_playwright() as driver:
+        instance = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        yield instance
+        instance.close()
+
+
+@dataclass
+class Visit:
+    """An open page and what happened on it."""
+
+    page: Any
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def picture(self, selector: str) -> np.ndarray:
+        """What the user sees there, RGB in [0, 255]."""
+        import cv2
+
+        # Two frames: the one that the last event asked for has then been painted.
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        shot = self.page.locator(selector).first.screenshot()
+        return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(float)
+
+    def set_range(self, selector: str, value: float) -> None:
+        self.page.locator(selector).evaluate(
+            "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }", str(value)
+        )
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Open a page; at the end of the test it must have been quiet and alone."""
+    contexts, visits = [], []
+
+    def open_page(
+        path: Path | str,
+        *,
+        width: int = 1000,
+        height: int = 640,
+        scheme: str = "light",
+        script: str | None = None,
+        touch: bool = False,
+        reduced: bool = True,
+    ) -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            has_touch=touch,
+            reduced_motion="reduce" if reduced else "no-preference",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        seen = Visit(page)
+        visits.append(seen)
+        page.on("console", lambda m: seen.messages.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda problem: seen.messages.append(str(problem)))
+        page.on("request", lambda request: seen.requests.append(request.url))
+
+        def dismiss(dialog: Any) -> None:
+            seen.dialogs.append(dialog.message)
+            dialog.dismiss()
+
+        page.on("dialog", dismiss)
+        if script:
+            page.add_init_script(script)
+        address = path.as_uri() if isinstance(path, Path) else path
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]")
+        return seen
+
+    yield open_page
+    for seen in visits:
+        # Software rendering warns about read-back performance: the screenshots of these tests do that.
+        noise = [text for text in seen.messages if "GPU stall" not in text]
+        assert noise == []
+        elsewhere = [url for url in seen.requests if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))]
+        assert elsewhere == []
+        assert seen.dialogs == []
+    for context in contexts:
+        context.close()

@@ -1,0 +1,96 @@
+"""The comparison page in a real browser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.browser
+
+VIEW = "#relight-view canvas"
+NO_WEBGL = """
+const original = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  return kind.startsWith("webgl") ? null : original.call(this, kind, ...rest);
+};
+"""
+
+
+def show_normals(seen):
+    seen.page.locator("#relight-view .segments label:has-text('Normals')").click()
+
+
+def test_the_slider_compares(visit, comparison_page):
+    seen = visit(comparison_page)
+    show_normals(seen)
+    alone = {}
+    for side, value in (("right", 0), ("left", 1000)):
+        seen.set_range("[data-divider]", value)
+        alone[side] = seen.picture(VIEW)
+    assert np.abs(alone["left"] - alone["right"]).mean() > 2
+    seen.set_range("[data-divider]", 500)
+    both = seen.picture(VIEW)
+    height, width = both.shape[:2]
+    # Away from the divider, its handle, the captions and the hint, each side shows its own result.
+    band = slice(int(0.2 * height), int(0.8 * height))
+    left, right = slice(0, width // 2 - 40), slice(width // 2 + 40, width)
+    assert np.abs(both[band, left] - alone["left"][band, left]).max() < 3
+    assert np.abs(both[band, right] - alone["right"][band, right]).max() < 3
+    assert np.abs(both[band, left] - alone["right"][band, left]).mean() > 1
+
+
+def test_divider_follows_pointer_and_keys(visit, comparison_page):
+    seen = visit(comparison_page)
+    stage = seen.page.locator("#relight-view .stage").bounding_box()
+    middle = stage["y"] + stage["height"] / 2
+    seen.page.mouse.move(stage["x"] + stage["width"] / 2, middle)
+    seen.page.mouse.down()
+    seen.page.mouse.move(stage["x"] + 0.25 * stage["width"], middle, steps=3)
+    seen.page.mouse.up()
+    slider = seen.page.locator("[data-divider]")
+    assert float(slider.input_value()) == pytest.approx(250, abs=10)
+    before = float(slider.input_value())
+    slider.focus()
+    for _ in range(5):
+        seen.page.keyboard.press("ArrowRight")
+    assert float(slider.input_value()) == pytest.approx(before + 50, abs=10)
+    line = seen.page.locator(".divider").bounding_box()
+    share = (line["x"] + line["width"] / 2 - stage["x"]) / stage["width"]
+    assert share == pytest.approx(float(slider.input_value()) / 1000, abs=0.01)
+
+
+def test_any_two_can_be_chosen_and_swapped(visit, comparison_page):
+    seen = visit(comparison_page)
+    show_normals(seen)
+    first = seen.picture(VIEW)
+    seen.page.select_option("[data-side=left]", "truth")
+    assert seen.page.locator(".caption-left").inner_text() == "truth"
+    seen.page.wait_for_timeout(300)
+    second = seen.picture(VIEW)
+    assert np.abs(first - second).mean() > 1
+    seen.page.click("[data-action=swap]")
+    assert seen.page.locator(".caption-right").inner_text() == "truth"
+    seen.page.locator("#relight-view .segments label:has-text('Error')").click()
+    assert np.abs(seen.picture(VIEW) - second).mean() > 2
+
+
+def test_surfaces_of_all_methods(visit, comparison_page):
+    seen = visit(comparison_page)
+    seen.page.locator("#surface-view").scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    before = seen.picture("#surface-view canvas")
+    seen.page.select_option("[data-surface=result]", "r2")
+    seen.page.wait_for_timeout(400)
+    assert np.abs(seen.picture("#surface-view canvas") - before).mean() > 0.5
+
+
+def test_stills_are_compared_without_webgl(visit, comparison_page):
+    seen = visit(comparison_page, script=NO_WEBGL)
+    assert seen.page.get_by_text("This browser offers no WebGL2").first.is_visible()
+    seen.set_range("[data-divider]", 0)
+    right = seen.picture("#relight-view .stage")
+    seen.set_range("[data-divider]", 1000)
+    left = seen.picture("#relight-view .stage")
+    assert np.abs(left - right).mean() > 1
+    seen.page.select_option("[data-side=left]", "truth")
+    assert "truth" in seen.page.locator(".still-left").get_attribute("alt")

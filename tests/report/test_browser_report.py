@@ -1,0 +1,335 @@
+"""The report in a real browser: it shows, moves, answers keys, stays inside its page, and says nothing to anyone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo.report import write_report
+
+pytestmark = pytest.mark.browser
+
+RELIGHT = "#relight-view canvas"
+SURFACE = "#surface-view canvas"
+NO_WEBGL = """
+const original = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  return kind.startsWith("webgl") ? null : original.call(this, kind, ...rest);
+};
+"""
+
+
+def halves(picture):
+    """Mean brightness of the left and the right half of the sphere's inner part."""
+    height, width = picture.shape[:2]
+    rows, cols = np.mgrid[:height, :width]
+    x, y = (cols - width / 2) / (height / 2), (rows - height / 2) / (height / 2)
+    inner = x**2 + y**2 < 0.6**2
+    gray = picture.mean(axis=-1)
+    return gray[inner & (x < -0.15)].mean(), gray[inner & (x > 0.15)].mean()
+
+
+def move_light(seen, x, y):
+    box = seen.page.locator(RELIGHT).bounding_box()
+    seen.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def test_light_follows_the_pointer_in_the_right_direction(visit, report_page):
+    seen = visit(report_page)
+    box = seen.page.locator(RELIGHT).bounding_box()
+    reach = 0.35 * box["height"] / box["width"]
+    move_light(seen, 0.5 - reach, 0.5)
+    from_left = seen.picture(RELIGHT)
+    assert from_left.std() > 10  # not blank
+    left, right = halves(from_left)
+    assert left > right + 30
+    move_light(seen, 0.5 + reach, 0.5)
+    left, right = halves(seen.picture(RELIGHT))
+    assert right > left + 30
+    # From the top the upper half is the brighter one.
+    move_light(seen, 0.5, 0.15)
+    gray = seen.picture(RELIGHT).mean(axis=-1)
+    height, width = gray.shape
+    middle = gray[:, int(0.45 * width) : int(0.55 * width)]
+    top, bottom = middle[int(0.2 * height) : int(0.4 * height)].mean(), middle[int(0.6 * height) : int(0.8 * height)].mean()
+    assert top > bottom + 30
+
+
+def test_shading_equals_the_formula(visit, report_page, sphere, make_result):
+    """Clay, no highlight, no ambient light: brightness is the cosine, pixel by pixel."""
+    seen = visit(report_page)
+    seen.page.locator("#relight-view .segments label:has-text('Clay')").click()
+    for name, value in (("specular", 0), ("ambient", 0), ("diffuse", 1)):
+        seen.set_range(f'#relight-view [data-look="{name}"]', value)
+    seen.set_range('#relight-view [data-lamp="azimuth"]', 30)
+    seen.set_range('#relight-view [data-lamp="elevation"]', 40)
+    picture = seen.picture(RELIGHT)
+    azimuth, elevation = np.radians(30), np.radians(40)
+    light = [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)]
+    normals = make_result().normals
+    rows, cols = np.flatnonzero(sphere.mask.any(axis=1)), np.flatnonzero(sphere.mask.any(axis=0))
+    edge = int(np.ceil(0.03 * max(np.ptp(rows) + 1, np.ptp(cols) + 1)))
+    normals = normals[rows[0] - edge : rows[-1] + 1 + edge, cols[0] - edge : cols[-1] + 1 + edge]
+    side = normals.shape[0]
+    height, width = picture.shape[:2]
+    scale = 0.94 * min(width, height) / side
+    worst = 0.0
+    for row in range(15, side - 15, 7):
+        for col in range(15, side - 15, 7):
+            x = int(width / 2 + (col + 0.5 - side / 2) * scale)
+            y = int(height / 2 + (row + 0.5 - side / 2) * scale)
+            cosine = max(float(normals[row, col] @ light), 0.0)
+            linear = np.array([0.52, 0.50, 0.47]) * cosine
+            expected = 255 * np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+            worst = max(worst, float(np.abs(picture[y, x] - expected).max()))
+    assert worst < 6  # a screen pixel is not exactly at the centre of a picture pixel
+
+
+def test_sliders_modes_and_presets_change_the_picture(visit, report_page):
+    seen = visit(report_page)
+    pictures = {"albedo": seen.picture(RELIGHT)}
+    for mode in ("Clay", "Normals"):
+        seen.page.locator(f"#relight-view .segments label:has-text('{mode}')").click()
+        pictures[mode] = seen.picture(RELIGHT)
+    # Normals as colours: what faces right is redder than what faces left.
+    height, width = pictures["Normals"].shape[:2]
+    row = pictures["Normals"][height // 2, :, 0]
+    assert row[int(width / 2 + 0.25 * height)] > row[int(width / 2 - 0.25 * height)] + 60
+    seen.page.click("[data-preset=polished]")
+    pictures["polished"] = seen.picture(RELIGHT)
+    seen.set_range('#relight-view [data-look="specular"]', 1)
+    pictures["specular"] = seen.picture(RELIGHT)
+    names = list(pictures)
+    for a, b in zip(names, names[1:], strict=False):
+        assert np.abs(pictures[a] - pictures[b]).mean() > 1.5, (a, b)
+
+
+def test_magnifier_and_held_light(visit, report_page):
+    seen = visit(report_page)
+    move_light(seen, 0.4, 0.45)
+    before = seen.picture(RELIGHT)
+    seen.page.locator("#relight-view .switch:has-text('Magnifier')").click()
+    seen.page.wait_for_selector(".loupe-frame", state="visible")
+    frame = seen.page.locator(".loupe-frame").bounding_box()
+    stage = seen.page.locator("#relight-view .stage").bounding_box()
+    assert frame["x"] + frame["width"] <= stage["x"] + stage["width"]
+    move_light(seen, 0.4, 0.45)
+    after = seen.picture(RELIGHT)
+    x, y, side = (round(frame["x"] - stage["x"]), round(frame["y"] - stage["y"]), round(frame["width"]))
+    inset = after[y + 4 : y + side - 4, x + 4 : x + side - 4]
+    outside = np.abs(after - before)
+    outside[y - 30 : y + side + 40, x - 40 : x + side + 40] = 0
+    assert outside.max() < 30 and outside.mean() < 0.5
+    # The middle of the inset is what lies under the pointer.
+    px, py = round(0.4 * stage["width"]), round(0.45 * stage["height"])
+    assert np.abs(inset[side // 2 - 4, side // 2 - 4] - before[py, px]).max() < 14
+    seen.page.mouse.click(stage["x"] + px, stage["y"] + py)
+    held = seen.page.locator("#relight-view .lamp-words").inner_text()
+    move_light(seen, 0.7, 0.7)
+    assert seen.page.locator("#relight-view .lamp-words").inner_text() == held
+
+
+def test_keyboard_moves_light_and_camera(visit, report_page):
+    seen = visit(report_page)
+    seen.page.locator(RELIGHT).focus()
+    for _ in range(12):
+        seen.page.keyboard.press("ArrowLeft")
+    left, right = halves(seen.picture(RELIGHT))
+    assert left > right + 20
+    for _ in range(24):
+        seen.page.keyboard.press("ArrowRight")
+    left, right = halves(seen.picture(RELIGHT))
+    assert right > left + 20
+    seen.page.keyboard.press("3")
+    assert seen.page.locator('#relight-view [value="normals"]').is_checked()
+    seen.page.keyboard.press("l")
+    seen.page.wait_for_selector(".loupe-frame", state="visible")
+
+    seen.page.locator(SURFACE).scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    seen.page.locator(SURFACE).focus()
+    views = [seen.picture(SURFACE)]
+    for key in ("ArrowRight", "ArrowUp", "Shift+ArrowLeft", "+", "Home"):
+        for _ in range(3):
+            seen.page.keyboard.press(key)
+        views.append(seen.picture(SURFACE))
+    for before, after in zip(views, views[1:], strict=False):
+        assert np.abs(before - after).mean() > 0.3
+    assert np.abs(views[0] - views[-1]).mean() < 0.5  # Home undoes all
+
+
+def test_every_control_is_reached_by_the_tab_key(visit, report_page):
+    seen = visit(report_page)
+    reached = set()
+    for _ in range(60):
+        seen.page.keyboard.press("Tab")
+        reached.add(
+            seen.page.evaluate(
+                "(() => { const e = document.activeElement; return e.dataset.look || e.dataset.lamp || e.dataset.toggle"
+                " || e.dataset.camera || e.dataset.surface || e.dataset.action || e.getAttribute('href') || e.tagName; })()"
+            )
+        )
+    wanted = {"CANVAS", "mode", "azimuth", "elevation", "diffuse", "specular", "loupe", "pin", "sweep"}
+    wanted |= {"paint", "wire", "relief", "left", "reset", "mesh.ply", "#main", "relight-here"}
+    assert wanted <= reached, wanted - reached
+
+
+def test_orbit_zoom_and_looks_of_the_surface(visit, report_page):
+    seen = visit(report_page)
+    seen.page.locator(SURFACE).scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    box = seen.page.locator(SURFACE).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    first = seen.picture(SURFACE)
+    assert first.std() > 10
+    seen.page.mouse.move(x, y)
+    seen.page.mouse.down()
+    seen.page.mouse.move(x + 120, y + 30, steps=3)
+    seen.page.mouse.up()
+    turned = seen.picture(SURFACE)
+    assert np.abs(turned - first).mean() > 1
+    covered = (turned.mean(axis=-1) > 60).sum()
+    seen.page.mouse.wheel(0, -600)
+    seen.page.wait_for_timeout(100)
+    nearer = seen.picture(SURFACE)
+    assert (nearer.mean(axis=-1) > 60).sum() > 1.1 * covered
+    for label in ("Clay", "Wireframe"):
+        seen.page.locator(f"#surface-view label:has-text('{label}')").click()
+        changed = seen.picture(SURFACE)
+        assert np.abs(changed - nearer).mean() > 0.5, label
+        nearer = changed
+    seen.page.click("[data-camera=front]")
+    seen.page.click("[data-camera=reset]")
+
+
+def test_the_front_view_of_the_surface_is_the_object_itself(visit, report_page):
+    """Not mirrored, not upside down: the bright stripe pattern runs as in the albedo, and the outline is a disc."""
+    seen = visit(report_page)
+    seen.page.locator(SURFACE).scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    seen.page.click("[data-camera=front]")
+    seen.page.locator("#surface-view label:has-text('Clay')").click()
+    gray = seen.picture(SURFACE).mean(axis=-1)
+    height, width = gray.shape
+    # The key light hangs at the upper left of the viewer.
+    upper_left = gray[int(0.3 * height), int(width / 2 - 0.2 * height)]
+    lower_right = gray[int(0.7 * height), int(width / 2 + 0.2 * height)]
+    assert upper_left > lower_right + 40
+    lit = gray > gray[5, 5] + 12
+    rows, cols = np.flatnonzero(lit[:, width // 2]), np.flatnonzero(lit[height // 2])
+    assert np.ptp(cols) == pytest.approx(np.ptp(rows), rel=0.1)
+
+
+def test_contact_sheet_shows_light_and_weights_of_the_photograph(visit, report_page):
+    seen = visit(report_page)
+    seen.page.locator(".thumb").nth(4).hover()
+    assert "photo 4.png" in seen.page.locator(".photo-name").inner_text()
+    assert "Light from" in seen.page.locator(".photo-words").inner_text()
+    weights = seen.page.locator(".photo-weights").get_attribute("src")
+    assert seen.page.locator(".lamp.on").get_attribute("data-photo") == "4"
+    seen.page.locator(".thumb").nth(0).focus()
+    seen.page.keyboard.press("ArrowRight")
+    assert "photo 1.png" in seen.page.locator(".photo-name").inner_text()
+    assert seen.page.locator(".photo-weights").get_attribute("src") != weights
+    seen.page.click("[data-action=relight-here]")
+    assert seen.page.locator("#relight-view [data-toggle=pin]").is_checked()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_overflows(visit, report_page, comparison_page, width, scheme):
+    for path in (report_page, comparison_page):
+        seen = visit(path, width=width, height=844, scheme=scheme, touch=width < 500)
+        too_wide = seen.page.evaluate(
+            """() => [...document.querySelectorAll('body *')].filter((e) => {
+              const box = e.getBoundingClientRect();
+              if (!box.width || e.closest('.contents, .scroll, .visually-hidden, .skip, svg, .divider')) return false;
+              return box.right > innerWidth + 1 || box.left < -1 || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
+                && getComputedStyle(e).overflowX === 'visible' && getComputedStyle(e).display !== 'inline';
+            }).map((e) => e.tagName + '.' + e.className)"""
+        )
+        assert too_wide == []
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        level = np.mean([int(part) for part in background.strip("rgb()").split(",")])
+        assert level < 60 if scheme == "dark" else level > 200
+
+
+def test_text_has_contrast_in_both_schemes(visit, report_page):
+    for scheme in ("light", "dark"):
+        seen = visit(report_page, scheme=scheme)
+        ratios = seen.page.evaluate(
+            """() => {
+              const style = getComputedStyle(document.documentElement);
+              const lum = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 16) / 255)
+                .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+              const value = (name) => lum(style.getPropertyValue(name));
+              const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+              const pairs = [];
+              for (const ink of ['--ink', '--soft', '--accent']) for (const ground of ['--paper', '--card'])
+                pairs.push([ink + ground, ratio(value(ink), value(ground))]);
+              for (const kind of ['--good', '--notice', '--problem', '--accent'])
+                pairs.push([kind, ratio(value(kind), value(kind + '-wash'))]);
+              return pairs;
+            }"""
+        )
+        assert all(ratio >= 4.5 for _, ratio in ratios), ratios
+
+
+def test_stills_stand_in_without_webgl(visit, report_page):
+    seen = visit(report_page, script=NO_WEBGL)
+    assert seen.page.get_by_text("This browser offers no WebGL2").first.is_visible()
+    assert not seen.page.locator(RELIGHT).is_visible()
+    stills = seen.page.locator(".stills img")
+    assert stills.count() == 4 and stills.first.is_visible()
+    assert not seen.page.locator("[data-action=relight-here]").is_visible()
+
+
+def test_hostile_names_are_text(visit, tmp_path, make_capture, make_result):
+    name = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> Büste 彫刻 " + "long" * 60
+    path = tmp_path / "report.html"
+    capture = make_capture(name=name)
+    write_report(path, make_result(name=name), capture, files={name: "mesh.ply"})
+    for width in (390, 1440):
+        seen = visit(path, width=width)
+        assert seen.page.locator("h1").inner_text() == name
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_policy_stops_what_should_not_be_there(visit, report_page, tmp_path):
+    """The defence behind the escaping: even an injected script does not run, and nothing can be fetched."""
+    text = report_page.read_text(encoding="utf-8")
+    path = tmp_path / "report.html"
+    path.write_text(text.replace("<h1>", "<h1><script>window.broken = 1</script>"), encoding="utf-8")
+    seen = visit(path)
+    assert seen.page.evaluate("window.broken") is None
+    outcome = seen.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'stopped')")
+    assert outcome == "stopped"
+    complaints = [text for text in seen.messages if "Content Security Policy" in text or "violates" in text]
+    assert len(complaints) >= 2
+    seen.messages.clear()
+    seen.requests.clear()
+
+
+def test_a_lost_context_comes_back(visit, report_page):
+    seen = visit(report_page)
+    before = seen.picture(RELIGHT)
+    seen.page.evaluate(
+        """() => new Promise((done) => {
+          const canvas = document.querySelector('#relight-view canvas');
+          const extension = canvas.getContext('webgl2').getExtension('WEBGL_lose_context');
+          canvas.addEventListener('webglcontextrestored', () => setTimeout(done, 500));
+          extension.loseContext();
+          setTimeout(() => extension.restoreContext(), 100);
+        })"""
+    )
+    assert np.abs(seen.picture(RELIGHT) - before).mean() < 2
+    seen.messages[:] = [text for text in seen.messages if "CONTEXT_LOST" not in text]
+
+
+def test_touch_moves_the_light(visit, report_page):
+    seen = visit(report_page, width=390, height=844, touch=True)
+    box = seen.page.locator(RELIGHT).bounding_box()
+    seen.page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
+    assert "left" in seen.page.locator("#relight-view .lamp-words").inner_text()

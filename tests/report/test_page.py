@@ -1,0 +1,221 @@
+"""The written page: complete, closed, safe, small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from photostereo.errors import OutputError, ParameterError
+from photostereo.report import write_comparison, write_report
+from photostereo.report.document import json_for_script, safe_links
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>'",
+    "</script><svg onload=alert(1)>",
+    "{{ 7 * 7 }} ${alert(1)} `\u2028\u2029",
+    "Büste № 7 — 彫刻 🗿 \u202egnp.exe",
+    "x" * 5000,
+)
+
+
+class Outline(HTMLParser):
+    """Elements and attributes as a browser would find them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def data_of(text):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
+
+def test_page_holds_every_part(report_page):
+    text = report_page.read_text(encoding="utf-8")
+    for identity in ("relight", "surface", "evidence", "photographs", "learning", "diagnosis", "details"):
+        assert f'id="{identity}"' in text
+    for word in ("Normal map", "Albedo", "Depth", "Angular error", "True normals", "Cost by term", "Atoms after"):
+        assert word in text
+    data = data_of(text)
+    assert len(data["photographs"]) == 12
+    assert all(photo["weights"].startswith("data:image/png") for photo in data["photographs"])
+    assert 'href="mesh.ply"' in text
+
+
+def test_page_without_capture_depth_or_learning(tmp_path, make_result):
+    path = tmp_path / "report.html"
+    bare = replace(make_result(), history=(), arrays={}, maps={}, angular_error=None, method="unheard of")
+    write_report(path, bare)
+    text = path.read_text(encoding="utf-8")
+    for identity in ("surface", "photographs", "learning", "diagnosis"):
+        assert f'id="{identity}"' not in text
+    assert 'id="relight"' in text and "unheard of" in text
+
+
+def test_policy_names_exactly_the_script_and_the_style(report_page):
+    text = report_page.read_text(encoding="utf-8")
+    outline = Outline(text)
+    (policy,) = [a["content"] for a in outline.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+    for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
+        (source,) = re.findall(pattern, text, re.S)
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    # The policy must come before anything that it governs.
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+
+
+def test_page_refers_to_nothing_outside(report_page, comparison_page):
+    for path in (report_page, comparison_page):
+        outline = Outline(path.read_text(encoding="utf-8"))
+        for _, attributes in outline.elements:
+            for name in ("src", "href", "srcset", "poster", "action"):
+                value = attributes.get(name)
+                assert value is None or value.startswith(("data:", "#", "mesh")), (name, value[:60])
+            assert not any(name.startswith("on") or name == "style" for name in attributes)
+
+
+def test_pictures_have_alternative_texts_and_controls_have_names(report_page, comparison_page):
+    for path in (report_page, comparison_page):
+        outline = Outline(path.read_text(encoding="utf-8"))
+        for attributes in outline.all("img"):
+            assert attributes.get("alt") is not None
+            assert attributes["alt"] or "still" in attributes.get("class", "")
+        for attributes in outline.all("svg"):
+            assert attributes.get("aria-label") or attributes.get("aria-hidden")
+        for attributes in outline.all("canvas"):
+            assert attributes.get("aria-label") and attributes.get("tabindex") == "0"
+        assert outline.all("html")[0]["lang"] == "en"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_make_no_elements(tmp_path, make_capture, make_result, name):
+    capture = make_capture(name=name)
+    capture = replace(capture, origin=replace(capture.origin, files=(name,) * len(capture), notes=(name,)))
+    result = replace(make_result(name=name), method=name, parameters={name: name}, versions={name: name})
+    path = tmp_path / "report.html"
+    write_report(path, result, capture, files={name: "mesh.ply"})
+    text = path.read_text(encoding="utf-8")
+    outline = Outline(text)
+    assert len(outline.all("script")) == 2
+    assert not any("onerror" in a or "onload" in a for _, a in outline.elements)
+    assert data_of(text)["photographs"][0]["name"].endswith(name)
+    write_comparison(path, [result, result], capture)
+    assert len(Outline(path.read_text(encoding="utf-8")).all("script")) == 2
+
+
+def test_json_cannot_leave_its_element():
+    text = str(json_for_script({"a": "</script>&<!--\u2028\u2029", "b": float("nan"), "c": [1.5, float("inf")]}))
+    assert not set(text) & set("<>&\u2028\u2029")
+    assert json.loads(text) == {"a": "</script>&<!--\u2028\u2029", "b": None, "c": [1.5, None]}
+
+
+@pytest.mark.parametrize(
+    "target", ["javascript:alert(1)", "JavaScript:alert(1)", "http://example.org/x", "//example.org/x", "/etc/passwd", "data:x"]
+)
+def test_links_that_leave_the_folder_are_refused(target):
+    with pytest.raises(ParameterError, match="relative"):
+        safe_links({"mesh": target})
+
+
+def test_undecodable_names_are_written(tmp_path, make_result):
+    path = tmp_path / "report.html"
+    write_report(path, make_result(name="b\udcffse"))
+    assert "b?se" in path.read_text(encoding="utf-8")
+
+
+def test_a_failed_write_leaves_the_old_page(tmp_path, result):
+    with pytest.raises(OutputError, match="could not be written"):
+        write_report(tmp_path / "missing" / "report.html", result)
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(OutputError):
+            write_report(path, result)
+        tmp_path.chmod(0o700)
+        assert path.read_text() == "old"
+    write_report(path, result)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_page_of_a_full_frame_is_small_and_quick(tmp_path, full_frame):
+    capture, result, depth = full_frame
+    path = tmp_path / "report.html"
+    began = time.process_time()
+    write_report(path, result, capture, depth=depth)
+    assert time.process_time() - began < 10  # 5 s of wall-clock time on an idle machine; see benchmarks/report.py
+    assert path.stat().st_size < 10_000_000
+
+
+def test_comparison_of_many_on_a_full_frame_is_small(tmp_path, full_frame):
+    capture, result, depth = full_frame
+    path = tmp_path / "report.html"
+    write_comparison(path, [result] * 8, capture, depths=[depth] * 8)
+    assert path.stat().st_size < 10_000_000
+
+
+@pytest.fixture(scope="module")
+def full_frame(make_result):
+    """512 × 612 pixels of noisy normals, 24 photographs in colour: as hard to pack as it gets."""
+    from photostereo.capture import Capture
+
+    rng = np.random.default_rng(0)
+    height, width = 512, 612
+    normals = rng.normal((0, 0, 2), 0.4, (height, width, 3)).astype(np.float32)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    lights = rng.normal((0, 0, 1.5), 0.8, (24, 3))
+    images = rng.random((24, height, width, 3), dtype=np.float32)
+    capture = Capture(images=images, lights=lights, name="full", truth=normals)
+    result = replace(
+        make_result(),
+        normals=normals,
+        albedo=rng.random((height, width, 3), dtype=np.float32),
+        mask=capture.mask,
+        maps={},
+    )
+    depth = rng.normal(0, 20, (height, width))
+    return capture, result, depth
+
+
+def test_comparison_table_marks_the_best(comparison_page, make_result):
+    text = comparison_page.read_text(encoding="utf-8")
+    means = [make_result(tilt=tilt).angular_error.mean for tilt in (30.0, 8.0, 4.0)]
+    cells = re.findall(r"<td([^>]*)>([0-9.]+)°<svg", text)
+    assert cells == [("", f"{means[0]:.2f}"), ("", f"{means[1]:.2f}"), (' class="best"', f"{means[2]:.2f}")]
+    data = data_of(text)
+    assert list(data["relight"]["sets"]) == ["r0", "r1", "r2", "truth"]
+    assert list(data["surface"]["grids"]) == ["r0", "r2"]
+
+
+def test_comparison_asks_for_results_of_one_capture(tmp_path, capture, result, make_capture):
+    with pytest.raises(ParameterError, match="nothing to compare"):
+        write_comparison(tmp_path / "x.html", [], capture)
+    with pytest.raises(ParameterError, match="one capture"):
+        write_comparison(tmp_path / "x.html", [result], capture.crop_to_mask())
+    with pytest.raises(ParameterError, match="depth maps"):
+        write_comparison(tmp_path / "x.html", [result], capture, depths=[])
+
+
+def test_comparison_without_truth(tmp_path, make_capture, make_result):
+    path = tmp_path / "report.html"
+    write_comparison(path, [replace(make_result(), angular_error=None)], make_capture(truth=False))
+    text = path.read_text(encoding="utf-8")
+    assert "Mean error" not in text and "Unexplained" in text

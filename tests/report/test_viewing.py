@@ -1,0 +1,87 @@
+"""The report is opened, or served to this machine alone."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import webbrowser
+
+import pytest
+
+from photostereo.errors import CaptureError, OutputError
+from photostereo.report import open_report, serve
+from photostereo.report.viewing import make_server
+
+
+@pytest.fixture
+def folder(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report.html").write_text("<p>hello", encoding="utf-8")
+    (out / "sub").mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    return out
+
+
+def ask(server, path, host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+@pytest.fixture
+def server(folder):
+    with make_server(folder) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_server_binds_to_loopback_and_shows_the_page(server):
+    assert server.server_address[0] == "127.0.0.1"
+    assert ask(server, "/report.html") == (200, b"<p>hello")
+
+
+def test_server_shows_nothing_else(server):
+    assert ask(server, "/")[0] == 403
+    assert ask(server, "/sub/")[0] == 403
+    for path in ("/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"):
+        status, body = ask(server, path)
+        assert status in (403, 404) and b"secret" not in body
+
+
+def test_server_refuses_a_foreign_name(server):
+    for host in ("evil.example", "evil.example:80", "[::1", ""):
+        assert ask(server, "/report.html", host=host or "x.y")[0] == 403
+    assert ask(server, "/report.html", host="localhost:1234")[0] == 200
+
+
+def test_a_taken_port_is_said_so(server, folder):
+    with pytest.raises(OutputError, match="Port"):
+        make_server(folder, server.server_address[1])
+    with pytest.raises(OutputError, match="Port"):
+        make_server(folder, 99999)
+
+
+def test_open_report(folder, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    assert open_report(folder) == folder / "report.html"
+    assert opened == [(folder / "report.html").as_uri()]
+    with pytest.raises(CaptureError, match="holds no report.html"):
+        open_report(folder / "sub")
+
+
+def test_serve_tells_its_address_and_stops_on_interrupt(folder, monkeypatch):
+    from photostereo.report import viewing
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(viewing.ThreadingHTTPServer, "serve_forever", interrupted)
+    told = []
+    serve(folder, tell=told.append)
+    assert "http://127.0.0.1:" in told[0] and told[-1] == "Stopped."
