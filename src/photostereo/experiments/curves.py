@@ -138,21 +138,18 @@ def draw_lines(
     panels: Sequence[tuple[str, str, str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]],
     *,
     title: str,
-    log_y: Sequence[bool] = (),
     **style: Any,
 ) -> Figure:
     """Panels of plain lines: each panel is (title, x label, y label, {label: (x, y)})."""
     figure = new_figure(3.7 * len(panels), 3.6)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for number, (panel, (heading, x_label, y_label, lines)) in enumerate(zip(axes, panels, strict=True)):
+    for panel, (heading, x_label, y_label, lines) in zip(axes, panels, strict=True):
         for place, (label, (x, y)) in enumerate(lines.items()):
             panel.plot(x, y, label=label, color=_shade(place, len(lines)), **{"linewidth": 1.5, **style})
         panel.set_title(heading, fontsize=10)
         panel.set_xlabel(x_label)
         panel.set_ylabel(y_label)
         panel.grid(alpha=0.3)
-        if number < len(log_y) and log_y[number]:
-            panel.set_yscale("log")
         if len(lines) > 1:
             panel.legend(fontsize=8)
     figure.suptitle(title, fontsize=11)

@@ -7,9 +7,10 @@ one. Each trial is one task: whatever ends the run, at most the trials that were
 
 from __future__ import annotations
 
-import time
+import queue
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from photostereo.experiments.progress import SILENT_RUN, Progress, RunMonitor
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 #: Trials that a worker holds: one running, one ready, so that it never waits for the coordinator.
 HELD = 2
+#: Seconds between looks at the workers while nothing arrives.
+TICK = 1.0
+#: Seconds to wait for the result of a trial that has ended.
+RESULT_SECONDS = 20.0
+#: A trial that was running when so many workers died is run once more, alone.
+DEATHS = 2
 
 
 def run_trials(
@@ -60,7 +67,18 @@ def _kept(store: Store, trial: Trial) -> bool:
     return store.arrays_path(trial.hash).exists()
 
 
+@dataclass(eq=False)
+class _Held:
+    """A trial that a worker has."""
+
+    trial: Trial
+    worker: str
+    future: Any
+
+
 class _Coordinator:
+    """Deals out trials and notices dead workers itself: Dask leaves tasks that prefer a dead worker unrun."""
+
     def __init__(
         self,
         missing: Sequence[Trial],
@@ -76,8 +94,9 @@ class _Coordinator:
             bundles[trial.scene].append(trial)
         self.waiting = deque(bundles.values())
         self.current: dict[str, deque[Trial]] = {}
-        self.held: dict[str, int] = defaultdict(int)
-        self.flight: dict[Any, tuple[Trial, str]] = {}
+        self.held: dict[str, list[_Held]] = defaultdict(list)
+        self.ended: queue.SimpleQueue[_Held] = queue.SimpleQueue()
+        self.deaths: dict[str, int] = defaultdict(int)
         self.suspects: list[Trial] = []
         self.total = len(every)
         rows = store.rows({t.hash for t in every} - {t.hash for t in missing})
@@ -89,56 +108,59 @@ class _Coordinator:
             self.left[trial.method] += 1
 
     def run(self) -> Progress:
-        from distributed import as_completed
-
         if not self.left:
             return self.progress()
-        completed = as_completed([], with_results=False)
-        self.fill(completed)
+        self.deal()
         self.monitor.progress(self.progress())
-        while self.flight:
-            future = next(completed)
-            trial, worker = self.flight.pop(future)
-            self.held[worker] -= 1
-            outcome = self.outcome(future)
-            future.release()
-            if outcome is None:
-                self.suspects.append(trial)
-            else:
-                self.write(trial, outcome)
-            self.fill(completed)
+        while any(self.held.values()) or any(self.waiting) or any(self.current.values()):
+            try:
+                held = self.ended.get(timeout=TICK)
+            except queue.Empty:
+                held = None
+            if held is not None and held in self.held.get(held.worker, ()):
+                self.finish(held)
+            self.deal()
             self.monitor.progress(self.progress())
         for trial in self.suspects:
             self.write(trial, self.alone(trial))
             self.monitor.progress(self.progress())
         return self.progress()
 
-    def outcome(self, future: Any) -> Outcome | None:
-        """The result; None where the workers died that held the trial, be it by its own fault or a
-        neighbour's.
-        """
-        from distributed.scheduler import KilledWorker
-
+    def finish(self, held: _Held) -> None:
+        self.held[held.worker].remove(held)
         try:
-            result: Outcome = future.result()
-            return result
-        except KilledWorker:
-            return None
+            # The result is small; where it does not come, the worker died with it.
+            outcome: Outcome = held.future.result(timeout=RESULT_SECONDS)
         except Exception as problem:
-            return Outcome(status="failed", error=f"{type(problem).__name__}: {problem}")
+            if _is_loss(problem):
+                self.give_back(held)
+                return
+            outcome = Outcome(status="failed", error=f"{type(problem).__name__}: {problem}")
+        held.future.release()
+        self.write(held.trial, outcome)
+
+    def give_back(self, held: _Held) -> None:
+        """A trial whose worker is gone: again elsewhere, or, if that happened before, alone at the end."""
+        held.future.cancel(force=True)
+        self.deaths[held.trial.hash] += 1
+        if self.deaths[held.trial.hash] >= DEATHS:
+            self.suspects.append(held.trial)
+        else:
+            self.waiting.append(deque([held.trial]))
 
     def alone(self, trial: Trial) -> Outcome:
         """A trial that was there when workers died, with nothing beside it: now it can only be its own
         fault.
         """
         future = self.client.submit(run_trial, trial.as_dict(), keep=trial.hash in self.keep, pure=False)
-        outcome = self.outcome(future)
-        if outcome is None:
-            return Outcome(
-                status="failed",
-                error="Every worker that ran this trial died; it may need more memory than the workers have.",
-            )
-        return outcome
+        try:
+            outcome: Outcome = future.result()
+            return outcome
+        except Exception as problem:
+            words = f"{type(problem).__name__}: {problem}"
+            if _is_loss(problem):
+                words = "Every worker that ran this trial died; perhaps it needs more memory than they have."
+            return Outcome(status="failed", error=words)
 
     def write(self, trial: Trial, outcome: Outcome) -> None:
         self.store.write(trial, outcome)
@@ -149,32 +171,27 @@ class _Coordinator:
         else:
             self.failed += 1
 
-    def fill(self, completed: Any) -> None:
-        """Give every worker something to do."""
+    def deal(self) -> None:
+        """Take back what dead workers had, and give every living one something to do."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        while not workers:  # all of them died and their nannies are starting new ones
-            time.sleep(0.2)
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        for name in [name for name in self.held if name not in workers]:
+            for number, held in enumerate(self.held.pop(name)):
+                if number > 0:  # only the first was running: the others bear no blame
+                    self.deaths[held.trial.hash] -= 1
+                self.give_back(held)
         for name in [name for name in self.current if name not in workers]:
-            # What a dead worker held is run elsewhere by Dask; what it had not been given yet goes back.
             self.waiting.appendleft(self.current.pop(name))
-            self.held.pop(name, None)
         for name in workers:
-            while self.held[name] < HELD:
-                trial = self.next_trial(name)
-                if trial is None:
-                    return
-                future = self.client.submit(
-                    run_trial,
-                    trial.as_dict(),
-                    keep=trial.hash in self.keep,
-                    workers=[name],
-                    allow_other_workers=True,
-                    pure=False,
-                )
-                self.flight[future] = (trial, name)
-                self.held[name] += 1
-                completed.add(future)
+            while len(self.held[name]) < HELD and (trial := self.next_trial(name)) is not None:
+                self.submit(trial, name)
+
+    def submit(self, trial: Trial, worker: str) -> None:
+        future = self.client.submit(
+            run_trial, trial.as_dict(), keep=trial.hash in self.keep, workers=[worker], pure=False
+        )
+        held = _Held(trial, worker, future)
+        self.held[worker].append(held)
+        future.add_done_callback(lambda _: self.ended.put(held))
 
     def next_trial(self, worker: str) -> Trial | None:
         bundle = self.current.get(worker)
@@ -198,5 +215,14 @@ class _Coordinator:
                 for m, count in self.left.items()
             )
             left = work / max(1, len(self.held))
-        running = sum(count > 0 for count in self.held.values())
+        running = sum(bool(held) for held in self.held.values())
         return Progress(self.total, self.done, self.failed, running, left)
+
+
+def _is_loss(problem: Exception) -> bool:
+    """Whether the workers are to blame, not the trial."""
+    from concurrent.futures import CancelledError
+
+    from distributed.scheduler import KilledWorker
+
+    return isinstance(problem, (KilledWorker, CancelledError, TimeoutError))
