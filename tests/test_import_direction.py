@@ -15,7 +15,7 @@ LAYERS = [
     {"capture", "metrics", "parameters", "backend"},
     {"noise", "scenes", "reflectance", "dictionary", "reconstruction"},
     {"io"},
-    {"methods"},
+    {"methods", "descent"},
     {"solve"},
     {"surface"},
     {"experiments", "report"},

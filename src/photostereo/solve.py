@@ -23,6 +23,7 @@ from photostereo._version import __version__
 from photostereo.backend import CPU, Array, Device, find_device, to_numpy
 from photostereo.capture import Capture
 from photostereo.descent import SolveState, begin, descend
+from photostereo.dictionary.automatic import choose_strength, noise_of_intensities
 from photostereo.dictionary.patches import PatchGrid
 from photostereo.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.errors import ConvergenceWarning, ParameterError
@@ -40,13 +41,15 @@ __all__ = ["Prepared", "SolveState", "build_prior", "prepare", "solve", "version
 class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
-    One of these serves every λ and μ of a grid. ``seconds`` is what making it took, by stage.
+    One of these serves every λ and μ of a grid. ``noise`` is that of a scaled intensity, where the method has a prior;
+    ``seconds`` is what making it took, by stage.
     """
 
     method: str
     capture: Capture
     model_values: dict[str, Any]
     scale: float
+    noise: float | None
     model: Model
     seconds: dict[str, float]
     device: Device = CPU
@@ -89,11 +92,12 @@ def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: De
     scale = capture.intensity_scale()
     pixels = capture.pixels(scale)
     lights = np.ascontiguousarray(capture.lights.T)
+    noise = noise_of_intensities(pixels, lights, capture.mask) if entry.has_prior else None
     clock.lap("prepare")
     model_values = {p.name: values[p.name] for p in entry.model_parameters}
     model = entry.model(device.put(pixels), lights, **model_values)
     clock.lap("statistics")
-    return Prepared(entry.name, capture, model_values, scale, model, clock.laps, device)
+    return Prepared(entry.name, capture, model_values, scale, noise, model, clock.laps, device)
 
 
 def solve(
@@ -150,13 +154,13 @@ def solve(
     if prepared is None:
         prepared = _prepare(capture, entry, values, where)
     prepared.require(capture, method, values, where)
-    scale, model = prepared.scale, prepared.model
+    scale, noise, model = prepared.scale, prepared.noise, prepared.model
     clock = _Clock(prepared.seconds)
     del prepared  # the model's statistics may be as large as the photographs
     arrays: dict[str, NDArray[Any]] = {}
     if entry.has_prior:
         normals, unknowns = model.start(monitor)
-        values = _settle_automatic(values, model, normals, capture.mask)
+        values = _settle_automatic(values, model, noise, capture.mask)
         prior = build_prior(capture.mask, values, where)
         state = begin(normals, unknowns, prior, resume=resume, device=where)
         arrays["dictionary_initial"] = np.array(to_numpy(state.dictionary.atoms))
@@ -226,14 +230,14 @@ def build_prior(mask: NDArray[np.bool_], values: dict[str, Any], device: Device 
     )
 
 
-def _settle_automatic(values: dict[str, Any], model: Model, normals: Array, mask: NDArray[np.bool_]) -> dict[str, Any]:
+def _settle_automatic(
+    values: dict[str, Any], model: Model, noise: float | None, mask: NDArray[np.bool_]
+) -> dict[str, Any]:
     """λ and μ where the user left them to us."""
-    if values["lam"] is not None and values["mu"] is not None:
+    if noise is None or (values["lam"] is not None and values["mu"] is not None):
         return values
-    from photostereo.dictionary.automatic import choose_strength
-
     grid = PatchGrid.from_mask(mask, size=values["patch"], stride=values["stride"])
-    lam, mu = choose_strength(to_numpy(normals), mask, curvature=model.curvature, cover=float(grid.count.mean()))
+    lam, mu = choose_strength(noise, model.mean_hessian, cover=float(grid.count.mean()))
     return {
         **values,
         "lam": lam if values["lam"] is None else values["lam"],

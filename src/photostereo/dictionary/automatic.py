@@ -1,17 +1,19 @@
 """λ and μ from the photographs themselves, for people who have no ground truth to tune on.
 
-Noise makes neighbouring normals differ at random; shape, texture and the errors of a reflectance model do so only at edges.
-So the spread τ of a high-pass filter over the model's own normal map, taken robustly, is the noise of n. Atoms have unit
-norm, so τ is also the noise of one code:
+**The noise.** With more than three photographs, the residuals of least squares hold no shape and no texture, only noise and the
+errors of the Lambertian model: shadows, highlights. Those errors change slowly from pixel to pixel except at edges, noise does not. So
+the spread of a high-pass filter over the residuals, taken robustly, is the noise σ of one intensity. A model whose data cost has
+the mean Hessian H turns it into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
+also the noise of one code.
 
-* μ = κ τ: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho and Johnstone,
-  because many overlapping patches and the photographs themselves vote on each normal, and lost detail costs more than
-  remaining noise.
-* λ such that the prior weighs ρ times as much as the photographs: λ c = ρ × (mean curvature of the data cost). The noise that
-  the prior removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
+**μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho and Johnstone, because many
+overlapping patches and the photographs themselves vote on each normal, and lost detail costs more than remaining noise.
 
-On a clean capture τ, and with it μ, is small, nearly every detail survives, and the prior leaves the normals alone. κ and ρ are
-the same for every model and every capture; ``docs/dictionary.md`` shows what they were chosen on.
+**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior removes and the detail that it loses are
+both proportional to τ, so their best balance does not depend on τ.
+
+On a clean capture τ, and with it μ, is small, nearly every detail survives, and the prior leaves the normals alone. κ and ρ are the
+same for every model and every capture; ``docs/dictionary.md`` shows what they were chosen on.
 
 References
 ----------
@@ -32,39 +34,59 @@ THRESHOLD_IN_NOISE = 1.5
 PRIOR_TO_DATA = 6.0
 #: μ never below this share of the brightness scale: finer codes only cost time.
 SMALLEST_MU = 0.005
+#: The noise is estimated on at most about so many 2 × 2 blocks, evenly spread.
+BLOCKS = 10_000
 
 
-def noise_of_normals(normals: NDArray[Any], mask: NDArray[np.bool_]) -> float:
-    """τ, the noise of one component of the scaled normals (N, 3): robust spread of the diagonal 2 × 2 difference.
+def noise_of_intensities(pixels: NDArray[Any], lights: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+    """σ, the noise of one intensity: robust spread of the diagonal 2 × 2 differences of the least-squares residuals.
 
-    The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear in a row or a column.
-    Returns 0 where the mask holds no 2 × 2 block.
-
-    >>> rng = np.random.default_rng(0)
-    >>> mask = np.ones((200, 200), bool)
-    >>> round(noise_of_normals(rng.normal(0, 0.1, (40000, 3)), mask), 2)
-    0.1
-    """
-    picture = np.zeros((*mask.shape, 3))
-    picture[mask] = normals
-    inside = mask[:-1, :-1] & mask[1:, :-1] & mask[:-1, 1:] & mask[1:, 1:]
-    if not inside.any():
-        return 0.0
-    diagonal = 0.5 * (picture[:-1, :-1] - picture[1:, :-1] - picture[:-1, 1:] + picture[1:, 1:])[inside]
-    spread = np.median(np.abs(diagonal), axis=0) / 0.6745
-    return float(np.sqrt(np.mean(spread**2)))
-
-
-def choose_strength(
-    normals: NDArray[Any], mask: NDArray[np.bool_], *, curvature: float, cover: float
-) -> tuple[float, float]:
-    """(λ, μ) for a model's own scaled normals (N, 3).
+    The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear along a row or a column. Three
+    photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as noise. Returns 0
+    where the mask holds no 2 × 2 block.
 
     Parameters
     ----------
-    normals, mask : what the model gives without a prior, and where
-    curvature : mean curvature of its data cost, the mean over pixels of trace(H) / 3
-    cover : mean number of patches that cover a pixel
+    pixels : (N, d) intensities of the mask pixels in row-major order
+    lights : (3, d) unit columns
+    mask : (H, W) bool
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+    >>> texture = rng.uniform(0.2, 1.0, (2500, 1)) * np.array([[0.1, 0.2, 0.9]])
+    >>> noisy = texture @ lights + rng.normal(0, 0.05, (2500, 5))
+    >>> round(noise_of_intensities(noisy, lights, np.ones((50, 50), bool)), 2)
+    0.05
     """
-    noise = noise_of_normals(normals, mask)
-    return PRIOR_TO_DATA * curvature / cover, max(THRESHOLD_IN_NOISE * noise, SMALLEST_MU)
+    index = np.full(mask.shape, -1)
+    index[mask] = np.arange(len(pixels))
+    blocks = np.stack([index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]], axis=-1).reshape(-1, 4)
+    blocks = blocks[(blocks >= 0).all(axis=1)]
+    if not len(blocks):
+        return 0.0
+    blocks = blocks[:: max(1, len(blocks) // BLOCKS)]
+    diagonal = 0.5 * (pixels[blocks[:, 0]] - pixels[blocks[:, 1]] - pixels[blocks[:, 2]] + pixels[blocks[:, 3]])
+    # Filtering and taking residuals commute: both are linear, one over the pixels, the other over the photographs.
+    count = lights.shape[1]
+    gain = 1.0
+    if count > 3:
+        diagonal = diagonal - (diagonal @ np.linalg.pinv(lights)) @ lights
+        gain = np.sqrt(count / (count - 3))
+    spread = gain * np.median(np.abs(diagonal), axis=0) / 0.6745
+    return float(np.sqrt(np.mean(spread**2)))
+
+
+def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
+    """(λ, μ) from the noise of an intensity and the mean 3 × 3 Hessian of a model's data cost.
+
+    ``cover`` is the mean number of patches that cover a pixel.
+
+    >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
+    >>> round(lam, 6), round(mu, 4)
+    (15.0, 0.0581)
+    """
+    amplification = np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0)
+    lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover
+    return lam, max(THRESHOLD_IN_NOISE * noise * float(amplification), SMALLEST_MU)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.backend import like, namespace
+from photostereo.backend import like, namespace, to_numpy
 from photostereo.monitor import Monitor
 from photostereo.reflectance.model import Array, Fit, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
@@ -45,8 +45,8 @@ class Lambertian:
         self._energy = squared_lengths(pixels).sum()
 
     @property
-    def curvature(self) -> float:
-        return float(self._strength.mean())
+    def mean_hessian(self) -> Array:
+        return to_numpy(self._gram)
 
     def alone(self, monitor: Monitor) -> Fit:
         return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)

@@ -48,8 +48,8 @@ class Model(Protocol):
     """What :func:`photostereo.solve` needs of a reflectance model; see the module's text for the symbols."""
 
     @property
-    def curvature(self) -> float:
-        """How firmly the photographs hold n: the mean over pixels of trace(H) / 3, data = nᵀH n + ..."""
+    def mean_hessian(self) -> Any:
+        """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...; NumPy."""
         ...
 
     def alone(self, monitor: Monitor) -> Fit:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from photostereo.backend import is_tensor, like, namespace
+from photostereo.backend import is_tensor, like, namespace, to_numpy
 from photostereo.monitor import Monitor
 from photostereo.reflectance.model import Array, Fit, Unknowns, solve_symmetric_3x3
 from photostereo.reflectance.projection import project
@@ -85,9 +85,9 @@ class Piecewise:
         self._least_squares = project(pixels, lights) @ inverse
 
     @property
-    def curvature(self) -> float:
-        diagonal = self._reduced.hessian[:, [0, 3, 5]]
-        return float(diagonal.mean())
+    def mean_hessian(self) -> Array:
+        xx, xy, xz, yy, yz, zz = to_numpy(self._reduced.hessian.mean(0))
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     def alone(self, monitor: Monitor) -> Fit:
         normals, slopes = self._kernels.constrained_fit(
