@@ -113,6 +113,7 @@ def make_surface(
         watertight=choice.watertight,
         flip_y=flip_y,
         exr=choice.exr,
+        monitor=monitor,
         **choice.options,
     )
 

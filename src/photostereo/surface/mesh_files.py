@@ -1,0 +1,98 @@
+"""Meshes to files through trimesh: PLY, OBJ, STL and GLB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from photostereo.conventions import linear_from_srgb
+from photostereo.errors import OutputError, ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    import trimesh
+
+#: What each format keeps besides the geometry.
+FORMATS = {
+    "ply": "normals, colours (sRGB)",
+    "glb": "normals, colours (linear, as glTF wants them)",
+    "obj": "normals, colours (sRGB, as most readers expect)",
+    "stl": "geometry only",
+}
+
+#: What a glTF buffer view holds: vertex data, or indices.
+ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
+
+
+def check_format(name: str) -> str:
+    """The format in lower case without a dot, or an error that lists the known ones."""
+    plain = name.lower().strip().lstrip(".")
+    if plain not in FORMATS:
+        raise ParameterError(
+            f'Unknown mesh format "{name}"; known: {", ".join(FORMATS)}.' + did_you_mean(plain, FORMATS)
+        )
+    return plain
+
+
+def write_mesh(mesh: trimesh.Trimesh, path: str | Path) -> Path:
+    """Write a mesh; the format is the suffix of the path.
+
+    Raises
+    ------
+    ParameterError
+        If the suffix is not a known format.
+    OutputError
+        If the file cannot be written.
+    """
+    target = Path(path)
+    kind = check_format(target.suffix or target.name)
+    data: Any
+    if kind == "ply":
+        data = mesh.export(file_type="ply", vertex_normal=True)
+    elif kind == "obj":
+        data = mesh.export(file_type="obj", include_normals=True, include_color=True, digits=9)
+    elif kind == "stl":
+        data = mesh.export(file_type="stl")
+    else:
+        data = _glb(mesh)
+    try:
+        if isinstance(data, str):
+            target.write_text(data, encoding="utf-8")
+        else:
+            target.write_bytes(data)
+    except OSError as problem:
+        raise OutputError(f"{target} cannot be written: {problem.strerror or problem}.") from problem
+    return target
+
+
+def _glb(mesh: trimesh.Trimesh) -> bytes:
+    """Binary glTF with linear vertex colours and a matte, two-sided material.
+
+    Without a material glTF means polished metal, which most viewers draw black.
+    """
+    copy = mesh.copy()
+    if copy.visual.kind == "vertex":
+        colors = np.array(copy.visual.vertex_colors)
+        linear = linear_from_srgb(colors[:, :3].astype(np.float64) / 255.0)
+        colors[:, :3] = np.rint(255.0 * linear)
+        copy.visual.vertex_colors = colors
+
+    def add_material(tree: dict[str, Any]) -> None:
+        tree["materials"] = [
+            {
+                "name": "matte",
+                "pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.9},
+                "doubleSided": True,
+            }
+        ]
+        for entry in tree["meshes"]:
+            for primitive in entry["primitives"]:
+                primitive["material"] = 0
+                uses = [(index, ARRAY_BUFFER) for index in primitive["attributes"].values()]
+                for accessor, target in [*uses, (primitive["indices"], ELEMENT_ARRAY_BUFFER)]:
+                    view = tree["accessors"][accessor]["bufferView"]
+                    tree["bufferViews"][view]["target"] = target
+
+    data = copy.export(file_type="glb", include_normals=True, tree_postprocessor=add_material)
+    return bytes(data)

@@ -1,0 +1,105 @@
+"""Half the resolution and back: what lets :mod:`~photostereo.surface.robust` open long tears in few
+iterations.
+
+One coarse pixel stands for a block of 2 × 2. Slopes are the same numbers at every resolution (both height and
+position are in pixels of that resolution), so the equations of a block are averaged; heights halve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.surface.links import Links
+from photostereo.surface.slopes import FACING_FLOOR, SlopeField
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+IntArray = NDArray[np.integer[Any]]
+
+#: Steeper slopes than this are not used to spread a block's height over its pixels.
+STEEPEST_SPREAD = 2.0
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """A slope field at half the resolution; ``parent`` is the coarse pixel of each fine one (packed)."""
+
+    field: SlopeField
+    parts: IntArray
+    parent: IntArray
+    pull: Float64 | None
+    target: Float64 | None
+
+
+def coarsen(field: SlopeField, pull: Float64 | None, target: Float64 | None) -> Coarse:
+    """Average the equations over blocks of 2 × 2 pixels; a block counts if any of its pixels does."""
+    from scipy.ndimage import label
+
+    height, width = field.mask.shape
+    rows, cols = np.nonzero(field.mask)
+    mask = np.zeros(((height + 1) // 2, (width + 1) // 2), dtype=bool)
+    mask[rows // 2, cols // 2] = True
+    count = int(np.count_nonzero(mask))
+    number = np.zeros(mask.shape, dtype=np.int32)
+    number[mask] = np.arange(count, dtype=np.int32)
+    parent = number[rows // 2, cols // 2]
+
+    def mean(values: Float64, weight: Float64) -> Float64:
+        total = np.bincount(parent, weight, count)
+        return np.asarray(np.bincount(parent, weight * values, count) / np.maximum(total, 1e-300))
+
+    trust = field.confidence
+    facing, tilt_col, tilt_row = (mean(v, trust) for v in (field.facing, field.tilt_col, field.tilt_row))
+    # The mean of different unit normals is shorter than one: restore the length, which is the weight.
+    length = np.sqrt(tilt_col**2 + tilt_row**2 + facing**2)
+    length[length == 0] = 1.0
+    coarse = SlopeField(
+        mask,
+        np.maximum(facing / length, FACING_FLOOR),
+        tilt_col / length,
+        tilt_row / length,
+        mean(trust, np.ones_like(trust)),
+    )
+    labels, _ = label(mask)
+    coarse_pull = coarse_target = None
+    if pull is not None:
+        # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block stands for four link
+        # equations.
+        coarse_pull = np.asarray(np.bincount(parent, pull, count), dtype=np.float64)
+        coarse_target = None if target is None else 0.5 * mean(target, pull)
+    return Coarse(coarse, labels[mask] - 1, parent, coarse_pull, coarse_target)
+
+
+def prolong(coarse: Coarse, field: SlopeField, values: Float64) -> Float64:
+    """Fine heights from coarse ones: twice the block's height, and the pixel's own slope inside the block."""
+    rows, cols = np.nonzero(field.mask)
+    fine = 2.0 * values[coarse.parent]
+    for position, tilt in ((cols, field.tilt_col), (rows, field.tilt_row)):
+        slope = np.clip(tilt / field.facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
+        fine += slope * ((position % 2) - 0.5)
+    return fine
+
+
+def spread_torn(coarse: Coarse, coarse_links: Links, torn: Bool, links: Links) -> Bool:
+    """Fine links that may be the torn ones: inside the two blocks of a torn coarse link, and between them.
+
+    The tear is known to a block only; its pixels are to find their side themselves.
+    """
+    loose = np.zeros(links.first.size, dtype=bool)
+    count = coarse.field.facing.size
+    for axis in (0, 1):
+        ends = coarse_links.axis(axis)
+        cut = torn[ends]
+        beside = np.zeros(count, dtype=bool)
+        beside[coarse_links.first[ends][cut]] = True
+        beside[coarse_links.second[ends][cut]] = True
+        after = np.zeros(count, dtype=bool)
+        after[coarse_links.first[ends][cut]] = True
+        fine = links.axis(axis)
+        one, two = coarse.parent[links.first[fine]], coarse.parent[links.second[fine]]
+        loose[fine] = np.where(one == two, beside[one], after[one])
+    return loose

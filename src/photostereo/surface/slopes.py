@@ -1,0 +1,194 @@
+"""What a normal map says about the surface: one weighted slope equation per pixel and axis.
+
+A surface with height ``z`` (growing towards the camera) and unit normal ``n`` satisfies
+
+    n_z · ∂z/∂col = −n_x        n_z · ∂z/∂row = +n_y .
+
+Written like this, and not as ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, has little say.
+
+Seen by a pinhole camera, the point of pixel (col, row) at distance ``Z`` is ``Z d`` with the viewing ray
+``d = ((col − c_x)/f_x, −(row − c_y)/f_y, −1)``. Both tangents are orthogonal to n, so with the log-height
+``ζ = −f log(Z/f)``, ``f = √(f_x f_y)`` and ``m = −n·d``,
+
+    m · ∂ζ/∂col = −(f/f_x) n_x        m · ∂ζ/∂row = +(f/f_y) n_y ,
+
+which are the orthographic equations with ``m`` in place of ``n_z``: one solver serves both. The height is
+``−Z = −f exp(−ζ/f)``; near the mean distance, which is set to f, one unit is one pixel, as for orthography.
+
+References
+----------
+X. Cao, H. Santo, B. Shi, F. Okura, Y. Matsushita, "Bilateral Normal Integration", ECCV 2022,
+doi:10.1007/978-3-031-19769-7_32.
+J.-D. Durou, F. Courteille, "Integration of a Normal Field without Boundary Condition", PACV 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.errors import ParameterError
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+#: The smallest n_z (or m) that an equation may have: slopes above 20 are cut (METHODS.md).
+FACING_FLOOR = 0.05
+#: What an unknown normal (zero, NaN) weighs beside a known one: enough to fill small holes smoothly.
+UNKNOWN_CONFIDENCE = 1e-4
+
+
+@dataclass(frozen=True)
+class SlopeField:
+    """The slope equations ``facing · ∂z = tilt`` of every mask pixel, packed in row-major order.
+
+    Attributes
+    ----------
+    mask : (H, W) bool
+        The pixels that have an equation.
+    facing, tilt_col, tilt_row, confidence : (n,) float64
+        The coefficients; ``confidence`` multiplies the squared residual.
+    unknown, away : int
+        How many normals were zero or not finite, and how many faced away from the camera.
+    """
+
+    mask: Bool
+    facing: Float64
+    tilt_col: Float64
+    tilt_row: Float64
+    confidence: Float64
+    unknown: int = 0
+    away: int = 0
+
+    @property
+    def weight(self) -> Float64:
+        """The weight of the equation once divided by ``facing``: confidence · facing²."""
+        return self.confidence * self.facing**2
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera without skew: focal lengths and principal point, in pixels."""
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    @property
+    def focal(self) -> float:
+        """The mean focal length; also the mean distance, in pixels, that a surface is given."""
+        return float(np.sqrt(self.fx * self.fy))
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike) -> Camera:
+        """Check a 3 × 3 camera matrix and take it apart."""
+        k = np.asarray(matrix, dtype=np.float64)
+        if k.shape != (3, 3) or not np.isfinite(k).all():
+            raise ParameterError(f"The camera matrix must be 3 × 3 and finite; it has shape {k.shape}.")
+        k = k / k[2, 2] if k[2, 2] != 0 else k
+        lower = (k[1, 0], k[2, 0], k[2, 1])
+        if k[0, 0] <= 0 or k[1, 1] <= 0 or any(lower) or abs(k[0, 1]) > 1e-6 * k[0, 0]:
+            raise ParameterError(
+                "The camera matrix must read [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]] in pixels, with "
+                f"positive focal lengths and no skew; it reads {k.tolist()}. Undistort the photographs first."
+            )
+        return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]))
+
+    def rays(self, rows: NDArray[Any], cols: NDArray[Any]) -> Float64:
+        """Viewing rays (n, 3) of pixels, scaled so that their z component is −1."""
+        x = (np.asarray(cols, np.float64) - self.cx) / self.fx
+        y = -(np.asarray(rows, np.float64) - self.cy) / self.fy
+        return np.stack([x, y, np.full_like(x, -1.0)], axis=-1)
+
+    def depth_from_log(self, log_height: Float64) -> Float64:
+        """Height −Z from ζ."""
+        return -self.focal * np.exp(-log_height / self.focal)
+
+    def log_from_depth(self, depth: Float64) -> Float64:
+        """ζ from the height −Z; NaN where Z is not positive."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_height = -self.focal * np.log(-depth / self.focal)
+        return np.where(np.isfinite(log_height), log_height, np.nan)
+
+
+def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
+    """The boolean mask of an integration; without one, every pixel with a usable normal."""
+    if normals.ndim != 3 or normals.shape[2] != 3:
+        raise ParameterError(f"Normals must have the shape (H, W, 3); these have {normals.shape}.")
+    if mask is None:
+        found = np.isfinite(normals).all(axis=-1) & (np.abs(np.nan_to_num(normals)).sum(axis=-1) > 0)
+        if not found.any():
+            raise ParameterError("No pixel of the normal map holds a normal (all are zero or not finite).")
+        return np.asarray(found)
+    chosen = np.asarray(mask) > 0
+    if chosen.shape != normals.shape[:2]:
+        raise ParameterError(f"The mask is {chosen.shape} but the normal map is {normals.shape[:2]} pixels.")
+    if not chosen.any():
+        raise ParameterError(
+            "The mask has no pixel inside, so there is nothing to integrate. Is it inverted?"
+        )
+    return chosen
+
+
+def slope_field(
+    normals: NDArray[Any],
+    mask: Bool,
+    *,
+    weights: ArrayLike | None = None,
+    camera: Camera | None = None,
+    floor: float = FACING_FLOOR,
+) -> SlopeField:
+    """Slope equations of the mask pixels of a normal map.
+
+    Normals need not be unit. A zero or non-finite one gives an equation of slope zero with a weight of
+    1e-4, so that its neighbours fill it. One that faces away is cut to a grazing one; if most do, the map
+    is in another convention, and that is an error.
+
+    Raises
+    ------
+    ParameterError
+        If no normal is usable, if most face away, or if the weights do not fit.
+    """
+    n = np.asarray(normals[mask], dtype=np.float64)
+    length = np.linalg.norm(n, axis=1)
+    known = np.isfinite(length) & (length > 1e-6)
+    if not known.any():
+        raise ParameterError(
+            "Every normal inside the mask is zero or not finite: there is nothing to integrate."
+        )
+    n[~known] = (0.0, 0.0, 1.0)
+    n[known] /= length[known, None]
+
+    if camera is None:
+        facing, along_col, along_row = n[:, 2], -n[:, 0], n[:, 1]
+    else:
+        rows, cols = np.nonzero(mask)
+        facing = -np.einsum("ij,ij->i", n, camera.rays(rows, cols))
+        along_col = -n[:, 0] * (camera.focal / camera.fx)
+        along_row = n[:, 1] * (camera.focal / camera.fy)
+    away = int(np.count_nonzero(facing[known] <= 0))
+    if 2 * away > np.count_nonzero(known):
+        raise ParameterError(
+            f"{away} of {np.count_nonzero(known)} normals face away from the camera (z ≤ 0). Normals must "
+            "point out of the surface, z towards the camera: those of some other tools must change sign."
+        )
+
+    confidence = np.where(known, 1.0, UNKNOWN_CONFIDENCE)
+    if weights is not None:
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != mask.shape:
+            raise ParameterError(f"The weights are {given.shape} but the mask is {mask.shape} pixels.")
+        inside = given[mask]
+        if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
+            raise ParameterError(
+                "Weights must be finite, not negative, and positive somewhere inside the mask."
+            )
+        confidence *= np.maximum(inside / inside.max(), UNKNOWN_CONFIDENCE)
+    tilt_col = np.where(known, along_col, 0.0)
+    tilt_row = np.where(known, along_row, 0.0)
+    facing = np.maximum(facing, floor)
+    return SlopeField(mask, facing, tilt_col, tilt_row, confidence, int(np.count_nonzero(~known)), away)
