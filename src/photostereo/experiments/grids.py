@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from photostereo.experiments.plan import MethodPlan
 
-Size = Literal["full", "curve", "quick"]
+Size = Literal["full", "curve", "quick", "quick noisy"]
 
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
@@ -45,10 +45,18 @@ GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
         "cbr": {"order": ((2, 1), (3, 2))},
     },
     "quick": {
-        "pdlnv": {"p": (2,), "lam": (1.0, 10.0), "mu": (0.1, 0.3)},
-        "dlnv": {"lam": (1.0, 10.0), "mu": (0.1, 0.3)},
+        "pdlnv": {"p": (2, 3), "lam": (0.1, 1.0), "mu": (0.03, 0.1)},
+        "dlnv": {"lam": (0.1, 1.0), "mu": (0.03, 0.1)},
         "pls": {"p": (2, 3)},
         "sbl": {"lam": (1e-3, 1e-2)},
+        "rpca": {"C": (1.0, 3.0)},
+        "cbr": {"order": ((2, 1),)},
+    },
+    "quick noisy": {
+        "pdlnv": {"p": (2,), "lam": (1.0, 10.0), "mu": (0.1, 0.3)},
+        "dlnv": {"lam": (1.0, 10.0), "mu": (0.1, 0.3)},
+        "pls": {"p": (2,)},
+        "sbl": {"lam": (1e-3, 1e-1)},
         "rpca": {"C": (1.0, 3.0)},
         "cbr": {"order": ((2, 1),)},
     },

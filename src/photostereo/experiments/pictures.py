@@ -154,7 +154,7 @@ def _integrate(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
     from photostereo.surface import integrate
 
     found = integrate(normals, mask, method="simchony")
-    return np.asarray(getattr(found, "depth", found))
+    return np.nan_to_num(found.depth, nan=float(np.nanmin(found.depth)))
 
 
 def picture_of_atoms(

@@ -91,7 +91,7 @@ def reproduce(
             ]
     from photostereo.experiments.index import write_index
 
-    monitor.say(f"All tables and figures: {write_index(store)}")
+    monitor.say(f"All tables and figures: {write_index(store, monitor)}")
     return summaries
 
 

@@ -58,41 +58,41 @@ def _salt_pepper(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("bear"))
     shares = (0.0, 0.1, 0.3, 0.5) if quick else (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
     levels = tuple(Corruption("salt_pepper", share) for share in shares)
-    methods = method_plans("quick" if quick else "curve", _PLS)
+    methods = method_plans("quick noisy" if quick else "curve", _PLS)
     return [Block(captures, methods, (20,), levels, tuple(range(2 if quick else 5)))] if captures else []
 
 
 def _poisson_pls(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("cow"))
     levels = _poisson(5, 15, 30) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick" if quick else "curve", _PLS)
+    methods = method_plans("quick noisy" if quick else "curve", _PLS)
     return [Block(captures, methods, (20,), levels, tuple(range(2 if quick else 5)))] if captures else []
 
 
 def _poisson_pot2(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("pot2"))
     levels = _poisson(5, 10, 20, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick" if quick else "curve", ALL_METHODS)
+    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return [Block(captures, methods, (20,), levels, tuple(range(2 if quick else 5)))] if captures else []
 
 
 def _poisson_all(data: Catalog, quick: bool) -> list[Block]:
     captures = data.all_diligent()
     levels = _poisson(5, 10, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick" if quick else "curve", ALL_METHODS)
+    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return [Block(captures, methods, (20,), levels, tuple(range(1 if quick else 3)))] if captures else []
 
 
 def _harvard_hippo(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.harvard("hippo"))
     levels = _poisson(5, 20, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick" if quick else "curve", ALL_METHODS)
+    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return [Block(captures, methods, (None,), levels, tuple(range(1 if quick else 3)))] if captures else []
 
 
 def _harvard_cat(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.harvard("cat"))
-    methods = method_plans("quick" if quick else "curve", ALL_METHODS)
+    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return (
         [Block(captures, methods, (None,), _poisson(5), tuple(range(1 if quick else 3)))] if captures else []
     )
