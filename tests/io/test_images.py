@@ -124,7 +124,7 @@ def write_dng(path, bayer):
 def test_raw_is_developed_linearly_and_alike(tmp_path):
     pytest.importorskip("rawpy")
     flat = np.zeros((64, 64), dtype=np.uint16)
-    flat[0::2, 0::2], flat[0::2, 1::2], flat[1::2, 0::2], flat[1::2, 1::2] = 8000, 20000, 20000, 12000
+    flat[0::2, 0::2], flat[0::2, 1::2], flat[1::2, 0::2], flat[1::2, 1::2] = 8000, 60000, 60000, 12000
     results = []
     for number, factor in enumerate((1.0, 0.5, 0.1)):
         write_dng(tmp_path / f"{number}.dng", (flat * factor).astype(np.uint16))
@@ -135,7 +135,7 @@ def test_raw_is_developed_linearly_and_alike(tmp_path):
     # No gamma, no brightness or white balance of its own: half the light is half the value, in every channel.
     np.testing.assert_allclose(results[1], 0.5 * results[0], atol=2)
     np.testing.assert_allclose(results[2], 0.1 * results[0], atol=2)
-    np.testing.assert_allclose(results[0], [8000, 20000, 12000], rtol=0.01)
+    np.testing.assert_allclose(results[0], [8000, 60000, 12000], rtol=0.01)
 
 
 def test_raw_that_is_none(tmp_path):

@@ -167,6 +167,10 @@ def test_intensity_files(tmp_path, shape):
     np.testing.assert_array_equal(read_intensities(path, 5), np.squeeze(expected))
 
 
+def test_one_strength_with_a_decimal_comma(tmp_path):
+    np.testing.assert_array_equal(read_intensities(write(tmp_path, "1,5\n2\n0,25\n"), 3), [1.5, 2, 0.25])
+
+
 def test_bad_intensity_files(tmp_path):
     for text, words in (
         ("1\n2\n", "2 lights, but there are 3"),

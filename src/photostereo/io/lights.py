@@ -255,8 +255,7 @@ def _numbers(lines: list[str], path: Path) -> list[list[float]]:
     decimals = any("," in word for word in words) and all(
         _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for word in words
     )
-    wide = all(len(row) > 1 for row in loose)
-    rows = loose if decimals and wide else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
+    rows = loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
     return [[float(value) for value in row] for row in _rectangle(rows, path)]
 
 
