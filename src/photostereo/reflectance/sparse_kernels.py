@@ -1,0 +1,227 @@
+"""Compiled per-pixel loops of sparse regression: SBL by expectation maximisation, the weighted 3 × 3 solve.
+
+Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
+over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in
+registers: linear in d, and no memory beyond a few d-vectors per thread. The readable twins are in
+:mod:`.sparse`.
+
+``fastmath`` is limited to re-association and contraction, which lets the compiler use vector instructions for
+the sums; infinities and NaN keep their meaning, and the result is the same on every run of one machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+SUMS = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, inline="always")
+def inverse_3x3(a00, a01, a02, a11, a12, a22):  # type: ignore[no-untyped-def]
+    """Inverse of a positive definite 3 × 3 matrix by its Cholesky factor (upper triangle in and out)."""
+    g00 = 1.0 / np.sqrt(a00)
+    l10 = a01 * g00
+    l20 = a02 * g00
+    g11 = 1.0 / np.sqrt(a11 - l10 * l10)
+    l21 = (a12 - l10 * l20) * g11
+    g22 = 1.0 / np.sqrt(a22 - l20 * l20 - l21 * l21)
+    # The inverse of the factor, then its square.
+    g10 = -l10 * g00 * g11
+    g21 = -l21 * g11 * g22
+    g20 = -(l20 * g00 + l21 * g10) * g22
+    return (
+        g00 * g00 + g10 * g10 + g20 * g20,
+        g10 * g11 + g20 * g21,
+        g20 * g22,
+        g11 * g11 + g21 * g21,
+        g21 * g22,
+        g22 * g22,
+    )
+
+
+@njit(cache=True, parallel=True, fastmath=SUMS)
+def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
+    """Sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``, ``iterations``,
+    ``weights``.
+
+    A pixel is worked on in units of its ``scale``; one of scale 0 saw no light and gets n = 0. ``weights``
+    (N × d) receives noise / (noise + γ_j): one for a photograph that fits, near zero for an outlier; pass an
+    array with no rows to do without. ``iterations`` is negative where the last step was not below
+    ``settled``.
+    """
+    pixels, d = Y.shape
+    l0 = L[0]
+    l1 = L[1]
+    l2 = L[2]
+    keep = weights.shape[0] == pixels
+    precision = 1.0 / prior_variance
+    for i in prange(pixels):
+        top = scale[i]
+        if top == 0.0:
+            n[i, :] = 0.0
+            iterations[i] = 0
+            if keep:
+                weights[i, :] = 1.0
+            continue
+        y = np.empty(d)
+        gamma = np.empty(d)
+        a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
+        v = 1.0 / (1.0 + noise)
+        for j in range(d):
+            y[j] = Y[i, j] / top
+            gamma[j] = 1.0
+            a00 += v * l0[j] * l0[j]
+            a01 += v * l0[j] * l1[j]
+            a02 += v * l0[j] * l2[j]
+            a11 += v * l1[j] * l1[j]
+            a12 += v * l1[j] * l2[j]
+            a22 += v * l2[j] * l2[j]
+            b0 += v * l0[j] * y[j]
+            b1 += v * l1[j] * y[j]
+            b2 += v * l2[j] * y[j]
+        x0 = x1 = x2 = 0.0
+        done = -max_iter
+        step = np.inf
+        for it in range(max_iter):
+            c00, c01, c02, c11, c12, c22 = inverse_3x3(
+                a00 + precision, a01, a02, a11 + precision, a12, a22 + precision
+            )
+            z0 = c00 * b0 + c01 * b1 + c02 * b2
+            z1 = c01 * b0 + c11 * b1 + c12 * b2
+            z2 = c02 * b0 + c12 * b1 + c22 * b2
+            step = max(abs(z0 - x0), abs(z1 - x1), abs(z2 - x2))
+            x0 = z0
+            x1 = z1
+            x2 = z2
+            if step < tol:
+                done = it + 1
+                break
+            a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
+            for j in range(d):
+                p0 = l0[j]
+                p1 = l1[j]
+                p2 = l2[j]
+                r = y[j] - (p0 * x0 + p1 * x1 + p2 * x2)
+                q = (
+                    p0 * (c00 * p0 + 2.0 * (c01 * p1 + c02 * p2))
+                    + p1 * (c11 * p1 + 2.0 * c12 * p2)
+                    + p2 * c22 * p2
+                )
+                k = gamma[j] / (gamma[j] + noise)
+                g = max(k * (k * (r * r + q) + noise), 1e-10)
+                gamma[j] = g
+                v = 1.0 / (g + noise)
+                v0 = v * p0
+                v1 = v * p1
+                v2 = v * p2
+                a00 += v0 * p0
+                a01 += v0 * p1
+                a02 += v0 * p2
+                a11 += v1 * p1
+                a12 += v1 * p2
+                a22 += v2 * p2
+                b0 += v0 * y[j]
+                b1 += v1 * y[j]
+                b2 += v2 * y[j]
+        n[i, 0] = x0 * top
+        n[i, 1] = x1 * top
+        n[i, 2] = x2 * top
+        iterations[i] = max_iter if done < 0 and step < settled else done
+        if keep:
+            for j in range(d):
+                weights[i, j] = noise / (noise + gamma[j])
+
+
+@njit(cache=True, parallel=True, fastmath=SUMS)
+def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
+    """Weights of every photograph at the normals n, reduced at once to what the next 3 × 3 solve needs.
+
+    With τ = threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or ``√(τ/s)``. Fills
+    ``gram = Σ w l lᵀ`` (xx, xy, xz, yy, yz, zz), ``moment = Σ w y l`` and ``rest = Σ w y² + dual``, where the
+    dual of a photograph is ``τ log(s/τ)`` or ``√(τ s) − τ``. A pixel without a threshold (τ = 0) keeps
+    weight one.
+    """
+    pixels, d = Y.shape
+    l0 = L[0]
+    l1 = L[1]
+    l2 = L[2]
+    for i in prange(pixels):
+        tau = threshold[i]
+        x0 = n[i, 0]
+        x1 = n[i, 1]
+        x2 = n[i, 2]
+        a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = energy = 0.0
+        dual = 0.0
+        for j in range(d):
+            y = np.float64(Y[i, j])
+            r = y - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
+            w = 1.0
+            if r * r > tau and tau > 0.0:
+                if redescending:
+                    w = tau / (r * r)
+                    dual -= tau * np.log(w)
+                else:
+                    w = np.sqrt(tau) / abs(r)
+                    dual += np.sqrt(tau) * abs(r) - tau
+            w0 = w * l0[j]
+            w1 = w * l1[j]
+            w2 = w * l2[j]
+            a00 += w0 * l0[j]
+            a01 += w0 * l1[j]
+            a02 += w0 * l2[j]
+            a11 += w1 * l1[j]
+            a12 += w1 * l2[j]
+            a22 += w2 * l2[j]
+            b0 += w0 * y
+            b1 += w1 * y
+            b2 += w2 * y
+            energy += w * y * y
+        gram[i, 0] = a00
+        gram[i, 1] = a01
+        gram[i, 2] = a02
+        gram[i, 3] = a11
+        gram[i, 4] = a12
+        gram[i, 5] = a22
+        moment[i, 0] = b0
+        moment[i, 1] = b1
+        moment[i, 2] = b2
+        rest[i] = energy + dual
+
+
+@njit(cache=True, parallel=True)
+def weighted_normals(gram, moment, lam, count, pull, n):  # type: ignore[no-untyped-def]
+    """Fill n with the solution of ``(gram + λ c I) n = moment + λ r``, one 3 × 3 system per pixel."""
+    for i in prange(moment.shape[0]):
+        shift = lam * count[i]
+        c00, c01, c02, c11, c12, c22 = inverse_3x3(
+            gram[i, 0] + shift, gram[i, 1], gram[i, 2], gram[i, 3] + shift, gram[i, 4], gram[i, 5] + shift
+        )
+        b0 = moment[i, 0] + lam * pull[i, 0]
+        b1 = moment[i, 1] + lam * pull[i, 1]
+        b2 = moment[i, 2] + lam * pull[i, 2]
+        n[i, 0] = c00 * b0 + c01 * b1 + c02 * b2
+        n[i, 1] = c01 * b0 + c11 * b1 + c12 * b2
+        n[i, 2] = c02 * b0 + c12 * b1 + c22 * b2
+
+
+@njit(cache=True, parallel=True)
+def inlier_weights(Y, L, n, threshold, redescending, weights):  # type: ignore[no-untyped-def]
+    """Fill weights (N × d) as :func:`reweigh` uses them: one for an inlier, near zero for an outlier."""
+    pixels, d = Y.shape
+    for i in prange(pixels):
+        tau = threshold[i]
+        for j in range(d):
+            r = Y[i, j] - (L[0, j] * n[i, 0] + L[1, j] * n[i, 1] + L[2, j] * n[i, 2])
+            w = 1.0 if r * r <= tau or tau == 0.0 else tau / (r * r)
+            weights[i, j] = w if redescending else np.sqrt(w)
+
+
+@njit(cache=True, parallel=True)
+def brightest(Y, top):  # type: ignore[no-untyped-def]
+    """Fill top (N) with the largest absolute intensity of each pixel."""
+    for i in prange(Y.shape[0]):
+        largest = 0.0
+        for j in range(Y.shape[1]):
+            largest = max(largest, abs(np.float64(Y[i, j])))
+        top[i] = largest
