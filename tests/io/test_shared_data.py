@@ -109,7 +109,9 @@ def test_harvard_strengths_make_the_photographs_agree_better(data_dir):
 @pytest.mark.data
 def test_captures_without_lights_say_so(data_dir, tmp_path):
     place = data_dir / "uw" / "cat"
-    with pytest.raises(CaptureError, match="13 pictures but no light directions"):
+    with pytest.raises(
+        CaptureError, match=r"12 photographs \(and the mask cat\.mask\.png\) but no light directions"
+    ):
         load(place)
     with pytest.raises(CaptureError, match=r"holds 6 of them: ballPNG"):
         load(data_dir / "diligent" / "pmsData")

@@ -118,10 +118,11 @@ def _nothing_fits(place: Path) -> str:
         return (
             f"{place} is not a capture itself but holds {len(inside)} of them: {shown}. Give the path of one."
         )
-    pictures = list_images(place)
-    if pictures:
+    photographs, mask = folder.photographs_and_mask(place)
+    if photographs:
+        also = f" (and the mask {mask.name})" if mask else ""
         return (
-            f"{place} has {len(pictures)} pictures but no light directions: none of "
+            f"{place} has {len(photographs)} photographs{also} but no light directions: none of "
             f"{', '.join(folder.LIGHT_FILES)} or *.lp is there. Write lights.csv with a first line "
             "file,x,y,z and one line per photograph (x right, y up, z towards the camera; from the object "
             "to the light), or name a light file (lights=..., --lights). Directions come from the geometry "
