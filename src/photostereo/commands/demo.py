@@ -14,14 +14,16 @@ from photostereo.solve import solve
 from photostereo.terminal import Terminal
 
 PHOTOGRAPHS = 20
-SNR_DB = 10.0
+#: As much noise as signal: what a hand-held lamp and a short exposure in the dark give.
+SNR_DB = 0.0
+SIZE = 400
 
 
 def run(out: Path, *, force: bool, quiet: bool) -> None:
     """Render, corrupt, solve by two methods, write everything, say where it is."""
     with Terminal(quiet=quiet) as terminal, replacing_directory(out, force=force) as folder:
-        terminal.say(f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with noise at {SNR_DB:g} dB ...")
-        clean = render_scene("figure", size=320, lights=dome_lights(PHOTOGRAPHS), reflectance="oren-nayar", color=True)
+        terminal.say(f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ...")
+        clean = render_scene("figure", size=SIZE, lights=dome_lights(PHOTOGRAPHS), reflectance="oren-nayar", color=True)
         capture = add_poisson(clean, SNR_DB, rng=0)
         write_diligent(capture, folder / "capture")
         results = []
