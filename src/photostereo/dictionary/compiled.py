@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -132,7 +132,8 @@ def dictionary_pass(
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
-    squared, nonzeros, clipped, empty = _pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, BLOCK)
+    work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
+    squared, nonzeros, clipped, empty = _pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
     return PassStatistics(float(squared), int(nonzeros), int(clipped), int(empty))
 
 
@@ -142,7 +143,7 @@ def squared_norm(R: FloatArray) -> float:
     >>> squared_norm(np.full((10, 10), 2.0, np.float32))
     400.0
     """
-    return float(_squared_norm(np.ascontiguousarray(R), CHUNK))
+    return float(_squared_norm(np.ascontiguousarray(R), CHUNK, np.zeros(-(-len(R) // CHUNK))))
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray) -> None:
@@ -159,44 +160,76 @@ def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray) -> None:
         )
 
 
+class _Workspace(NamedTuple):
+    """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it.
+
+    A change is a patch whose code of an atom is not zero before or after; each chunk lists its own from its
+    first patch on. ``latest`` and ``earlier`` chain the changes of one patch, newest first, each known by its
+    place in the flattened lists.
+    """
+
+    H: Array  # (block, w) products R0 d_i
+    D_old: Array  # (block, m) the atoms as they were
+    patch: Array  # (block, w) lists of changes: the patch,
+    old: Array  # (block, w) its code before,
+    new: Array  # (block, w) its code after,
+    earlier: Array  # (block, w) the change before this one of the same patch, or -1
+    latest: Array  # (w,) the latest change of each patch, or -1
+    changes: Array  # (chunks, block) how many changes are listed
+    gram_old: Array  # (block, block) [i, k] is d_k_old . d_i, for k < i
+    gram_new: Array  # (block, block) [i, k] is d_k . d_i, for k < i
+    toward: Array  # (chunks, m) R0^T g_i over the patches of a chunk; so are the following
+    overlap_old: Array  # (chunks, block) g_k_old . g_i, for k <= i
+    overlap_new: Array  # (chunks, block) g_k . g_i, for k < i
+    used: Array  # (chunks,) non-zeros of g_i
+    nonzeros: Array  # (chunks,) non-zeros of all atoms
+    clipped: Array  # (chunks,) codes at the bound
+    squared: Array  # (chunks,) ||R||^2
+
+    @classmethod
+    def make(cls, w: int, m: int, dtype: Any, chunk: int, block: int) -> _Workspace:
+        chunks = -(-w // chunk)
+        codes, places, sums = (block, w), np.int32, (chunks, block)
+        return cls(
+            H=np.empty(codes, dtype),
+            D_old=np.empty((block, m), dtype),
+            patch=np.empty(codes, places),
+            old=np.empty(codes, dtype),
+            new=np.empty(codes, dtype),
+            earlier=np.empty(codes, places),
+            latest=np.empty(w, places),
+            changes=np.zeros(sums, np.int64),
+            gram_old=np.empty((block, block), dtype),
+            gram_new=np.empty((block, block), dtype),
+            toward=np.empty((chunks, m), dtype),
+            overlap_old=np.zeros(sums, dtype),
+            overlap_new=np.zeros(sums, dtype),
+            used=np.zeros(chunks, np.int64),
+            nonzeros=np.zeros(chunks, np.int64),
+            clipped=np.zeros(chunks, np.int64),
+            squared=np.zeros(chunks),
+        )
+
+
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def _pass(
-    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, block: int
+    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: _Workspace
 ) -> tuple[float, int, int, int]:
+    H, D_old, patch, old, new, earlier, latest, changes = work[:8]
+    gram_old, gram_new, toward, overlap_old, overlap_new = work[8:13]
+    used, nonzeros, clipped, squared = work[13:]
     w, m = R.shape
     K = D.shape[0]
-    chunks = (w + chunk - 1) // chunk
-    # Of the block at hand: products R0 d_i, the atoms as they were, and for each atom its changes (patch, old
-    # code, new code). Each chunk lists its own from its first patch on, `changes` of them. `latest` and
-    # `earlier` chain the changes of one patch, newest first, each known by its place in the flattened lists.
-    H = np.empty((block, w), R.dtype)
-    D_old = np.empty((block, m), R.dtype)
-    patch = np.empty((block, w), np.int32)
-    old = np.empty((block, w), R.dtype)
-    new = np.empty((block, w), R.dtype)
-    earlier = np.empty((block, w), np.int32)
-    latest = np.empty(w, np.int32)
-    changes = np.zeros((chunks, block), np.int64)
-    # gram_old[i, k] = d_k_old . d_i and gram_new[i, k] = d_k . d_i for an earlier atom k and a later atom i.
-    gram_old = np.zeros((block, block), R.dtype)
-    gram_new = np.zeros((block, block), R.dtype)
-    # Sums over the patches of one chunk, for the atom at hand.
-    toward = np.empty((chunks, m), R.dtype)  # R0^T g_i
-    overlap_old = np.empty((chunks, block), R.dtype)  # g_k_old . g_i, for k = i too
-    overlap_new = np.empty((chunks, block), R.dtype)  # g_k . g_i, for k < i
-    used = np.zeros(chunks, np.int64)  # non-zeros of g_i
-    nonzeros = np.zeros(chunks, np.int64)
-    clipped = np.zeros(chunks, np.int64)
-    squared = np.zeros(chunks)
+    chunks, block = changes.shape
     empty = 0
-
     first, size = 0, 0  # of the block whose changes R still lacks
     for start in range(0, K, block):
         for c in prange(chunks):
             low, high = c * chunk, min((c + 1) * chunk, w)
             apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
             products(R[low:high], D[start : start + block], H[:, low:high])
-            latest[low:high] = -1
+            for p in range(low, high):
+                latest[p] = -1
         first, size = start, min(block, K - start)
         for k in range(size):
             for s in range(m):
@@ -230,9 +263,7 @@ def _pass(
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def _squared_norm(R: Array, chunk: int) -> float:
-    chunks = (R.shape[0] + chunk - 1) // chunk
-    squared = np.zeros(chunks)
-    for c in prange(chunks):
+def _squared_norm(R: Array, chunk: int, squared: Array) -> float:
+    for c in prange(squared.size):
         squared[c] = sum_of_squares(R[c * chunk : min((c + 1) * chunk, R.shape[0])])
     return float(ordered_sum(squared))

@@ -40,46 +40,35 @@ def dot(a: Array, b: Array) -> Any:
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
 def products(R: Array, D: Array, H: Array) -> None:
-    """``H[j, p] = d_j . r_p``, in tiles of 4 patches by 4 atoms, whose sums stay in registers."""
+    """``H[j, p] = d_j . r_p``, in tiles of 2 patches by 4 atoms, whose sums stay in registers.
+
+    The atoms are taken in panels of 16, which stay in the first-level cache while the patches go by.
+    """
     w, m = R.shape
     K = D.shape[0]
     zero = R.dtype.type(0)
-    for p in range(0, w - 3, 4):
-        r0, r1, r2, r3 = R[p], R[p + 1], R[p + 2], R[p + 3]
-        for j in range(0, K - 3, 4):
-            d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
-            s00 = s01 = s02 = s03 = zero
-            s10 = s11 = s12 = s13 = zero
-            s20 = s21 = s22 = s23 = zero
-            s30 = s31 = s32 = s33 = zero
-            for t in range(m):
-                a0, a1, a2, a3 = r0[t], r1[t], r2[t], r3[t]
-                b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
-                s00 += a0 * b0
-                s01 += a0 * b1
-                s02 += a0 * b2
-                s03 += a0 * b3
-                s10 += a1 * b0
-                s11 += a1 * b1
-                s12 += a1 * b2
-                s13 += a1 * b3
-                s20 += a2 * b0
-                s21 += a2 * b1
-                s22 += a2 * b2
-                s23 += a2 * b3
-                s30 += a3 * b0
-                s31 += a3 * b1
-                s32 += a3 * b2
-                s33 += a3 * b3
-            H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
-            H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
-            H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
-            H[j, p + 3], H[j + 1, p + 3], H[j + 2, p + 3], H[j + 3, p + 3] = s30, s31, s32, s33
-        for j in range(K - K % 4, K):
-            H[j, p], H[j, p + 1] = dot(r0, D[j]), dot(r1, D[j])
-            H[j, p + 2], H[j, p + 3] = dot(r2, D[j]), dot(r3, D[j])
-    for p in range(w - w % 4, w):
-        for j in range(K):
+    for panel in range(0, K - 3, 16):
+        for p in range(0, w - 1, 2):
+            r0, r1 = R[p], R[p + 1]
+            for j in range(panel, min(panel + 16, K - 3), 4):
+                d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
+                s00 = s01 = s02 = s03 = zero
+                s10 = s11 = s12 = s13 = zero
+                for t in range(m):
+                    a0, a1 = r0[t], r1[t]
+                    b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
+                    s00 += a0 * b0
+                    s01 += a0 * b1
+                    s02 += a0 * b2
+                    s03 += a0 * b3
+                    s10 += a1 * b0
+                    s11 += a1 * b1
+                    s12 += a1 * b2
+                    s13 += a1 * b3
+                H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
+                H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
+    for p in range(w):  # what the tiles leave over
+        for j in range(0 if p >= w - w % 2 else K - K % 4, K):
             H[j, p] = dot(R[p], D[j])
 
 
@@ -123,25 +112,24 @@ def threshold(
     for p in range(low, high):
         before = g[p]
         y = h[p] + before
-        keep = abs(y) >= mu and y != zero
-        if keep or before != zero:
-            after = zero
-            if keep:
-                after = min(max(y, -q), q)
-                kept += 1
-                held += abs(after) == q
-            g[p] = after
-            patch[at], old[at], new[at] = p, before, after
-            earlier[at] = latest[p]
-            latest[p] = offset + at
-            at += 1
+        if abs(y) < mu and before == zero:
+            continue
+        after = min(max(y, -q), q) if abs(y) >= mu else zero
+        g[p] = after
+        kept += after != zero
+        held += abs(after) == q
+        patch[at], old[at], new[at] = p, before, after
+        earlier[at] = latest[p]
+        latest[p] = offset + at
+        at += 1
     return at - low, kept, held
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
 def accumulate(R: Array, patch: Array, new: Array, low: int, count: int, toward: Array) -> None:
     """``toward = sum_p g_p r_p`` over the changes; four at a time, to wait less for rows of R from memory."""
-    toward[:] = 0
+    for s in range(toward.size):
+        toward[s] = 0
     end = low + count - count % 4
     for t in range(low, end, 4):
         r0, r1, r2, r3 = R[patch[t]], R[patch[t + 1]], R[patch[t + 2]], R[patch[t + 3]]
@@ -162,8 +150,9 @@ def overlaps(
 
     Follows, from each patch where g_i is not zero, the chain of that patch's changes in the earlier atoms.
     """
-    with_old[: i + 1] = 0
-    with_new[: i + 1] = 0
+    for k in range(i + 1):
+        with_old[k] = 0
+        with_new[k] = 0
     w = old.shape[1]
     for t in range(low, low + count):
         g = new[i, t]
@@ -185,7 +174,8 @@ def new_atom(
     """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 where g_i = 0; adds the chunks' sums in their order."""
     d = D[i]
     if not is_used:
-        d[:] = 0
+        for s in range(d.size):
+            d[s] = 0
         d[0] = 1
         return
     direction = np.zeros(d.size)
@@ -199,7 +189,7 @@ def new_atom(
             b += overlap_new[c, k]
         for s in range(d.size):
             direction[s] += a * D_old[k, s] - b * D[k, s]
-    length = math.sqrt((direction**2).sum())
+    length = math.sqrt(dot(direction, direction))
     if length > 0:  # else every unit vector does equally well, and d_i stays
         for s in range(d.size):
             d[s] = direction[s] / length
