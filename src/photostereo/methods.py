@@ -1,6 +1,7 @@
 """The registry: a method is a reflectance model, perhaps the dictionary prior, defaults and a citation.
 
-Adding a method is one entry here (see ``docs/adding-a-method.md``); being here enrols it in the contract suite.
+Adding a method is one entry here (see ``docs/adding-a-method.md``); being here enrols it in the contract
+suite.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Method:
     citation : where it comes from
     exact : recovers a noise-free, shadow-free Lambertian scene to rounding
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
+    on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
     """
 
     name: str
@@ -49,6 +51,7 @@ class Method:
     prior_parameters: tuple[Parameter, ...] = ()
     exact: bool = True
     tolerance: float = 1e-3
+    on_gpu: bool = False
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -81,7 +84,9 @@ _WOODHAM = (
 )
 
 _PIECES = (
-    integer("p", 2, "number of linear pieces of the reflectance curve; 1 is Lambertian", minimum=1, maximum=32),
+    integer(
+        "p", 2, "number of linear pieces of the reflectance curve; 1 is Lambertian", minimum=1, maximum=32
+    ),
     choice("knots", "max", ("max", "range"), "where the pieces end: k Imax/p, or Imin + k (Imax − Imin)/p"),
 )
 
@@ -93,13 +98,17 @@ def _dictionary_parameters(max_iter: int) -> tuple[Parameter, ...]:
         number_or_auto("lam", "λ, weight of the prior; auto: from the noise of the photographs", minimum=0),
         number_or_auto("mu", "μ, threshold of the codes; auto: from the noise of the photographs", minimum=0),
         number("q", 1e3, "bound on the codes; at least μ", above=0),
-        whole_numbers("patch", (8, 8, 3), "patch size, columns x rows x components (3, or 1 to treat them apart)"),
+        whole_numbers(
+            "patch", (8, 8, 3), "patch size, columns x rows x components (3, or 1 to treat them apart)"
+        ),
         integer("stride", 4, "pixels between patches", minimum=1),
         integer("atoms", 0, "number of atoms; 0 takes as many as a patch has values", minimum=0),
         dictionary_parameter("dictionary", "dct"),
         flag("learn", True, "update the atoms; false keeps the given dictionary fixed"),
         integer("max_iter", max_iter, "outer iterations", minimum=1),
-        number("tol", 0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0),
+        number(
+            "tol", 0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0
+        ),
         integer("seed", 0, "of the random-patches dictionary", minimum=0),
         choice("precision", "single", ("single", "double"), "of the dictionary pass"),
     )
@@ -113,6 +122,7 @@ def _registered() -> dict[str, Method]:
             "A matte object, clean photographs. The classic; instant.",
             _lambertian,
             _WOODHAM,
+            on_gpu=True,
         ),
         Method(
             "pls",
@@ -122,6 +132,7 @@ def _registered() -> dict[str, Method]:
             "S. Ikehata et al., Photometric stereo using sparse Bayesian regression for general diffuse surfaces, "
             "IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798",
             _PIECES,
+            on_gpu=True,
         ),
         Method(
             "dlnv",
@@ -131,6 +142,7 @@ def _registered() -> dict[str, Method]:
             _PAPER,
             (),
             _dictionary_parameters(20),
+            on_gpu=True,
         ),
         Method(
             "pdlnv",
@@ -144,6 +156,7 @@ def _registered() -> dict[str, Method]:
                 choice("begin", "pls", ("pls", "ls"), "where the iteration starts"),
             ),
             _dictionary_parameters(50),
+            on_gpu=True,
         ),
     )
     return {entry.name: entry for entry in entries}
@@ -165,6 +178,7 @@ def find_method(name: str) -> Method:
     """The method of that name, or an error that lists the known ones."""
     if name not in _METHODS:
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, _METHODS)} Known methods: {", ".join(_METHODS)}.'
+            f'There is no method "{name}".{did_you_mean(name, _METHODS)} Known methods: {",
+            ".join(_METHODS)}.'
         )
     return _METHODS[name]

@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from photostereo.backend import Array, cast, namespace
 from photostereo.conventions import BoolArray, FloatArray
 
 
-def angle_between(a: FloatArray, b: FloatArray) -> FloatArray:
+def angle_between(a: Array, b: Array) -> Array:
     """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
 
     ``atan2(|a × b|, a · b)`` is accurate at all angles, which the arc cosine is not near 0 and 180 degrees.
@@ -17,19 +18,22 @@ def angle_between(a: FloatArray, b: FloatArray) -> FloatArray:
     >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
     array([45., 90.])
     """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    sine = np.linalg.norm(np.cross(a, b), axis=-1)
-    cosine = np.sum(a * b, axis=-1)
-    degrees = np.degrees(np.arctan2(sine, cosine))
+    xp = namespace(a)
+    a, b = cast(a, "float64"), cast(b, "float64")
+    x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    degrees = xp.rad2deg(xp.arctan2(xp.sqrt(x * x + y * y + z * z), (a * b).sum(-1)))
     # atan2(0, 0) = 0 would reward an unknown normal.
-    unknown = ~(np.any(a != 0, axis=-1) & np.any(b != 0, axis=-1))
-    return np.where(unknown, 90.0, degrees)
+    unknown = ~((a != 0).any(-1) & (b != 0).any(-1))
+    return xp.where(unknown, 90.0, degrees)
 
 
 def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
     """Map of the angular error in degrees, NaN outside the mask.
 
-    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published figures.
+    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published
+    figures.
     """
     error = angle_between(normals, truth)
     return error if mask is None else np.where(mask, error, np.nan)

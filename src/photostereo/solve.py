@@ -2,8 +2,8 @@
 
     minimise  Σ_pixels data(n, u)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
 
-One outer iteration is a pass over the atoms (D and B at fixed n) and the model's exact update (n and u at fixed D, B).
-Neither can raise the cost.
+One outer iteration is a pass over the atoms (D and B at fixed n) and the model's exact update (n and u at
+fixed D, B). Neither can raise the cost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
-from photostereo.backend import CPU, Array, Device, find_device, to_numpy
+from photostereo.backend import CPU, Device, find_device, to_numpy
 from photostereo.capture import Capture
 from photostereo.descent import SolveState, begin, descend
 from photostereo.dictionary.automatic import choose_strength, noise_of_intensities
@@ -41,8 +41,8 @@ __all__ = ["Prepared", "SolveState", "build_prior", "prepare", "solve", "version
 class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
-    One of these serves every λ and μ of a grid. ``noise`` is that of a scaled intensity, where the method has a prior;
-    ``seconds`` is what making it took, by stage.
+    One of these serves every λ and μ of a grid. ``noise`` is that of a scaled intensity, where the method
+    has a prior; ``seconds`` is what making it took, by stage.
     """
 
     method: str

@@ -63,7 +63,7 @@ def like(values: Array, reference: Array) -> Array:
         return values
     import torch
 
-    return torch.as_tensor(np.ascontiguousarray(values), device=reference.device)
+    return torch.as_tensor(np.array(values), device=reference.device)
 
 
 def cast(array: Array, dtype: str) -> Array:

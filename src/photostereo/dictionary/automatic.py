@@ -1,19 +1,22 @@
 """λ and μ from the photographs themselves, for people who have no ground truth to tune on.
 
-**The noise.** With more than three photographs, the residuals of least squares hold no shape and no texture, only noise and the
-errors of the Lambertian model: shadows, highlights. Those errors change slowly from pixel to pixel except at edges, noise does not. So
-the spread of a high-pass filter over the residuals, taken robustly, is the noise σ of one intensity. A model whose data cost has
-the mean Hessian H turns it into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
-also the noise of one code.
+**The noise.** With more than three photographs, the residuals of least squares hold no shape and no
+texture, only noise and the errors of the Lambertian model: shadows, highlights. Those errors change slowly
+from pixel to pixel except at edges, noise does not. So the spread of a high-pass filter over the residuals,
+taken robustly, is the noise σ of one intensity. A model whose data cost has the mean Hessian H turns it
+into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is also the noise of
+one code.
 
-**μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho and Johnstone, because many
-overlapping patches and the photographs themselves vote on each normal, and lost detail costs more than remaining noise.
+**μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
+and Johnstone, because many overlapping patches and the photographs themselves vote on each normal, and lost
+detail costs more than remaining noise.
 
-**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior removes and the detail that it loses are
-both proportional to τ, so their best balance does not depend on τ.
+**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior
+removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
 
-On a clean capture τ, and with it μ, is small, nearly every detail survives, and the prior leaves the normals alone. κ and ρ are the
-same for every model and every capture; ``docs/dictionary.md`` shows what they were chosen on.
+On a clean capture τ, and with it μ, is small, nearly every detail survives, and the prior leaves the
+normals alone. κ and ρ are the same for every model and every capture; ``docs/dictionary.md`` shows what
+they were chosen on.
 
 References
 ----------
@@ -39,11 +42,12 @@ BLOCKS = 10_000
 
 
 def noise_of_intensities(pixels: NDArray[Any], lights: NDArray[Any], mask: NDArray[np.bool_]) -> float:
-    """σ, the noise of one intensity: robust spread of the diagonal 2 × 2 differences of the least-squares residuals.
+    """σ, the noise of one intensity: robust spread of the diagonal 2 × 2 differences of the least-squares
+    residuals.
 
-    The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear along a row or a column. Three
-    photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as noise. Returns 0
-    where the mask holds no 2 × 2 block.
+    The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear along a row
+    or a column. Three photographs leave no residual; then the intensities themselves are filtered, and fine
+    texture counts as noise. Returns 0 where the mask holds no 2 × 2 block.
 
     Parameters
     ----------
@@ -62,13 +66,18 @@ def noise_of_intensities(pixels: NDArray[Any], lights: NDArray[Any], mask: NDArr
     """
     index = np.full(mask.shape, -1)
     index[mask] = np.arange(len(pixels))
-    blocks = np.stack([index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]], axis=-1).reshape(-1, 4)
+    blocks = np.stack([index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]], axis=-1).reshape(
+        -1, 4
+    )
     blocks = blocks[(blocks >= 0).all(axis=1)]
     if not len(blocks):
         return 0.0
     blocks = blocks[:: max(1, len(blocks) // BLOCKS)]
-    diagonal = 0.5 * (pixels[blocks[:, 0]] - pixels[blocks[:, 1]] - pixels[blocks[:, 2]] + pixels[blocks[:, 3]])
-    # Filtering and taking residuals commute: both are linear, one over the pixels, the other over the photographs.
+    diagonal = 0.5 * (
+        pixels[blocks[:, 0]] - pixels[blocks[:, 1]] - pixels[blocks[:, 2]] + pixels[blocks[:, 3]]
+    )
+    # Filtering and taking residuals commute: both are linear, one over the pixels, the other over the
+    # photographs.
     count = lights.shape[1]
     gain = 1.0
     if count > 3:

@@ -137,4 +137,4 @@ class DictionaryPrior:
         residual = state.residual
         # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
         rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
-        return cast(rows, "float64").sum(-1), self.mu**2 * state.nonzeros
+        return cast(rows, "float64").sum(-1), self.mu**2 * cast(state.nonzeros, "float64")

@@ -15,8 +15,8 @@ class Lambertian:
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|^2
 
-    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3 × 3 matrix
-    ``L Lᵀ = U diag(s) Uᵀ``. With the pull (λ, c, r) of a prior the exact minimiser is pixelwise,
+    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3 × 3
+    matrix ``L Lᵀ = U diag(s) Uᵀ``. With the pull (λ, c, r) of a prior the exact minimiser is pixelwise,
 
         (L Lᵀ + λ c I) n = L y + λ r,   so   n = U [ Uᵀ(L y + λ r) / (s + λ c) ].
 

@@ -4,13 +4,15 @@ Every method minimises
 
     Σ_pixels data(n_px, u_px)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
 
-over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u, and, where there is a prior, the
-dictionary D and the codes B. With (D, B) fixed the prior pulls on each pixel alone, because Σ P_jᵀP_j is diagonal:
+over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u, and, where there is a
+prior, the dictionary D and the codes B. With (D, B) fixed the prior pulls on each pixel alone, because Σ
+P_jᵀP_j is diagonal:
 
     λ ( c |n|² − 2 n·r ) + constant,      c = number of patches that cover the pixel,  r = Σ P_jᵀ D b_j.
 
-So a model never sees patches. It gets (λ, c, r) and answers with the exact minimiser over its own pixel. A new model
-is one new file that satisfies :class:`Model` and one line in the registry, and has the dictionary prior for nothing.
+So a model never sees patches. It gets (λ, c, r) and answers with the exact minimiser over its own pixel. A
+new model is one new file that satisfies :class:`Model` and one line in the registry, and has the dictionary
+prior for nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class Model(Protocol):
 
     @property
     def mean_hessian(self) -> Any:
-        """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...; NumPy."""
+        """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...;
+        NumPy."""
         ...
 
     def alone(self, monitor: Monitor) -> Fit:

@@ -1,4 +1,5 @@
-"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light · normal."""
+"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light ·
+normal."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class PiecewiseStatistics:
     ----------
     gram : (N, p, p) ``T = CᵀC``
     cross : (N, p, 3) ``Q = CᵀLᵀ``
-    usable : (N,) False where the curve cannot be told (no intensity, or no range): there a = 1, the Lambertian model
+    usable : (N,) False where the curve cannot be told (no intensity, or no range): there a = 1, the
+        Lambertian model
     """
 
     gram: Array
@@ -36,19 +38,19 @@ class Piecewise:
 
     .. math:: \min_{n, a} \; \sum_{px} \| C_{px} a_{px} - L^T n_{px} \|^2 \quad\text{s.t.}\quad 1^T a_{px} = p
 
-    ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's range, ``a`` the slopes
-    of the inverse reflectance. The paper asks for slopes that sum to 1; we ask for p, so that a Lambertian pixel has
-    a = 1 and n = its least-squares solution for every p. It is the same problem in other units (n, a, μ times p), and λ and μ
-    keep their meaning when p changes.
+    ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's range,
+    ``a`` the slopes of the inverse reflectance. The paper asks for slopes that sum to 1; we ask for p, so
+    that a Lambertian pixel has a = 1 and n = its least-squares solution for every p. It is the same problem
+    in other units (n, a, μ times p), and λ and μ keep their meaning when p changes.
 
-    Only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are kept of the photographs. The slopes are eliminated: with the constraint as a
-    penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
+    Only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are kept of the photographs. The slopes are eliminated: with the
+    constraint as a penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
 
         a(n) = M⁻¹ (Q n + γ p 1),      data(n) = nᵀH n − 2 hᵀn + κ,
         H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² / (1 + γ 1ᵀT⁻¹1),
 
-    so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is exact:
-    ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
+    so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is
+    exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
 
     Parameters
     ----------
@@ -61,8 +63,8 @@ class Piecewise:
 
     References
     ----------
-    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian regression for general
-    diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
+    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian regression for
+    general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
     """
 
     def __init__(
