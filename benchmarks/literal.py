@@ -1,8 +1,9 @@
 """The paper's algorithm, literally: the reference that the benchmarks compare with. Not part of the library.
 
-Dense passes over the atoms, 25 proximal steps of size 1 / (2 ‖L‖²) on the full photographs, slopes from a precomputed
-pseudoinverse (with the √γ that the stacked form needs; the paper prints γ). Intensities, λ, μ as in the library; the
-paper's units have n, a and μ divided by p, which changes nothing but the numbers, so the library's units are used.
+Dense passes over the atoms, 25 proximal steps of size 1 / (2 ‖L‖²) on the full photographs, slopes from a
+precomputed pseudoinverse (with the √γ that the stacked form needs; the paper prints γ). Intensities, λ, μ
+as in the library; the paper's units have n, a and μ divided by p, which changes nothing but the numbers, so
+the library's units are used.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def literal_pdlnv(
     pixels, lights, mask, *, lam, mu, p=2, gamma=1e4, q=1e3, iterations=50, size=(8, 8, 3), stride=4
 ) -> LiteralResult:
     """PDLNV as printed: alternate n (25 proximal steps), (D, B), a; start from least squares and a = 1."""
-    count, photographs = pixels.shape
+    count, _photographs = pixels.shape
     dtype = pixels.dtype
     L = lights.astype(dtype)
     grid = PatchGrid.from_mask(mask, size=size, stride=stride)

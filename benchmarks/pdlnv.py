@@ -1,4 +1,5 @@
-"""PDLNV against the paper's literal algorithm: seconds, final cost, memory, independence of the photographs' number.
+"""PDLNV against the paper's literal algorithm: seconds, final cost, memory, independence of the
+photographs' number.
 
 Run: python -m benchmarks.pdlnv
 """
@@ -9,6 +10,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -80,8 +82,12 @@ def main() -> None:
     pixels = full.pixels(full.intensity_scale())
     literal = literal_pdlnv(pixels, full.lights.T, full.mask, lam=LAM, mu=MU, iterations=2)
     extrapolated = ITERATIONS * float(np.mean(literal.seconds))
-    print(f"  ours     {seconds:8.2f} s, 50 iterations, set-up included ({result.history[-1].nonzeros:.1%} non-zeros)")
-    print(f"  literal  {extrapolated:8.2f} s, extrapolated from 2 iterations of {np.mean(literal.seconds):.2f} s, no set-up")
+    print(
+        f"  ours     {seconds:8.2f} s, 50 iterations, set-up included ({result.history[-1].nonzeros:.1%} non-zeros)"
+    )
+    print(
+        f"  literal  {extrapolated:8.2f} s, extrapolated from 2 iterations of {np.mean(literal.seconds):.2f} s, no set-up"
+    )
     print(f"  ratio    {extrapolated / seconds:8.1f}   (asked: at least 30)")
     print(f"  cost after 2 iterations: ours {result.history[1].cost:.1f}, literal {literal.costs[1]:.1f}")
     print("  where the time goes:")
@@ -92,20 +98,24 @@ def main() -> None:
     many = [record.seconds for record in solve(full, "pdlnv", max_iter=12, **options).history[2:]]
     less = [record.seconds for record in solve(few, "pdlnv", max_iter=12, **options).history[2:]]
     ratio = float(np.median(many) / np.median(less))
-    print(f"  one iteration: 96 photographs {np.median(many):.3f} s, 24 photographs {np.median(less):.3f} s, ratio {ratio:.2f}")
+    print(
+        f"  one iteration: 96 photographs {np.median(many):.3f} s, 24 photographs {np.median(less):.3f} s, ratio {ratio:.2f}"
+    )
     run_memory()
 
 
 def run_memory() -> None:
     """Peak memory above the loaded capture, in a process of its own."""
-    output = subprocess.run([sys.executable, "-m", "benchmarks.pdlnv", "--memory"], capture_output=True, text=True, check=True)
+    output = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pdlnv", "--memory"], capture_output=True, text=True, check=True
+    )
     print(output.stdout, end="")
 
 
 def memory() -> None:
     capture = capture_of(96, (612, 512))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    resident = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() // 1024
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 1024
     solve(capture, "pdlnv", lam=LAM, mu=MU, max_iter=3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     note = "" if peak > before else " (hidden under the peak of making the capture)"

@@ -1,4 +1,5 @@
-"""The command line as a user meets it: what it writes, what it says, and that bad input ends in one clear paragraph."""
+"""The command line as a user meets it: what it writes, what it says, and that bad input ends in one clear
+paragraph."""
 
 from __future__ import annotations
 
@@ -40,7 +41,19 @@ def scene_folder(tmp_path_factory) -> Path:
     """A small synthetic capture on disk, made by the command itself."""
     folder = tmp_path_factory.mktemp("scenes") / "vase"
     subprocess.run(
-        [sys.executable, "-m", "photostereo.cli", "scene", "vase", "--out", str(folder), "--size", "48", "--lights", "8"],
+        [
+            sys.executable,
+            "-m",
+            "photostereo.cli",
+            "scene",
+            "vase",
+            "--out",
+            str(folder),
+            "--size",
+            "48",
+            "--lights",
+            "8",
+        ],
         check=True,
         capture_output=True,
     )
@@ -64,7 +77,8 @@ def plain_folder(tmp_path) -> Path:
 
 def test_help_is_fast_and_lists_the_commands() -> None:
     def spent() -> float:
-        """Processor time, so that a busy machine does not fail the test; on an idle one it is the wall clock."""
+        """Processor time, so that a busy machine does not fail the test; on an idle one it is the wall
+        clock."""
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
@@ -75,7 +89,18 @@ def test_help_is_fast_and_lists_the_commands() -> None:
             [sys.executable, "-m", "photostereo.cli", "--help"], check=True, capture_output=True, text=True
         )
         best = min(best, spent() - before)
-    for command in ("demo", "info", "solve", "compare", "methods", "scene", "corrupt", "mesh", "view", "reproduce"):
+    for command in (
+        "demo",
+        "info",
+        "solve",
+        "compare",
+        "methods",
+        "scene",
+        "corrupt",
+        "mesh",
+        "view",
+        "reproduce",
+    ):
         assert command in result.stdout
     assert best < 0.5
 
@@ -99,9 +124,17 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
         "report.html",
     }  # fmt: skip
     summary = json.loads((out / "summary.json").read_text())
-    assert {"capture", "method", "parameters", "seconds", "iterations", "status", "cost", "versions", "angular_error"} <= set(
-        summary
-    )
+    assert {
+        "capture",
+        "method",
+        "parameters",
+        "seconds",
+        "iterations",
+        "status",
+        "cost",
+        "versions",
+        "angular_error",
+    } <= set(summary)
     assert summary["parameters"]["p"] == 3 and summary["method"] == "pls"
     assert f"{summary['angular_error']['mean']:.2f}" in said
     normals = np.load(out / "normals.npy")
@@ -114,9 +147,13 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
 
 def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:
     for name, extra in (("gl", []), ("dx", ["--flip-y"])):
-        code, _, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / name, "--no-surface", "--no-report", *extra)
+        code, _, _ = call(
+            "solve", scene_folder, "-m", "ls", "-o", tmp_path / name, "--no-surface", "--no-report", *extra
+        )
         assert code == 0
-    gl, dx = (cv2.imread(str(tmp_path / n / "normals.png"), cv2.IMREAD_UNCHANGED).astype(int) for n in ("gl", "dx"))
+    gl, dx = (
+        cv2.imread(str(tmp_path / n / "normals.png"), cv2.IMREAD_UNCHANGED).astype(int) for n in ("gl", "dx")
+    )
     inside = gl.any(axis=2)
     assert np.abs(gl[inside, 1] + dx[inside, 1] - 65535).max() <= 1  # green
     assert np.array_equal(gl[inside][:, [0, 2]], dx[inside][:, [0, 2]])
@@ -135,7 +172,9 @@ def test_existing_out_is_kept_without_force(call, scene_folder, tmp_path) -> Non
 
 
 def test_quiet_says_nothing(call, scene_folder, tmp_path) -> None:
-    code, said, error = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "o", "-q", "--no-surface", "--no-report")
+    code, said, error = call(
+        "solve", scene_folder, "-m", "ls", "-o", tmp_path / "o", "-q", "--no-surface", "--no-report"
+    )
     assert (code, said, error) == (0, "", "")
 
 
@@ -194,7 +233,7 @@ def test_methods_lists_all_and_details_one(call) -> None:
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
     assert call("solve", scene_folder, "-m", "ls", "-o", out, "--no-report")[0] == 0
-    code, said, _ = call("mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500)
+    code, _said, _ = call("mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500)
     assert code == 0
     assert (out / "mesh.stl").exists() and (out / "mesh.obj").exists() and (out / "normals.npy").exists()
     assert not (out / "mesh.glb").exists()
@@ -209,7 +248,10 @@ def test_demo_shows_where_things_are(call, tmp_path) -> None:
     for name in ("report.html", "normals.png", "mesh.glb"):
         assert (out / "pdlnv" / name).exists()
     assert str(out / "pdlnv" / "report.html") in said.replace("\n", "")
-    errors = {name: json.loads((out / name / "summary.json").read_text())["angular_error"]["mean"] for name in ("ls", "pdlnv")}
+    errors = {
+        name: json.loads((out / name / "summary.json").read_text())["angular_error"]["mean"]
+        for name in ("ls", "pdlnv")
+    }
     assert errors["pdlnv"] < 0.8 * errors["ls"]
 
 
@@ -337,7 +379,7 @@ def test_bad_input(call, plain_folder, tmp_path, spoil, words: str) -> None:
     extra = spoil(plain_folder)
     out = tmp_path / "results"
     method = [] if "--method" in extra else ["--method", "ls"]
-    code, said, error = call("solve", plain_folder, "--out", out, *method, *extra)
+    code, _said, error = call("solve", plain_folder, "--out", out, *method, *extra)
     assert code == 2
     assert words in error.replace("\n", " ")
     assert error.startswith("Error:") and "Traceback" not in error
@@ -346,7 +388,9 @@ def test_bad_input(call, plain_folder, tmp_path, spoil, words: str) -> None:
 
 
 def test_good_input_of_the_same_kind_passes(call, plain_folder, tmp_path) -> None:
-    code, _, error = call("solve", plain_folder, "--method", "ls", "--out", tmp_path / "ok", "--no-surface", "--no-report")
+    code, _, error = call(
+        "solve", plain_folder, "--method", "ls", "--out", tmp_path / "ok", "--no-surface", "--no-report"
+    )
     assert code == 0, error
 
 
@@ -372,6 +416,8 @@ def test_out_below_a_file_cannot_be_written(call, scene_folder, tmp_path) -> Non
 
 
 def test_failure_in_the_middle_leaves_nothing(call, scene_folder, tmp_path) -> None:
-    code, _, error = call("solve", scene_folder, "-m", "ls", "--out", tmp_path / "o", "--surface-method", "magic")
+    code, _, error = call(
+        "solve", scene_folder, "-m", "ls", "--out", tmp_path / "o", "--surface-method", "magic"
+    )
     assert code == 2 and "magic" in error
     assert list(tmp_path.iterdir()) == []

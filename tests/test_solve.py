@@ -1,6 +1,9 @@
-"""Block coordinate descent: the cost falls at every half-step, special cases agree, a solve can be resumed."""
+"""Block coordinate descent: the cost falls at every half-step, special cases agree, a solve can be
+resumed."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -29,7 +32,9 @@ def total_cost(model, prior, state, normals, unknowns, lam):
 
 
 @pytest.mark.parametrize("scene", ["relief", "figure"])
-@pytest.mark.parametrize(("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4)])
+@pytest.mark.parametrize(
+    ("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4)]
+)
 def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> None:
     capture = add_poisson(render_scene(scene, size=56, lights=dome_lights(9)), 10.0, rng=1)
     given = {"lam": 1.5, "mu": 0.08, "precision": "double", **({"p": p} if method == "pdlnv" else {})}
@@ -37,7 +42,9 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
     values = resolve(entry.parameters, given, method)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
     model = entry.model(
-        pixels, np.ascontiguousarray(capture.lights.T), **{q.name: values[q.name] for q in entry.model_parameters}
+        pixels,
+        np.ascontiguousarray(capture.lights.T),
+        **{q.name: values[q.name] for q in entry.model_parameters},
     )
     prior = build_prior(capture.mask, values)
     normals, unknowns = model.start(SILENT)
@@ -63,7 +70,7 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
 def test_recorded_cost_is_the_objective_and_falls(noisy) -> None:
     result = solve(noisy, "pdlnv", lam=2.0, mu=0.1, max_iter=12)
     costs = [record.cost for record in result.history]
-    assert all(later <= earlier * (1 + 1e-6) for earlier, later in zip(costs, costs[1:], strict=False))
+    assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(costs))
     for record in result.history:
         assert record.cost == pytest.approx(record.data + record.fit + record.sparsity, rel=1e-12)
         assert record.error is not None and 0 < record.nonzeros < 1

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo._version import __version__
 
-# The compiled kernels meet at a barrier once per atom. By default GNU OpenMP spins there for milliseconds, which on a machine
-# that is busy with anything else makes a pass a hundred times slower; a short spin, then sleep, costs next to nothing on an idle
-# one. It must be set before the OpenMP library is loaded; the user's own setting wins.
+# The compiled kernels meet at a barrier once per atom. By default GNU OpenMP spins there for milliseconds,
+# which on a machine that is busy with anything else makes a pass a hundred times slower; a short spin, then
+# sleep, costs next to nothing on an idle one. It must be set before the OpenMP library is loaded; the
+# user's own setting wins.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
 
@@ -72,7 +73,7 @@ _HOMES = {
     "summarise_error": "metrics",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """A capture: photographs of one object from one viewpoint under known distant lights.
 
-Everything that any method needs to know about the input is in one frozen, validated object. Whatever is wrong with
-the input is found here or in the readers of :mod:`photostereo.io`, never later inside a method.
+Everything that any method needs to know about the input is in one frozen, validated object. Whatever is
+wrong with the input is found here or in the readers of :mod:`photostereo.io`, never later inside a method.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 
-#: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a plane.
+#: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a
+#: plane.
 COPLANAR_RATIO = 1e-3
 
 
@@ -53,8 +54,8 @@ class Capture:
     images : (d, H, W) or (d, H, W, 3) array
         Linear intensities with the lights' strengths divided out. Kept as float32.
     lights : (d, 3) array
-        Directions from the object to the lights (x right, y up, z to the camera). Normalised to unit length: a
-        light's strength belongs to the photographs, not here.
+        Directions from the object to the lights (x right, y up, z to the camera). Normalised to unit
+        length: a light's strength belongs to the photographs, not here.
     mask : (H, W) array of bool, optional
         True on the object. The full frame where it is missing.
     name : str
@@ -75,7 +76,7 @@ class Capture:
 
     images: FloatArray
     lights: FloatArray
-    mask: BoolArray = field(default=None)  # type: ignore[assignment]
+    mask: BoolArray = None  # type: ignore[assignment]  # the full frame; settled before anyone can look
     name: str = "capture"
     truth: FloatArray | None = None
     truth_depth: FloatArray | None = None
@@ -97,7 +98,11 @@ class Capture:
             "lights": _validated_lights(self.lights, len(images), self.name),
             "mask": mask,
         }
-        for label, words in (("truth", "true normals"), ("truth_depth", "true depth"), ("truth_albedo", "true albedo")):
+        for label, words in (
+            ("truth", "true normals"),
+            ("truth_depth", "true depth"),
+            ("truth_albedo", "true albedo"),
+        ):
             value = getattr(self, label)
             if value is not None:
                 value = _as_array(value, np.float32)
@@ -137,12 +142,13 @@ class Capture:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the truth)."""
+        """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
+        truth)."""
         state = hashlib.blake2b(digest_size=8)
         for array in (self.images, self.lights, self.mask):
             state.update(repr((array.shape, array.dtype.str)).encode())
-        # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes: in one
-        # go the photographs take as long as least squares.
+        # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes:
+        # in one go the photographs take as long as least squares.
         with ThreadPoolExecutor() as pool:
             for part in pool.map(_hash_of, (*self.images, self.lights, self.mask)):
                 state.update(part)
@@ -158,7 +164,8 @@ class Capture:
         return replace(self, images=images)
 
     def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
-        """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major order."""
+        """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
+        order."""
         count = self.pixel_count
         result = np.empty((count, len(self)), dtype=np.float32)
         index = np.flatnonzero(self.mask)
@@ -178,8 +185,9 @@ class Capture:
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.
 
-        Robust to highlights, which the maximum is not. Dividing by it makes λ and μ mean the same on every capture.
-        Large captures are sampled evenly over the pixels (all photographs of each), which changes nothing that matters.
+        Robust to highlights, which the maximum is not. Dividing by it makes λ and μ mean the same on every
+        capture. Large captures are sampled evenly over the pixels (all photographs of each), which changes
+        nothing that matters.
         """
         index = np.flatnonzero(self.mask)
         index = index[:: max(1, len(index) // 20_000)]
@@ -188,7 +196,9 @@ class Capture:
         scale = float(np.percentile(gray_from_rgb(values) if self.is_color else values, 99))
         return scale if scale > 0 else 1.0
 
-    def take(self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None) -> Capture:
+    def take(
+        self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None
+    ) -> Capture:
         """A subset of the photographs: so many drawn at random (in their original order), or those listed.
 
         Examples
@@ -214,13 +224,14 @@ class Capture:
         return replace(self, images=self.images[chosen], lights=self.lights[chosen], origin=origin)
 
     def crop_to_mask(self, margin: int = 0) -> Capture:
-        """The smallest frame that holds the mask and ``margin`` pixels around it (as far as the frame reaches)."""
+        """The smallest frame that holds the mask and ``margin`` pixels around it (as far as the frame
+        reaches)."""
         rows, cols = np.flatnonzero(self.mask.any(axis=1)), np.flatnonzero(self.mask.any(axis=0))
         box = (
             slice(max(rows[0] - margin, 0), rows[-1] + 1 + margin),
             slice(max(cols[0] - margin, 0), cols[-1] + 1 + margin),
         )
-        truths = {
+        truths: dict[str, Any] = {
             label: None if getattr(self, label) is None else getattr(self, label)[box]
             for label in ("truth", "truth_depth", "truth_albedo")
         }
@@ -232,7 +243,8 @@ def _hash_of(array: NDArray[Any]) -> bytes:
 
 
 def _as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """A C-contiguous array of the wanted type that the caller cannot change under us; copied only where needed."""
+    """A C-contiguous array of the wanted type that the caller cannot change under us; copied only where
+    needed."""
     array = np.ascontiguousarray(value, dtype=dtype)
     if array is value and array.flags.writeable:
         # The caller keeps a handle: freezing a view leaves his array writable, and costs no copy.
@@ -276,7 +288,9 @@ def _validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.flo
         )
     if not np.isfinite(lights).all():
         row = int(np.flatnonzero(~np.isfinite(lights).all(axis=1))[0])
-        raise CaptureError(f"Light {row + 1} of {name} has a value that is NaN or infinite. Correct the light file.")
+        raise CaptureError(
+            f"Light {row + 1} of {name} has a value that is NaN or infinite. Correct the light file."
+        )
     length = np.linalg.norm(lights, axis=1)
     if (length < 1e-12).any():
         row = int(np.flatnonzero(length < 1e-12)[0])

@@ -19,19 +19,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-CapturePath = Annotated[Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")]
+CapturePath = Annotated[
+    Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
+]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace an existing OUT.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
 ]
 Images = Annotated[int | None, typer.Option(min=3, help="Use so many photographs, drawn at random.")]
 Seed = Annotated[int, typer.Option(help="Of the draw of photographs and of noise.")]
 Color = Annotated[bool, typer.Option("--color", help="Keep the colours: albedo and mesh in RGB.")]
 Srgb = Annotated[bool, typer.Option("--srgb", help="Undo the sRGB curve of the photographs.")]
 MaskChoice = Annotated[
-    str | None, typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).')
+    str | None,
+    typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).'),
 ]
 LightsChoice = Annotated[str | None, typer.Option("--lights", help="Another light file.")]
 Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
@@ -73,9 +77,7 @@ def root(
 
 
 @app.command()
-def demo(
-    out: OutFolder = Path("photostereo-demo"), force: Force = False, quiet: Quiet = False
-) -> None:
+def demo(out: OutFolder = Path("photostereo-demo"), force: Force = False, quiet: Quiet = False) -> None:
     """A synthetic object, end to end, in under a minute."""
     from photostereo.commands.demo import run
 
@@ -101,7 +103,8 @@ def info(
 def solve(
     capture: CapturePath,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-METHOD].")
+        Path | None,
+        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-METHOD]."),
     ] = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "pdlnv",
     settings: Settings = None,
@@ -113,7 +116,9 @@ def solve(
     lights: LightsChoice = None,
     surface: Annotated[bool, typer.Option(help="Depth and mesh.")] = True,
     surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
-    pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units, e.g. 0.05 mm.")] = 1.0,
+    pixel_size: Annotated[
+        float, typer.Option(min=1e-12, help="Width of a pixel in your units, e.g. 0.05 mm.")
+    ] = 1.0,
     report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
     flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.png in the DirectX convention.")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="Save the state here every ten iterations.")] = None,
@@ -148,9 +153,12 @@ def solve(
 @app.command()
 def compare(
     capture: CapturePath,
-    methods: Annotated[str, typer.Option("--methods", help="Names with commas.")] = "ls,pls,sbl,rpca,cbr,dlnv,pdlnv",
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names with commas.")
+    ] = "ls,pls,sbl,rpca,cbr,dlnv,pdlnv",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-compare].")
+        Path | None,
+        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-compare]."),
     ] = None,
     images: Images = None,
     seed: Seed = 0,
@@ -197,7 +205,9 @@ def scene(
     size: Annotated[int, typer.Option(min=16, help="Pixels along a side.")] = 256,
     lights: Annotated[int, typer.Option(min=3, help="Number of lights.")] = 20,
     arrangement: Annotated[str, typer.Option(help="Of the lights: dome, ring or random.")] = "dome",
-    reflectance: Annotated[str, typer.Option(help="lambertian, blinn-phong, ggx or oren-nayar.")] = "lambertian",
+    reflectance: Annotated[
+        str, typer.Option(help="lambertian, blinn-phong, ggx or oren-nayar.")
+    ] = "lambertian",
     texture: Annotated[str | None, typer.Option(help="Of the albedo.")] = None,
     shadows: Annotated[bool, typer.Option(help="Cast shadows.")] = True,
     color: Color = False,
@@ -229,8 +239,12 @@ def corrupt(
     capture: CapturePath,
     out: OutFolder,
     poisson: Annotated[float | None, typer.Option(metavar="DB", help="Poisson noise at this SNR.")] = None,
-    salt_pepper: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of entries set to 0 or 1.")] = None,
-    gaussian: Annotated[float | None, typer.Option(metavar="SIGMA", help="Gaussian noise, intensities in [0, 1].")] = None,
+    salt_pepper: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share of entries set to 0 or 1.")
+    ] = None,
+    gaussian: Annotated[
+        float | None, typer.Option(metavar="SIGMA", help="Gaussian noise, intensities in [0, 1].")
+    ] = None,
     images: Images = None,
     seed: Seed = 0,
     color: Color = False,
@@ -261,14 +275,19 @@ def mesh(
     formats: Annotated[str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas.")] = "ply,glb",
     pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units.")] = 1.0,
     decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
-    watertight: Annotated[bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")] = False,
+    watertight: Annotated[
+        bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")
+    ] = False,
     highpass: Annotated[float | None, typer.Option(help="Flatten shapes wider than so many pixels.")] = None,
     exr: Annotated[bool, typer.Option("--exr", help="Normals and depth as EXR too (extra `exr`).")] = False,
     mask: Annotated[Path | None, typer.Option(help="Mask picture, with a normal-map PNG.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Another folder [default: into OUT; beside the PNG: NAME-mesh].")
+        Path | None,
+        typer.Option("--out", "-o", help="Another folder [default: into OUT; beside the PNG: NAME-mesh]."),
     ] = None,
-    flip_y: Annotated[bool, typer.Option("--flip-y", help="The DirectX convention for normal pictures.")] = False,
+    flip_y: Annotated[
+        bool, typer.Option("--flip-y", help="The DirectX convention for normal pictures.")
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -291,7 +310,9 @@ def mesh(
 @app.command()
 def view(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, a compare or the demo.")],
-    serve: Annotated[bool, typer.Option("--serve", help="Serve it on 127.0.0.1 instead of opening the file.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it on 127.0.0.1 instead of opening the file.")
+    ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
     """Open the report."""
@@ -305,7 +326,9 @@ def _parse_settings(settings: list[str] | None) -> dict[str, str]:
     for text in settings or []:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ParameterError(f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.')
+            raise ParameterError(
+                f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.'
+            )
         values[name.strip()] = value.strip()
     return values
 

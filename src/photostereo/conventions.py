@@ -2,11 +2,13 @@
 
 Axes
     A right-handed frame seen from the camera: x to the right, y **up**, z towards the camera. Image rows run
-    down, so ``y = -row``. A light direction points from the object **to** the light. A normal points out of the
-    surface. Depth (height) grows towards the camera: ``dz/dcol = -n_x / n_z`` and ``dz/drow = +n_y / n_z``.
+    down, so ``y = -row``. A light direction points from the object **to** the light. A normal points out of
+    the surface. Depth (height) grows towards the camera: ``dz/dcol = -n_x / n_z`` and ``dz/drow = +n_y /
+    n_z``.
 
 Normal maps in pictures
-    ``value = (n + 1) / 2`` in the channels R, G, B = x, y, z. OpenGL has green up (our y), DirectX green down.
+    ``value = (n + 1) / 2`` in the channels R, G, B = x, y, z. OpenGL has green up (our y), DirectX green
+    down.
 """
 
 from __future__ import annotations
@@ -52,13 +54,16 @@ def srgb_from_linear(linear: FloatArray) -> FloatArray:
     )
 
 
-def encode_normals(normals: FloatArray, mask: BoolArray, *, flip_y: bool = False, bits: int = 16) -> NDArray[Any]:
+def encode_normals(
+    normals: FloatArray, mask: BoolArray, *, flip_y: bool = False, bits: int = 16
+) -> NDArray[Any]:
     """Normals as an RGB picture; OpenGL convention, or DirectX with ``flip_y``. Black outside the mask."""
     top = 2**bits - 1
     sign = np.array([1.0, -1.0 if flip_y else 1.0, 1.0], dtype=np.float32)
     picture = np.rint((np.asarray(normals, np.float32) * sign + 1.0) * (0.5 * top))
     picture[~mask] = 0
-    return np.clip(picture, 0, top).astype(np.uint16 if bits == 16 else np.uint8)
+    encoded: NDArray[Any] = np.clip(picture, 0, top).astype(np.uint16 if bits == 16 else np.uint8)
+    return encoded
 
 
 def decode_normals(picture: NDArray[Any], *, flip_y: bool = False) -> FloatArray:

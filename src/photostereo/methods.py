@@ -178,7 +178,7 @@ def find_method(name: str) -> Method:
     """The method of that name, or an error that lists the known ones."""
     if name not in _METHODS:
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, _METHODS)} Known methods: {",
-            ".join(_METHODS)}.'
+            f'There is no method "{name}".{did_you_mean(name, _METHODS)} '
+            f"Known methods: {', '.join(_METHODS)}."
         )
     return _METHODS[name]

@@ -1,4 +1,5 @@
-"""How long work reports its progress: the library calls a monitor, whoever displays it is none of its business."""
+"""How long work reports its progress: the library calls a monitor, whoever displays it is none of its
+business."""
 
 from __future__ import annotations
 

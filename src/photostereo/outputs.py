@@ -1,4 +1,5 @@
-"""The OUT folder of a solve: arrays, pictures, surface, report and ``summary.json``, complete or not at all."""
+"""The OUT folder of a solve: arrays, pictures, surface, report and ``summary.json``, complete or not at
+all."""
 
 from __future__ import annotations
 

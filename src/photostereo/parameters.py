@@ -89,7 +89,16 @@ def _number_or_auto(value: Any) -> float | None:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+    words = {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }
     return words[str(value).lower()] if str(value).lower() in words else _fail(value)
 
 
@@ -142,7 +151,8 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
         if name not in by_name:
             listing = ", ".join(by_name) or "none"
             raise ParameterError(
-                f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} Its parameters: {listing}.'
+                f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} '
+                f"Its parameters: {listing}."
             )
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default

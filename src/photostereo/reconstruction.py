@@ -1,4 +1,5 @@
-"""What a method gives back: normals, albedo, the model's unknowns, the history of the solve; save and load."""
+"""What a method gives back: normals, albedo, the model's unknowns, the history of the solve; save and
+load."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ class Reconstruction:
     Attributes
     ----------
     normals : (H, W, 3) float32
-        Unit inside the mask, zero outside; x right, y up, z to the camera. The zero vector also where a pixel was black
-        in every photograph.
+        Unit inside the mask, zero outside; x right, y up, z to the camera. The zero vector also where a
+        pixel was black in every photograph.
     albedo : (H, W) or (H, W, 3) float32
         In the units of the photographs, zero outside the mask; three channels where the capture has them.
     mask : (H, W) bool
@@ -89,7 +90,8 @@ class Reconstruction:
         return replace(self, seconds={**self.seconds, **stages})
 
     def save(self, folder: str | Path) -> None:
-        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
+        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an
+        existing folder.
 
         Pictures, surface and report are written by :mod:`photostereo.io.results`, ``surface`` and ``report``.
         """
@@ -99,7 +101,7 @@ class Reconstruction:
         np.save(folder / "mask.npy", self.mask)
         if "dictionary" in self.arrays:
             np.save(folder / "dictionary.npy", self.arrays["dictionary"])
-        extras = {f"map_{name}": value for name, value in self.maps.items()}
+        extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}
         extras |= {f"array_{name}": value for name, value in self.arrays.items()}
         if extras:
             np.savez(folder / "extras.npz", **extras)
@@ -145,7 +147,8 @@ class Reconstruction:
 
 
 def _plain(value: Any) -> Any:
-    """JSON's idea of a parameter: arrays are named by their shape (the dictionary itself is in ``extras.npz``)."""
+    """JSON's idea of a parameter: arrays are named by their shape (the dictionary itself is in
+    ``extras.npz``)."""
     if isinstance(value, np.ndarray):
         return f"array {'x'.join(str(side) for side in value.shape)}"
     return list(value) if isinstance(value, tuple) else value

@@ -297,7 +297,8 @@ def _channel_albedo(capture: Capture, unit: NDArray[Any], gray: NDArray[Any]) ->
         along[:, channel] = np.einsum("nk,kn->n", unit, inverse @ values)
     along = np.maximum(along, 0.0)
     luma = along @ np.asarray(GRAY_WEIGHTS)
-    return gray[:, None] * np.divide(along, luma[:, None], out=np.ones_like(along), where=luma[:, None] > 0)
+    tint = np.divide(along, luma[:, None], out=np.ones_like(along), where=luma[:, None] > 0)
+    return np.asarray(gray[:, None] * tint)
 
 
 class _Clock:

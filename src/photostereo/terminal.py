@@ -1,4 +1,5 @@
-"""What the command line shows while it works and when it is done: rich in a terminal, plain lines elsewhere."""
+"""What the command line shows while it works and when it is done: rich in a terminal, plain lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class Terminal(Monitor):
         self.err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
         self._bar: Progress | None = None
         self._task: Any = None
-        self._stage, self._total, self._done, self._shown, self._note = "", None, 0, 0.0, ""
+        self._stage, self._note = "", ""
+        self._total: int | None = None
+        self._done, self._shown = 0, 0.0
 
     def __enter__(self) -> Terminal:
         if self.err.is_terminal and not self.quiet:

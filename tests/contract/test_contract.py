@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture
-from photostereo.metrics import angle_between
 from photostereo.methods import find_method, method_names
+from photostereo.metrics import angle_between
 from photostereo.scenes import dome_lights, lambertian_reference, render_scene
 from photostereo.solve import solve
 
@@ -65,7 +65,9 @@ def test_order_of_the_lights_does_not_matter(name: str, shiny: Capture) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("factor", [0.125, 37.0])
-def test_a_factor_on_the_photographs_changes_the_albedo_only(name: str, factor: float, shiny: Capture) -> None:
+def test_a_factor_on_the_photographs_changes_the_albedo_only(
+    name: str, factor: float, shiny: Capture
+) -> None:
     scaled = replace(shiny, images=shiny.images * np.float32(factor))
     first, second = run(shiny, name), run(scaled, name)
     error = angles(first, second, shiny.mask)

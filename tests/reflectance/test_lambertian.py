@@ -60,7 +60,13 @@ def test_symmetric_3x3_solver() -> None:
     b = rng.normal(size=(100, 3))
     found = np.stack(
         solve_symmetric_3x3(
-            A[:, 0, 0], A[:, 0, 1], A[:, 0, 2], A[:, 1, 1], A[:, 1, 2], A[:, 2, 2], (b[:, 0], b[:, 1], b[:, 2])
+            A[:, 0, 0],
+            A[:, 0, 1],
+            A[:, 0, 2],
+            A[:, 1, 1],
+            A[:, 1, 2],
+            A[:, 2, 2],
+            (b[:, 0], b[:, 1], b[:, 2]),
         ),
         axis=1,
     )

@@ -70,7 +70,8 @@ def run(
 
 
 def comparison_rows(results: Sequence[Reconstruction]) -> list[dict[str, Any]]:
-    """One row of figures per method; every method ran with its defaults unless its parameters say otherwise."""
+    """One row of figures per method; every method ran with its defaults unless its parameters say
+    otherwise."""
     rows = []
     for result in results:
         error = result.angular_error

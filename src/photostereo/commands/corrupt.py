@@ -28,7 +28,9 @@ def run(
 ) -> None:
     """Draw photographs, add the noises asked for (Poisson, then Gaussian, then salt and pepper), write."""
     if poisson is None and salt_pepper is None and gaussian is None and images is None:
-        raise ParameterError("Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.")
+        raise ParameterError(
+            "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N."
+        )
     with Terminal(quiet=quiet) as terminal:
         clean = read_capture(path, {"color": color}, images, seed)
         rng = np.random.default_rng(seed)

@@ -22,8 +22,12 @@ SIZE = 400
 def run(out: Path, *, force: bool, quiet: bool) -> None:
     """Render, corrupt, solve by two methods, write everything, say where it is."""
     with Terminal(quiet=quiet) as terminal, replacing_directory(out, force=force) as folder:
-        terminal.say(f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ...")
-        clean = render_scene("figure", size=SIZE, lights=dome_lights(PHOTOGRAPHS), reflectance="oren-nayar", color=True)
+        terminal.say(
+            f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ..."
+        )
+        clean = render_scene(
+            "figure", size=SIZE, lights=dome_lights(PHOTOGRAPHS), reflectance="oren-nayar", color=True
+        )
         capture = add_poisson(clean, SNR_DB, rng=0)
         write_diligent(capture, folder / "capture")
         results = []
@@ -34,7 +38,12 @@ def run(out: Path, *, force: bool, quiet: bool) -> None:
         for result in results:
             (folder / result.method).mkdir()
             fill_results(
-                folder / result.method, capture, result, surface=SurfaceChoice(), report=True, monitor=terminal
+                folder / result.method,
+                capture,
+                result,
+                surface=SurfaceChoice(),
+                report=True,
+                monitor=terminal,
             )
     terminal.say(comparison_table(results))
     best = out / results[-1].method

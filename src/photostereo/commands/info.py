@@ -15,9 +15,7 @@ from photostereo.report.diagnosis import Diagnosis, diagnose
 from photostereo.terminal import Terminal
 
 
-def run(
-    path: Path, *, color: bool, srgb: bool, mask: str | None, lights: str | None, as_json: bool
-) -> None:
+def run(path: Path, *, color: bool, srgb: bool, mask: str | None, lights: str | None, as_json: bool) -> None:
     """Describe the capture as a table and advice, or as JSON."""
     terminal = Terminal()
     capture = load(path, color=color, srgb=srgb, mask=mask, lights=lights)

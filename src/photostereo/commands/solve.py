@@ -47,7 +47,10 @@ def run(
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         target = out or Path(f"{safe_name(capture.name)}-{method}")
-        with replacing_directory(target, force=force) as folder, warnings.catch_warnings(record=True) as caught:
+        with (
+            replacing_directory(target, force=force) as folder,
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always", ConvergenceWarning)
             result = solve(
                 capture,
@@ -80,7 +83,11 @@ def safe_name(name: str) -> str:
 
 def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:
     spent = sum(summary["seconds"].values())
-    how = result.status if result.status == "closed form" else f"{result.status} after {result.iterations} iterations"
+    how = (
+        result.status
+        if result.status == "closed form"
+        else f"{result.status} after {result.iterations} iterations"
+    )
     terminal.say(f"{result.method}: {how}, {spent:.1f} s in all")
     error = result.angular_error
     if error is not None:

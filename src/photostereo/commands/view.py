@@ -12,7 +12,9 @@ from photostereo.terminal import Terminal
 def run(out: Path, *, serve: bool, port: int) -> None:
     """Open the page in the browser, or serve it on the loopback address until interrupted."""
     if not (out / "report.html").is_file():
-        raise CaptureError(f"{out} holds no report.html. Give the OUT folder of a solve, a compare or the demo.")
+        raise CaptureError(
+            f"{out} holds no report.html. Give the OUT folder of a solve, a compare or the demo."
+        )
     terminal = Terminal()
     if serve:
         serve_report(out, port=port, tell=terminal.say)

@@ -1,4 +1,5 @@
-"""The ``dictionary`` parameter: a kind of initial dictionary, the user's own array, or a file that holds one."""
+"""The ``dictionary`` parameter: a kind of initial dictionary, the user's own array, or a file that holds
+one."""
 
 from __future__ import annotations
 
@@ -10,8 +11,6 @@ import numpy as np
 from photostereo.dictionary.atoms import KINDS
 from photostereo.errors import ParameterError
 from photostereo.parameters import Parameter
-
-
 
 
 def _kind_or_array(value: Any) -> Any:

@@ -48,7 +48,9 @@ def pieces_matrix(intensities: F64, p: int, from_minimum: bool = False) -> F64:
     low = float(intensities.min()) if from_minimum else 0.0
     knots = low + np.arange(p + 1) * (float(intensities.max()) - low) / p
     if low > 0:
-        knots[0] = 0.0  # the curve starts at the origin: the first piece reaches from 0 to the first inner knot
+        knots[0] = (
+            0.0  # the curve starts at the origin: the first piece reaches from 0 to the first inner knot
+        )
     width = np.diff(knots)
     clipped: F64 = np.clip(intensities[:, None] - knots[None, :-1], 0.0, width[None, :])
     return clipped
@@ -59,7 +61,9 @@ def statistics(pixels: NDArray[Any], lights: F64, p: int, from_minimum: bool = F
     count = len(pixels)
     gram, cross = np.empty((count, p, p)), np.empty((count, p, 3))
     usable = np.empty(count, dtype=np.bool_)
-    _statistics(pixels, np.ascontiguousarray(lights.T, dtype=np.float64), p, from_minimum, gram, cross, usable)
+    _statistics(
+        pixels, np.ascontiguousarray(lights.T, dtype=np.float64), p, from_minimum, gram, cross, usable
+    )
     return PiecewiseStatistics(gram, cross, usable)
 
 
@@ -130,7 +134,11 @@ def eliminate_slopes(stats: PiecewiseStatistics, pixels: NDArray[Any], lights: F
     """Minimise over the slopes once and for all; what is left is quadratic in n. See :class:`.Piecewise`."""
     count, p = stats.gram.shape[:2]
     reduced = Reduced(
-        np.empty((count, 6)), np.empty((count, 3)), np.empty(count), np.empty((count, p, 3)), np.empty((count, p))
+        np.empty((count, 6)),
+        np.empty((count, 3)),
+        np.empty(count),
+        np.empty((count, p, 3)),
+        np.empty((count, p)),
     )
     _eliminate(
         stats.gram,
@@ -170,8 +178,8 @@ def _eliminate(gram, cross, usable, pixels, lights, lights_gram, gamma, H, h, ka
                     H[i, entry] = lights_gram[r, c]
                     entry += 1
             continue
-        # M = T + γ 11ᵀ by Sherman and Morrison: γ never meets the ridge in one matrix, whose condition would be
-        # γ / ridge, and H stays positive semidefinite to rounding.
+        # M = T + γ 11ᵀ by Sherman and Morrison: γ never meets the ridge in one matrix, whose condition
+        # would be γ / ridge, and H stays positive semidefinite to rounding.
         T = gram[i].copy()
         X = np.empty((p, 4))
         for k in range(p):
@@ -201,7 +209,8 @@ def _eliminate(gram, cross, usable, pixels, lights, lights_gram, gamma, H, h, ka
 
 
 def constrained_fit(stats: PiecewiseStatistics, lights_gram: F64, fallback: F64) -> tuple[F64, F64]:
-    """Normals and slopes under the exact constraint 1ᵀa = p; the fallback normals where the curve cannot be told."""
+    """Normals and slopes under the exact constraint 1ᵀa = p; the fallback normals where the curve cannot be
+    told."""
     count, p = stats.gram.shape[:2]
     normals, slopes = np.empty((count, 3)), np.empty((count, p))
     inverse = np.linalg.inv(lights_gram)
