@@ -78,9 +78,11 @@ def capture(make_capture: Callable[..., Capture]) -> Capture:
 
 @pytest.fixture(scope="session")
 def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
-    """A made-up result: the true normals tilted by a known angle, and all that a robust dictionary method records."""
+    """A made-up result: the true normals tilted, and all that a robust dictionary method records."""
 
-    def make(*, name: str = "sphere", method: str = "pdlnv", tilt: float = 4.0, count: int = 12) -> Reconstruction:
+    def make(
+        *, name: str = "sphere", method: str = "pdlnv", tilt: float = 4.0, count: int = 12
+    ) -> Reconstruction:
         rng = np.random.default_rng(1)
         angle = np.radians(tilt)
         turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
@@ -144,16 +146,29 @@ def comparison_page(
     from photostereo.report import write_comparison
 
     path = tmp_path_factory.mktemp("compare") / "report.html"
-    results = [make_result(method="ls", tilt=30.0), make_result(method="pls", tilt=8.0), make_result(method="pdlnv")]
+    results = [
+        make_result(method="ls", tilt=30.0),
+        make_result(method="pls", tilt=8.0),
+        make_result(method="pdlnv"),
+    ]
     write_comparison(path, results, capture, depths=[sphere.depth, None, sphere.depth])
     return path
 
 
 #: Software rendering gives WebGL2 on any machine; the rest keeps Chromium from calling home.
-CHROMIUM_FLAGS = (
-    "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic "
-    "--no-first-run --disable-background-networking --disable-component-update --disable-sync --disable-extensions"
-).split()
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+]
 
 
 def find_chromium() -> str | None:
@@ -168,9 +183,12 @@ def find_chromium() -> str | None:
 def browser() -> Iterator[Any]:
     chromium = find_chromium()
     if chromium is None:
-        pytest.skip("no Chromium was found: install Debian's package `chromium` to run the tests in a real browser")
+        pytest.skip(
+            "no Chromium was found: install Debian's package `chromium` to run the tests in a real browser"
+        )
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is absent: pip install 'photostereo[dev]' to test in a browser"
+        "playwright.sync_api",
+        reason="Playwright is absent: pip install 'photostereo[dev]' to test in a browser",
     )
     with playwright.sync_playwright() as driver:
         instance = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
@@ -192,7 +210,9 @@ class Visit:
         import cv2
 
         # Two frames: the one that the last event asked for has then been painted.
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.page.evaluate(
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
         shot = self.page.locator(selector).first.screenshot()
         return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(float)
 
@@ -249,7 +269,11 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         # Software rendering warns about read-back performance: the screenshots of these tests do that.
         noise = [text for text in seen.messages if "GPU stall" not in text]
         assert noise == []
-        elsewhere = [url for url in seen.requests if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))]
+        elsewhere = [
+            url
+            for url in seen.requests
+            if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))
+        ]
         assert elsewhere == []
         assert seen.dialogs == []
     for context in contexts:

@@ -65,7 +65,9 @@ def test_light_geometry_of_a_ring_in_closed_form():
     ring = np.stack([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation)], axis=1)
     lights = np.column_stack([ring, np.full(12, np.sin(elevation))])
     found = light_geometry(lights)
-    expected = np.sort([np.sin(elevation), np.cos(elevation) / np.sqrt(2), np.cos(elevation) / np.sqrt(2)])[::-1]
+    expected = np.sort([np.sin(elevation), np.cos(elevation) / np.sqrt(2), np.cos(elevation) / np.sqrt(2)])[
+        ::-1
+    ]
     assert np.abs(found.singular_values - expected).max() < 1e-12
     assert found.condition == pytest.approx(expected[0] / expected[2])
     assert found.widest_gap == pytest.approx(30)
@@ -120,7 +122,9 @@ def advice(capture, result=None):
 def wall(lights, **options):
     lights = np.asarray(lights, float)
     lights /= np.linalg.norm(lights, axis=1, keepdims=True)
-    images = np.maximum(lights[:, 2], 0)[:, None, None] * np.linspace(0.5, 1, 40)[None, None] * np.ones((1, 40, 1))
+    images = (
+        np.maximum(lights[:, 2], 0)[:, None, None] * np.linspace(0.5, 1, 40)[None, None] * np.ones((1, 40, 1))
+    )
     return Capture(images=images, lights=lights, name="wall", **options)
 
 

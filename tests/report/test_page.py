@@ -44,14 +44,24 @@ class Outline(HTMLParser):
 
 
 def data_of(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1)
+    )
 
 
 def test_page_holds_every_part(report_page):
     text = report_page.read_text(encoding="utf-8")
     for identity in ("relight", "surface", "evidence", "photographs", "learning", "diagnosis", "details"):
         assert f'id="{identity}"' in text
-    for word in ("Normal map", "Albedo", "Depth", "Angular error", "True normals", "Cost by term", "Atoms after"):
+    for word in (
+        "Normal map",
+        "Albedo",
+        "Depth",
+        "Angular error",
+        "True normals",
+        "Cost by term",
+        "Atoms after",
+    ):
         assert word in text
     data = data_of(text)
     assert len(data["photographs"]) == 12
@@ -72,7 +82,9 @@ def test_page_without_capture_depth_or_learning(tmp_path, make_result):
 def test_policy_names_exactly_the_script_and_the_style(report_page):
     text = report_page.read_text(encoding="utf-8")
     outline = Outline(text)
-    (policy,) = [a["content"] for a in outline.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        a["content"] for a in outline.all("meta") if a.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
         (source,) = re.findall(pattern, text, re.S)
@@ -122,13 +134,23 @@ def test_hostile_names_make_no_elements(tmp_path, make_capture, make_result, nam
 
 
 def test_json_cannot_leave_its_element():
-    text = str(json_for_script({"a": "</script>&<!--\u2028\u2029", "b": float("nan"), "c": [1.5, float("inf")]}))
+    text = str(
+        json_for_script({"a": "</script>&<!--\u2028\u2029", "b": float("nan"), "c": [1.5, float("inf")]})
+    )
     assert not set(text) & set("<>&\u2028\u2029")
     assert json.loads(text) == {"a": "</script>&<!--\u2028\u2029", "b": None, "c": [1.5, None]}
 
 
 @pytest.mark.parametrize(
-    "target", ["javascript:alert(1)", "JavaScript:alert(1)", "http://example.org/x", "//example.org/x", "/etc/passwd", "data:x"]
+    "target",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        "http://example.org/x",
+        "//example.org/x",
+        "/etc/passwd",
+        "data:x",
+    ],
 )
 def test_links_that_leave_the_folder_are_refused(target):
     with pytest.raises(ParameterError, match="relative"):
@@ -161,7 +183,9 @@ def test_page_of_a_full_frame_is_small_and_quick(tmp_path, full_frame):
     path = tmp_path / "report.html"
     began = time.process_time()
     write_report(path, result, capture, depth=depth)
-    assert time.process_time() - began < 10  # 5 s of wall-clock time on an idle machine; see benchmarks/report.py
+    assert (
+        time.process_time() - began < 10
+    )  # 5 s of wall-clock time on an idle machine; see benchmarks/report.py
     assert path.stat().st_size < 10_000_000
 
 

@@ -17,7 +17,9 @@ from photostereo.report.plots import Series, colour_bar, histogram, legend, ligh
 
 
 def decoded(address):
-    return cv2.imdecode(np.frombuffer(base64.b64decode(address.split(",")[1]), np.uint8), cv2.IMREAD_UNCHANGED)
+    return cv2.imdecode(
+        np.frombuffer(base64.b64decode(address.split(",")[1]), np.uint8), cv2.IMREAD_UNCHANGED
+    )
 
 
 def test_png_keeps_every_byte_in_every_layout():
@@ -74,11 +76,17 @@ def test_ticks():
 
 
 PLOTS = {
-    "line": line_chart([1, 2, 3], [Series("<b>", [1, 500, 2], 1)], x_label="<x>", y_label="&y", summary='"s"', allow_log=True),
+    "line": line_chart(
+        [1, 2, 3], [Series("<b>", [1, 500, 2], 1)], x_label="<x>", y_label="&y", summary='"s"', allow_log=True
+    ),
     "one point": line_chart([1], [Series("a", [5.0], 1)], x_label="x", y_label="y", summary="s"),
     "flat": line_chart([1, 2], [Series("a", [0.0, 0.0], 1)], x_label="x", y_label="y", summary="s"),
-    "with a gap": line_chart([1, 2, 3], [Series("a", [1, float("nan"), 2], 1)], x_label="x", y_label="y", summary="s"),
-    "histogram": histogram(np.array([1.0, 99.0]), top=45, marks=[("m", 1.0)], x_label="x", summary="s", scale="ember"),
+    "with a gap": line_chart(
+        [1, 2, 3], [Series("a", [1, float("nan"), 2], 1)], x_label="x", y_label="y", summary="s"
+    ),
+    "histogram": histogram(
+        np.array([1.0, 99.0]), top=45, marks=[("m", 1.0)], x_label="x", summary="s", scale="ember"
+    ),
     "compass": light_compass(np.array([[0, 0, 1], [0.6, 0, -0.8]]), ["<script>", "b"]),
     "bar": colour_bar("ember", 0, 45, suffix="°"),
     "constant bar": colour_bar("ember", 2, 2),
@@ -95,7 +103,11 @@ def test_plots_are_well_formed_and_escaped(name):
 
 
 def test_line_chart_puts_values_where_they_belong():
-    text = str(line_chart([0, 10], [Series("a", [0.0, 100.0], 1)], x_label="x", y_label="y", summary="s", y_range=(0, 100)))
+    text = str(
+        line_chart(
+            [0, 10], [Series("a", [0.0, 100.0], 1)], x_label="x", y_label="y", summary="s", y_range=(0, 100)
+        )
+    )
     (line,) = ET.fromstring(text).findall("polyline")
     (x0, y0), (x1, y1) = (tuple(map(float, point.split(","))) for point in line.get("points").split())
     assert (x0, y0, x1, y1) == (58, 210, 428, 14)

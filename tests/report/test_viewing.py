@@ -71,7 +71,7 @@ def test_open_report(folder, monkeypatch):
     monkeypatch.setattr(webbrowser, "open", opened.append)
     assert open_report(folder) == folder / "report.html"
     assert opened == [(folder / "report.html").as_uri()]
-    with pytest.raises(CaptureError, match="holds no report.html"):
+    with pytest.raises(CaptureError, match="holds no report"):
         open_report(folder / "sub")
 
 

@@ -1,4 +1,4 @@
-"""The page to look at: one self-contained ``report.html`` with a relighting viewer, the surface, evidence and diagnosis.
+"""The page to look at: one self-contained ``report.html`` with viewers, evidence and diagnosis.
 
 Names are imported when they are first used: the diagnosis needs NumPy only, the page also Jinja2 and OpenCV.
 """
@@ -27,7 +27,7 @@ _HOMES = {
     "write_report": "page",
 }
 
-__all__ = [*_HOMES]  # noqa: PLE0604
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

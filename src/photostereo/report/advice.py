@@ -45,7 +45,9 @@ def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
         *(() if result is None else _about_result(result)),
     ]
     if not any(finding.severity != "good" for finding in found):
-        found.append(Finding("good", "Nothing about this capture stands in the way of a good reconstruction."))
+        found.append(
+            Finding("good", "Nothing about this capture stands in the way of a good reconstruction.")
+        )
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
 
 
@@ -55,7 +57,8 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"The lights of all {count} photographs come from nearly the same direction (spread about "
-            f"{lights.second_spread:.0f}°), so slopes hardly change the brightness: move lights 30° to 60° to the sides.",
+            f"{lights.second_spread:.0f}°), so slopes hardly change the brightness: move lights 30° to 60° "
+            "to the sides.",
         )
     elif lights.thin_spread < NEARLY_COPLANAR:
         yield Finding(
@@ -66,8 +69,9 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
     elif lights.widest_gap > WIDE_GAP and diagnosis.photographs > 3:
         yield Finding(
             "notice",
-            f"No light comes from the {compass_word(lights.gap_azimuth)} of the picture (an empty sector of "
-            f"{lights.widest_gap:.0f}°): slopes that face there are seen in shadow. Add a light on that side.",
+            f"No light comes from the {compass_word(lights.gap_azimuth)} of the picture (an empty sector "
+            f"of {lights.widest_gap:.0f}°): slopes that face there are seen in shadow. Add a light on that "
+            "side.",
         )
     else:
         yield Finding(
@@ -77,8 +81,8 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
     if lights.lowest < 0:
         yield Finding(
             "notice",
-            "At least one light stands behind the object (its z is negative). If that is not so, the light file has "
-            "another axis convention: x must point right, y up, z to the camera.",
+            "At least one light stands behind the object (its z is negative). If that is not so, the "
+            "light file has another axis convention: x must point right, y up, z to the camera.",
         )
 
 
@@ -89,24 +93,25 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if black > 0.2 and bool(capture.mask.all()):
         yield Finding(
             "notice",
-            f"{percent(black)} of the frame is black in every photograph. If that is background, give a mask: it "
-            "saves time and keeps the background out of the figures.",
+            f"{percent(black)} of the frame is black in every photograph. If that is background, give a "
+            "mask: it saves time and keeps the background out of the figures.",
         )
     elif black > 0.002:
         yield Finding(
-            "notice", f"{percent(black)} of the pixels are black in every photograph; they have no normal at all."
+            "notice",
+            f"{percent(black)} of the pixels are black in every photograph; they have no normal at all.",
         )
     if diagnosis.photographs <= 5:
         yield Finding(
             "notice",
-            f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a pixel. "
-            "Ten or more are comfortable; with fewer, prefer dlnv or pdlnv.",
+            f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a "
+            "pixel. Ten or more are comfortable; with fewer, prefer dlnv or pdlnv.",
         )
     elif share > 0.02:
         yield Finding(
             "problem" if share > 0.15 else "notice",
-            f"{percent(share)} of the pixels are lit in fewer than four photographs: their normals rest on guesswork. "
-            "Add photographs, with lights from higher up.",
+            f"{percent(share)} of the pixels are lit in fewer than four photographs: their normals rest on "
+            "guesswork. Add photographs, with lights from higher up.",
         )
     else:
         usual = float(np.median(dark))
@@ -120,27 +125,30 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
 def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     noise = diagnosis.noise
     if not noise.from_residual:
-        yield Finding("notice", "Three photographs leave nothing to check the noise against; fine texture counts as noise.")
+        yield Finding(
+            "notice",
+            "Three photographs leave nothing to check the noise against; fine texture counts as noise.",
+        )
     effect = f"alone it turns a least-squares normal by about {noise.expected_error:.1f}°"
     if noise.snr_db < 15:
         yield Finding(
             "problem",
-            f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or average several "
-            "shots; to make the best of these, use dlnv or pdlnv.",
+            f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
+            "average several shots; to make the best of these, use dlnv or pdlnv.",
         )
     elif noise.snr_db < 27:
         yield Finding(
             "notice",
-            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The dictionary methods, dlnv and "
-            "pdlnv, gain most here.",
+            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The dictionary methods, "
+            "dlnv and pdlnv, gain most here.",
         )
     elif np.isfinite(noise.snr_db):
         yield Finding("good", f"Noise is low (about {noise.snr_db:.0f} dB; {effect}).")
     if capture.origin is not None and capture.origin.bit_depth == 8:
         yield Finding(
             "notice",
-            "The photographs have 8 bits per channel: shadows are coarse, and the camera may have applied a tone curve. "
-            "Prefer raw or 16-bit linear files.",
+            "The photographs have 8 bits per channel: shadows are coarse, and the camera may have applied "
+            "a tone curve. Prefer raw or 16-bit linear files.",
         )
 
 
@@ -150,14 +158,15 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
     if diagnosis.saturation > 0.01:
         yield Finding(
             "problem",
-            f"{percent(diagnosis.saturation)} of the values are saturated, in {affected} of {diagnosis.photographs} "
-            f"photographs (worst: number {worst}). Expose less.",
+            f"{percent(diagnosis.saturation)} of the values are saturated, in {affected} of "
+            f"{diagnosis.photographs} photographs (worst: number {worst}). Expose less.",
         )
     elif diagnosis.saturation > 1e-4:
         yield Finding(
             "notice",
             f"Highlights are saturated in {affected} of {diagnosis.photographs} photographs "
-            f"({percent(diagnosis.saturation)} of all values; worst: number {worst}). Robust methods ignore them.",
+            f"({percent(diagnosis.saturation)} of all values; worst: number {worst}). Robust methods "
+            "ignore them.",
         )
 
 
@@ -168,17 +177,21 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
     if typical > 0.2:
         yield Finding(
             "notice",
-            f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness unexplained: the "
-            "object is shiny, strongly shadowed or noisy. Methods beyond ls (pls, sbl, cbr, pdlnv) allow for that.",
+            f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
+            "unexplained: the object is shiny, strongly shadowed or noisy. Methods beyond ls (pls, sbl, "
+            "cbr, pdlnv) allow for that.",
         )
     elif bad > 0.03:
         yield Finding(
             "notice",
-            f"{percent(bad)} of the pixels fit a matte surface badly; the residual map shows where: highlights, cast "
-            "shadows or light bounced between surfaces.",
+            f"{percent(bad)} of the pixels fit a matte surface badly; the residual map shows where: "
+            "highlights, cast shadows or light bounced between surfaces.",
         )
     else:
-        yield Finding("good", f"The photographs fit {whose} well: {percent(typical)} is left unexplained at a typical pixel.")
+        yield Finding(
+            "good",
+            f"The photographs fit {whose} well: {percent(typical)} is left unexplained at a typical pixel.",
+        )
 
 
 def _about_result(result: Reconstruction) -> Iterator[Finding]:
@@ -186,8 +199,8 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
     if away > 0.005:
         yield Finding(
             "notice",
-            f"{percent(away)} of the normals point away from the camera, which no visible surface does: shadows or noise "
-            "misled the method there.",
+            f"{percent(away)} of the normals point away from the camera, which no visible surface does: "
+            "shadows or noise misled the method there.",
         )
     if result.status == "iterations" and len(result.history) > 1:
         before, last = result.history[-2].cost, result.history[-1].cost
@@ -195,8 +208,8 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
         if fall > 2e-3:
             yield Finding(
                 "notice",
-                f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; more of them "
-                "(max_iter) may improve the result a little.",
+                f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; "
+                "more of them (max_iter) may improve the result a little.",
             )
 
 
@@ -211,7 +224,21 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 
 
 def number_word(number: int) -> str:

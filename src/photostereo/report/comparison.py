@@ -12,7 +12,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import ParameterError
 from photostereo.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
@@ -105,8 +105,9 @@ def _contestants(results: Sequence[Reconstruction], capture: Capture) -> list[Co
     for number, result in enumerate(results):
         if result.normals.shape[:2] != capture.frame:
             raise ParameterError(
-                f"The result of {result.method} measures {result.normals.shape[0]} × {result.normals.shape[1]} pixels but "
-                f"the capture {capture.frame[0]} × {capture.frame[1]}. Compare results of one capture."
+                f"The result of {result.method} measures {result.normals.shape[0]} × "
+                f"{result.normals.shape[1]} pixels but the capture {capture.frame[0]} × "
+                f"{capture.frame[1]}. Compare results of one capture."
             )
         error = None if capture.truth is None else angular_error(result.normals, capture.truth, capture.mask)
         title = wording.method_title(result.method)
@@ -147,7 +148,9 @@ def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[
     textures["title"] = contestant.method
     textures["still"] = f"normals-{contestant.key}"
     if contestant.error is not None:
-        maps["error"] = figures.error_figure(contestant.error, mask, frame, title=f"Error of {contestant.method}")
+        maps["error"] = figures.error_figure(
+            contestant.error, mask, frame, title=f"Error of {contestant.method}"
+        )
         textures["error"] = f"#error-{contestant.key}"
     return textures, maps
 
@@ -173,7 +176,9 @@ def _grids(
     if depths is None:
         return {}
     if len(depths) != len(results):
-        raise ParameterError(f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None.")
+        raise ParameterError(
+            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None."
+        )
     # Fewer vertices each where there are many.
     limit = max(12_000, 300_000 // max(1, len(results)))
     return {
@@ -189,7 +194,9 @@ def _table(
     """Figures by method; in each column the best is marked."""
     columns: list[tuple[str, NDArray[np.float64], str, int]] = []
     if capture.truth is not None:
-        errors = [contestant.error[capture.mask] for contestant in contestants if contestant.error is not None]
+        errors = [
+            contestant.error[capture.mask] for contestant in contestants if contestant.error is not None
+        ]
         columns = [
             ("Mean error", np.array([error.mean() for error in errors]), "{:.2f}°", -1),
             ("Median", np.array([np.median(error) for error in errors]), "{:.2f}°", -1),
@@ -197,7 +204,7 @@ def _table(
             ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
             ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
         ]
-    residuals = [100 * _typical_residual(result, capture) for result in results]
+    residuals = [100 * value for value in _typical_residuals(results, capture)]
     columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
     seconds = np.array([sum(result.seconds.values()) for result in results])
     columns.append(("Time", seconds, "", -1))
@@ -205,11 +212,15 @@ def _table(
     for number, result in enumerate(results):
         cells = []
         for name, values, form, sign in columns:
-            best = len(results) > 1 and bool(np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9))
+            best = len(results) > 1 and bool(
+                np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9)
+            )
             text = wording.duration(values[number]) if name == "Time" else form.format(values[number])
             # The bar's length: the share of the column's largest value.
             share = float(values[number] / values.max()) if values.max() > 0 else 0.0
-            cells.append({"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None})
+            cells.append(
+                {"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None}
+            )
         rows.append(
             {
                 "method": result.method,
@@ -221,15 +232,17 @@ def _table(
     return {"headings": [name for name, *_ in columns], "rows": rows}
 
 
-def _typical_residual(result: Reconstruction, capture: Capture) -> float:
-    """Median matte residual over an even sample of the pixels."""
+def _typical_residuals(results: Sequence[Reconstruction], capture: Capture) -> list[float]:
+    """Median matte residual of each result over an even sample of the pixels."""
     index = np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
-    gray = capture.gray()
-    images = gray.images.reshape(len(gray), 1, -1)[..., index]
-    normals = result.normals.reshape(1, -1, 3)[:, index]
+    values = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
+    images = gray_from_rgb(values) if capture.is_color else values
     everything = np.ones((1, len(index)), dtype=bool)
-    return float(np.median(matte_residual(images, normals, gray.lights, everything)))
+    return [
+        float(np.median(matte_residual(images, normals, capture.lights, everything)))
+        for normals in (result.normals.reshape(1, -1, 3)[:, index] for result in results)
+    ]
 
 
 def _cumulative_chart(contestants: Sequence[Contestant], mask: BoolArray) -> Chart | None:
@@ -253,4 +266,6 @@ def _cumulative_chart(contestants: Sequence[Contestant], mask: BoolArray) -> Cha
         y_range=(0.0, 100.0),
         summary="Share of pixels below an angular error, by method",
     )
-    return Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")
+    return Chart(
+        "Pixels below an error", plot, legend(series), "The higher and the further left, the better."
+    )

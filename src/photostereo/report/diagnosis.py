@@ -1,4 +1,4 @@
-"""What is good and bad about a capture, and about a result: numbers, maps and plain advice. Needs NumPy only."""
+"""What is good and bad about a capture and a result: numbers, maps and plain advice. Needs NumPy only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Diagnosis:
     noise : estimated noise level
     saturation : share of saturated values inside the mask
     saturation_by_photograph : (d,) the same for each photograph
-    residual : (H, W) relative misfit of a matte surface with the normals found (or least squares); NaN outside
+    residual : (H, W) relative misfit of a matte surface with the normals found; NaN outside the mask
     findings : what was noticed, each with its severity, worst first
     """
 

@@ -1,7 +1,8 @@
 """One self-contained page: templates, style, script and data in a single file that reaches for nothing else.
 
-Three defences keep hostile names harmless: templates escape by default, data travels as JSON in which ``<`` cannot
-occur, and the page's Content-Security-Policy runs no script but the one whose hash it names and allows no connection at all.
+Three defences keep hostile names harmless: templates escape by default, data travels as JSON in which ``<``
+cannot occur, and the page's Content-Security-Policy runs no script but the one whose hash it names and
+allows no connection at all.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _finite(value: Any) -> Any:
 
 
 def safe_links(links: Mapping[str, str]) -> list[dict[str, str]]:
-    """Labels and percent-encoded relative addresses; anything that could leave the folder's neighbourhood is refused.
+    """Labels and percent-encoded relative addresses; what could leave the page's own folder is refused.
 
     >>> safe_links({"full mesh": "mesh #1.ply"})
     [{'label': 'full mesh', 'href': 'mesh%20%231.ply'}]
@@ -131,8 +132,8 @@ def safe_links(links: Mapping[str, str]) -> list[dict[str, str]]:
         # A colon in the first segment would be read as a scheme ("javascript:").
         if parts.scheme or parts.netloc or target.startswith(("/", "\\")) or ":" in target.split("/")[0]:
             raise ParameterError(
-                f'The report links files beside it, but "{label}" points to "{target}". Give a path relative to '
-                "the report's folder."
+                f'The report links files beside it, but "{label}" points to "{target}". '
+                "Give a path relative to the report's folder."
             )
         result.append({"label": str(label), "href": quote(target)})
     return result
@@ -149,6 +150,6 @@ def write_page(path: str | Path, text: str) -> None:
     except OSError as problem:
         partial.unlink(missing_ok=True)
         raise OutputError(
-            f"The report could not be written to {target} ({problem.strerror or problem}). Check that the folder exists "
-            "and has room."
+            f"The report could not be written to {target} ({problem.strerror or problem}). Check that the "
+            "folder exists and has room."
         ) from None

@@ -16,15 +16,16 @@ DARK_SHARE_OF_SCALE = 0.005
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
     """In how many of the gray photographs (d, H, W) each mask pixel is dark; -1 outside the mask.
 
-    Shadow is relative to the pixel: the mean over all photographs is its yardstick, so that dark paint in full
-    light does not count as shadow.
+    Shadow is relative to the pixel: the mean over all photographs is its yardstick, so that dark paint in
+    full light does not count as shadow.
 
     >>> images = np.array([0.0, 1.0, 1.0])[:, None, None] * np.ones((3, 1, 2))
     >>> dark_counts(images, np.array([[True, False]]), 1.0).tolist()
     [[1, -1]]
     """
     threshold = np.maximum(
-        DARK_SHARE_OF_MEAN * np.mean(images, axis=0, dtype=np.float32), np.float32(DARK_SHARE_OF_SCALE * scale)
+        DARK_SHARE_OF_MEAN * np.mean(images, axis=0, dtype=np.float32),
+        np.float32(DARK_SHARE_OF_SCALE * scale),
     )
     count = np.zeros(mask.shape, dtype=np.int32)
     for image in images:
@@ -36,7 +37,7 @@ def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np
 def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:
     """Share of saturated values inside the mask, in all and per photograph.
 
-    The ceiling of the sensor is not known (the strengths of the lights were divided out, each photograph by its own), but
+    The ceiling of the sensor is not known (each photograph was divided by the strength of its light), but
     saturation leaves a mark: many pixels within a thousandth of the photograph's maximum, and few just
     below. A photograph that is uniform altogether (a plane) is not counted.
     """
@@ -54,23 +55,30 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
     return float(shares.mean()), shares
 
 
-def matte_residual(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> FloatArray:
+def matte_residual(
+    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray
+) -> FloatArray:
     """How badly a matte surface with these normals explains each pixel's photographs; NaN outside the mask.
 
-    ``sqrt( Σ_j (y_j − a s_j)² / Σ_j y_j² )`` with ``s_j = max(n·l_j, 0)`` and the best ``a = Σ y s / Σ s²`` of each
-    pixel: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how a method scales its albedo.
+    ``sqrt( Σ_j (y_j − a s_j)² / Σ_j y_j² )`` with ``s_j = max(n·l_j, 0)`` and the best ``a = Σ y s / Σ s²``
+    of each pixel: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how a method
+    scales its albedo.
     """
-    pixels = normals[mask].astype(np.float32)  # N × 3
-    squares = np.zeros(len(pixels), np.float32)
-    shading_squares = np.zeros_like(squares)
-    products = np.zeros_like(squares)
-    for image, light in zip(images, np.asarray(lights, np.float32), strict=True):
-        values = image[mask]
-        shading = np.maximum(pixels @ light, 0)
-        squares += values * values
-        shading_squares += shading * shading
-        products += values * shading
-    explained = np.divide(products**2, shading_squares, out=np.zeros_like(products), where=shading_squares > 0)
+    pixels, directions = normals[mask].astype(np.float32), np.asarray(lights, np.float32)
+    squares = np.empty(len(pixels), np.float32)
+    shading_squares, products = np.empty_like(squares), np.empty_like(squares)
+    flat, index = images.reshape(len(images), -1), np.flatnonzero(mask)
+    block = 8192  # of pixels: all their photographs stay in the cache
+    for first in range(0, len(index), block):
+        part = slice(first, first + block)
+        values = flat[:, index[part]]
+        shading = np.maximum(directions @ pixels[part].T, 0)
+        squares[part] = np.einsum("jn,jn->n", values, values)
+        shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
+        products[part] = np.einsum("jn,jn->n", values, shading)
+    explained = np.divide(
+        products**2, shading_squares, out=np.zeros_like(products), where=shading_squares > 0
+    )
     share = 1.0 - np.divide(explained, squares, out=np.ones_like(squares), where=squares > 0)
     residual = np.full(mask.shape, np.nan, dtype=np.float32)
     residual[mask] = np.sqrt(np.clip(share, 0, 1))

@@ -12,7 +12,7 @@ from photostereo.conventions import BoolArray, FloatArray
 from photostereo.report import pictures
 from photostereo.report.colours import Painting, paint
 from photostereo.report.pictures import Frame
-from photostereo.report.plots import colour_bar
+from photostereo.report.plots import NOTHING, colour_bar
 
 #: Error maps saturate here, in degrees: beyond it a normal is simply wrong.
 ERROR_TOP = 45.0
@@ -44,7 +44,7 @@ class MapFigure:
     alt: str
     width: int
     height: int
-    bar: Markup = Markup("")
+    bar: Markup = NOTHING
 
 
 def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Normal map") -> MapFigure:
@@ -101,9 +101,11 @@ def dark_figure(dark_count: NDArray[np.int32], photographs: int, mask: BoolArray
     top = float(max(photographs, 1))
     return _figure(
         "Photographs in shadow",
-        f"In how many of {photographs} each pixel is dark: typically {np.median(inside):.0f}, at most {inside.max()}.",
+        f"In how many of {photographs} each pixel is dark: typically {np.median(inside):.0f}, at most "
+        f"{inside.max()}.",
         paint(pictures.shrink_map(dark_count.astype(np.float32), mask, frame), 0, top, "ember"),
-        f"Map of how many of {photographs} photographs are dark at each pixel; median {np.median(inside):.0f}",
+        f"Map of how many of {photographs} photographs are dark at each pixel; median "
+        f"{np.median(inside):.0f}",
         colour_bar("ember", 0, top),
     )
 
@@ -115,7 +117,8 @@ def residual_figure(residual: FloatArray, mask: BoolArray, frame: Frame) -> MapF
     top = 50.0
     return _figure(
         "Model-fit residual",
-        f"Brightness that a matte surface with these normals leaves unexplained: {100 * np.median(inside):.0f} % typically.",
+        "Brightness that a matte surface with these normals leaves unexplained: "
+        f"{100 * np.median(inside):.0f} % typically.",
         paint(100 * pictures.shrink_map(residual, mask, frame), 0, top, "ember"),
         f"Map of the model-fit residual; median {100 * np.median(inside):.0f} percent",
         colour_bar("ember", 0, top, suffix=" %"),
@@ -153,4 +156,4 @@ def _figure(
         (height, width), address = picture.index.shape, pictures.indexed_png(picture)
     else:
         (height, width), address = picture.shape[:2], pictures.webp(picture)
-    return MapFigure(title, note, address, alt, width, height, bar if bar is not None else Markup(""))
+    return MapFigure(title, note, address, alt, width, height, bar if bar is not None else NOTHING)

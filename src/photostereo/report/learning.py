@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from photostereo.monitor import Iteration
 from photostereo.report import pictures
 from photostereo.report.figures import MapFigure
-from photostereo.report.plots import Series, legend, line_chart
+from photostereo.report.plots import NOTHING, Series, legend, line_chart
 
 if TYPE_CHECKING:
     from photostereo.reconstruction import Reconstruction
@@ -25,7 +25,7 @@ class Chart:
 
     title: str
     plot: Markup
-    legend: Markup = Markup("")
+    legend: Markup = NOTHING
     note: str = ""
 
 
@@ -51,7 +51,8 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
                 y_label="cost",
                 zero=True,
                 allow_log=True,
-                summary=f"The cost fell from {first.cost:.4g} to {last.cost:.4g} in {len(history)} iterations",
+                summary=f"The cost fell from {first.cost:.4g} to {last.cost:.4g} "
+                f"in {len(history)} iterations",
             ),
             legend(terms),
         ),
@@ -81,7 +82,8 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
                     x_label="iteration",
                     y_label="mean angular error",
                     suffix="°",
-                    summary=f"Mean angular error: {known[0]:.2f} degrees after the first, {known[-1]:.2f} after the last iteration",
+                    summary=f"Mean angular error in degrees: {known[0]:.2f} after the first iteration, "
+                    f"{known[-1]:.2f} after the last",
                 ),
                 note=f"From {known[0]:.2f}° after the first to {known[-1]:.2f}° after the last iteration.",
             )
@@ -100,7 +102,11 @@ def atom_figures(result: Reconstruction) -> list[MapFigure]:
     figures = []
     for title, atoms, note in (
         ("Atoms before", initial, "Where the dictionary started, in the order of the atoms after learning."),
-        ("Atoms after", learned, "The most used first. Red, green and blue are the x, y and z of the normals; gray is zero."),
+        (
+            "Atoms after",
+            learned,
+            "The most used first. Red, green and blue are the x, y and z of the normals; gray is zero.",
+        ),
     ):
         if atoms is not None and len(atoms) == len(order):
             picture = atom_sheet(np.asarray(atoms)[order], tuple(patch))

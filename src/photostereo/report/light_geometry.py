@@ -23,7 +23,7 @@ class LightGeometry:
     thin_direction : (3,) unit vector, z ≥ 0, along which the lights vary least
     thin_spread : typical angle in degrees between a light and the plane normal to ``thin_direction``
     second_spread : the same for the second thinnest direction
-    widest_gap : the largest empty sector in degrees when the lights are seen as a compass around the viewing axis
+    widest_gap : the largest empty sector, in degrees, of the lights seen as a compass around the viewing axis
     gap_azimuth : the middle of that sector, degrees counter-clockwise from the right
     lowest, highest : elevation of the lowest and highest light above the image plane, degrees
     """
@@ -42,8 +42,8 @@ class LightGeometry:
 def light_geometry(lights: FloatArray) -> LightGeometry:
     """Conditioning of unit light directions (d, 3).
 
-    With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its longest
-    axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
+    With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its
+    longest axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def compass_word(azimuth: float) -> str:
 
 
 def direction_words(direction: FloatArray) -> str:
-    """Where a light in this direction (and its mirror image, where both serve) stands, as seen in the picture.
+    """Where a light in this direction stands, as seen in the picture; both sides where either serves.
 
     >>> direction_words(np.array([0.0, 0.0, 1.0]))
     'from in front, near the camera'

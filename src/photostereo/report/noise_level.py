@@ -37,15 +37,16 @@ class NoiseEstimate:
 def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NoiseEstimate:
     """Noise level of gray photographs (d, H, W) under lights (d, 3).
 
-    What is noise and what is the object? Texture is the same in all photographs, shadows and highlights are smooth
-    in space, noise is neither. So: take from each photograph its least-squares matte fit ``Lᵀ n`` (removes texture), then
-    the second difference over 2 × 2 blocks, ``(r00 − r01 − r10 + r11) / 2`` (removes what is smooth, keeps white noise at
-    its standard deviation), and measure by the median absolute deviation (edges of shadows are outliers). A
-    residual of d photographs has lost the variance ``h_jj`` of the fit, ``h = Lᵀ (L Lᵀ)⁻¹ L``; it is put back. The noise of
-    photons grows with brightness, so the deviation is taken in classes of fitted brightness and averaged as power.
+    What is noise and what is the object? Texture is the same in all photographs, shadows and highlights are
+    smooth in space, noise is neither. So: take from each photograph its least-squares matte fit ``Lᵀ n``
+    (removes texture), then the second difference over 2 × 2 blocks, ``(r00 − r01 − r10 + r11) / 2`` (removes
+    what is smooth, keeps white noise at its standard deviation), and measure by the median absolute deviation
+    (edges of shadows are outliers). A residual of d photographs has lost the variance ``h_jj`` of the fit,
+    ``h = Lᵀ (L Lᵀ)⁻¹ L``; it is put back. The noise of photons grows with brightness, so the deviation is
+    taken in classes of fitted brightness and averaged as power.
 
-    Fails where noise is correlated between neighbours (strong JPEG compression, demosaicing): the figure is then too
-    low. Texture finer than two pixels on a shiny object makes it too high.
+    Fails where noise is correlated between neighbours (strong JPEG compression, demosaicing): the figure is
+    then too low. Texture finer than two pixels on a shiny object makes it too high.
 
     References
     ----------
@@ -77,9 +78,10 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
         details.append(detail / np.sqrt(keep) if from_residual else detail)
         brightness.append(fitted[:-1, :-1][blocks])
     power = _power_by_brightness(np.concatenate(details), np.concatenate(brightness)) if details else 0.0
-    inside = np.stack([image[mask] for image in images])
+    index = np.flatnonzero(mask)
+    sample = np.asarray(images).reshape(count, -1)[:, index[:: max(1, len(index) // 30_000)]]
     # The noise itself is part of what was measured.
-    signal_power = max(float(np.mean(inside.astype(np.float64) ** 2)) - power, 0.0)
+    signal_power = max(float(np.mean(sample.astype(np.float64) ** 2)) - power, 0.0)
     sigma = float(np.sqrt(power))
     return NoiseEstimate(
         sigma=sigma,
@@ -116,7 +118,7 @@ def _power_by_brightness(details: NDArray[np.floating], brightness: NDArray[np.f
 
 
 def _expected_error(sigma: float, normals: FloatArray, lights: FloatArray) -> float:
-    """Median angle in degrees: the tangential part of the covariance σ² (L Lᵀ)⁻¹, over the length of each normal."""
+    """Median angle in degrees: the tangential part of σ² (L Lᵀ)⁻¹ over the length of each normal."""
     sample = normals[:, :: max(1, normals.shape[1] // 20_000)].astype(np.float64)
     length = np.linalg.norm(sample, axis=0)
     sample, length = sample[:, length > 0], length[length > 0]

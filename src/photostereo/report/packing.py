@@ -69,10 +69,11 @@ class HeightGrid:
     Attributes
     ----------
     cols, rows : vertices across and down
-    step : pixels of the cut frame between vertices; vertex (0, 0) is at ``step / 2`` from the upper left corner
+    step : pixels between vertices; the first one is at ``step / 2`` from the upper left corner
     low, high : heights that the codes 1 and 65535 stand for, in pixels
     codes : base64 of little-endian 16-bit codes by rows; 0 is a hole
-    cuts : base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without tears
+    cuts : base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without
+    tears
     """
 
     cols: int
@@ -85,12 +86,17 @@ class HeightGrid:
 
 
 def pack_heights(
-    depth: FloatArray, mask: BoolArray, frame: Frame, *, tears: BoolArray | None = None, max_vertices: int = MAX_VERTICES
+    depth: FloatArray,
+    mask: BoolArray,
+    frame: Frame,
+    *,
+    tears: BoolArray | None = None,
+    max_vertices: int = MAX_VERTICES,
 ) -> HeightGrid:
     """Cut, thin out and quantise a depth map.
 
-    Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims the outline with
-    the normal map, which is finer than the grid.
+    Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims
+    the outline with the normal map, which is finer than the grid.
     """
     cut_depth, known = frame.cut(depth), frame.cut(mask & np.isfinite(depth))
     height, width = cut_depth.shape
@@ -122,7 +128,8 @@ def pack_heights(
 
 def _cell_mean(values: FloatArray, step: int) -> FloatArray:
     rows, cols = values.shape[0] // step, values.shape[1] // step
-    return values.reshape(rows, step, cols, step).mean(axis=(1, 3))
+    mean: FloatArray = values.reshape(rows, step, cols, step).mean(axis=(1, 3))
+    return mean
 
 
 def _grow(heights: FloatArray) -> FloatArray:

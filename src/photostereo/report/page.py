@@ -48,7 +48,8 @@ def write_report(
     depth : (H, W) array, optional
         Height towards the camera in pixels, NaN outside the mask; adds the surface.
     tears : (H, W) array of bool, optional
-        True where the surface is torn between a pixel and its right or lower neighbours; left open in the view.
+        True where the surface is torn between a pixel and its right or lower neighbours; left open in the
+        view.
     files : mapping of labels to paths relative to the page, optional
         Linked beside the surface, e.g. ``{"full mesh": "mesh.ply"}``.
     title : str, optional
@@ -66,7 +67,9 @@ def write_report(
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     has_depth = depth is not None and bool(np.isfinite(depth[result.mask]).any())
     name = title or result.capture
-    data: dict[str, Any] = {"relight": relight_data({result.method: view_set(normals, known)}, albedo, inside)}
+    data: dict[str, Any] = {
+        "relight": relight_data({result.method: view_set(normals, known)}, albedo, inside)
+    }
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
     if capture is not None and capture.truth is not None:
         truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
@@ -183,16 +186,25 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
     noise, lights = diagnosis.noise, diagnosis.lights
     figures_shown = [
         ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),
-        ("Noise", f"{noise.snr_db:.0f} dB" if np.isfinite(noise.snr_db) else "none", "estimated signal-to-noise ratio"),
+        (
+            "Noise",
+            f"{noise.snr_db:.0f} dB" if np.isfinite(noise.snr_db) else "none",
+            "estimated signal-to-noise ratio",
+        ),
         ("Noise alone costs", f"{noise.expected_error:.1f}°", "typical turn of a least-squares normal"),
         ("Saturated", f"{100 * diagnosis.saturation:.2g} %", "of all values on the object"),
-        ("Poorly lit", f"{100 * diagnosis.poorly_lit:.2g} %", "of the pixels have fewer than four lit photographs"),
+        (
+            "Poorly lit",
+            f"{100 * diagnosis.poorly_lit:.2g} %",
+            "of the pixels have fewer than four lit photographs",
+        ),
     ]
     return {
         "photographs": photographs,
         "photographs_left_out": len(capture) - len(photographs),
         "compass": light_compass(
-            np.array([photograph.light for photograph in photographs]), [photograph.name for photograph in photographs]
+            np.array([photograph.light for photograph in photographs]),
+            [photograph.name for photograph in photographs],
         ),
         "weights_bar": colour_bar("weight", 0, 1, reverse_words=("0: ignored", "1: trusted"))
         if "outlier_weights" in result.maps

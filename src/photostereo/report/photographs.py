@@ -69,7 +69,9 @@ def contact_sheet(
                 height=small.shape[0],
                 light=_rounded(capture.lights[index]),
                 words=words,
-                weights=None if weights is None else _weights_picture(frame.cut(weights[..., index]), frame, capture, side),
+                weights=None
+                if weights is None
+                else _weights_picture(frame.cut(weights[..., index]), frame, capture, side),
             )
         )
     return result
@@ -92,7 +94,9 @@ def _side_within_budget(capture: Capture, frame: pictures.Frame, white: float, c
     """The longest side for which all photographs together keep to the budget, judged by three of them."""
     trial = chosen[:: max(1, len(chosen) // 3)]
     length = sum(
-        len(pictures.jpeg(pictures.to_srgb(small_map(frame.cut(capture.images[i]) / white, LARGEST)), QUALITY))
+        len(
+            pictures.jpeg(pictures.to_srgb(small_map(frame.cut(capture.images[i]) / white, LARGEST)), QUALITY)
+        )
         for i in trial
     )
     expected = length / len(trial) * len(chosen)
@@ -100,9 +104,10 @@ def _side_within_budget(capture: Capture, frame: pictures.Frame, white: float, c
 
 
 def _white_level(capture: Capture) -> float:
-    sample = capture.images[:, capture.mask]
-    sample = sample[:, :: max(1, sample.shape[1] // 4000)]
-    white = float(np.percentile(sample, 99.3))
+    index = np.flatnonzero(capture.mask)
+    index = index[:: max(1, len(index) // 4000)]
+    flat = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])
+    white = float(np.percentile(flat[:, index], 99.3))
     return white if white > 0 else 1.0
 
 

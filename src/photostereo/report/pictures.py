@@ -6,6 +6,7 @@ import base64
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,6 @@ class Frame:
     def cut(self, array: NDArray[Any]) -> NDArray[Any]:
         """The box out of a full-frame array (H, W, ...)."""
         return array[self.rows, self.cols]
-
-    @property
-    def shrink(self) -> float:
-        """Pixels of the photographs per pixel of the pictures."""
-        return (self.rows.stop - self.rows.start) / self.height
 
 
 def frame_around(mask: BoolArray, *, max_pixels: int, margin: float = 0.03) -> Frame:
@@ -78,7 +74,9 @@ def resize_masked(
     total = resize(np.where(known, array, 0), height, width)
     weight = np.where(inside, cover, 1.0)
     kept = inside if array.ndim == 2 else inside[..., None]
-    return np.where(kept, total / (weight if array.ndim == 2 else weight[..., None]), 0).astype(np.float32), inside
+    return np.where(kept, total / (weight if array.ndim == 2 else weight[..., None]), 0).astype(
+        np.float32
+    ), inside
 
 
 def shrink_map(values: FloatArray, mask: BoolArray, frame: Frame) -> FloatArray:
@@ -110,12 +108,12 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
 
 
 def soft_outline(inside: BoolArray) -> NDArray[np.uint8]:
-    """The mask blurred a little: where it crosses one half is a smooth outline, without the steps of the pixels."""
+    """The mask blurred a little: where it crosses one half is an outline without the pixels' steps."""
     import cv2
 
     padded = np.pad(inside.astype(np.float32), 6, mode="edge")
-    soft = cv2.GaussianBlur(padded, (0, 0), 1.3)[6:-6, 6:-6]
-    return np.rint(255 * soft).astype(np.uint8)
+    soft: NDArray[np.float32] = cv2.GaussianBlur(padded, (0, 0), 1.3)[6:-6, 6:-6]
+    return np.asarray(np.rint(255 * soft), dtype=np.uint8)
 
 
 def spread_beyond(picture: NDArray[np.uint8], inside: BoolArray, rings: int = 3) -> NDArray[np.uint8]:
@@ -133,9 +131,17 @@ def spread_beyond(picture: NDArray[np.uint8], inside: BoolArray, rings: int = 3)
     return np.rint(result).astype(np.uint8)
 
 
+@cache
+def _srgb_table() -> NDArray[np.uint8]:
+    # Steps of a quarter of a gray level where the curve is steepest: the power function itself is slow.
+    return np.rint(255 * srgb_from_linear(np.linspace(0, 1, 1 << 14, dtype=np.float32))).astype(np.uint8)
+
+
 def to_srgb(linear: FloatArray) -> NDArray[np.uint8]:
     """Linear values in [0, 1] as 8-bit sRGB."""
-    return np.rint(255 * srgb_from_linear(np.asarray(linear, np.float32))).astype(np.uint8)
+    table = _srgb_table()
+    index = np.clip(linear, 0, 1) * np.float32(len(table) - 1) + np.float32(0.5)
+    return table[index.astype(np.uint16)]
 
 
 def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint8]:
@@ -169,9 +175,12 @@ def indexed_png(painting: Painting) -> str:
         (b"IEND", b""),
     )
     chunks = [
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in parts
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in parts
     ]
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode("ascii")
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode(
+        "ascii"
+    )
 
 
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
@@ -186,7 +195,9 @@ def _address(kind: str, picture: NDArray[np.uint8], options: list[int]) -> str:
 
     order = {2: None, 3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
     code = order[picture.shape[2] if picture.ndim == 3 else 2]
-    pixels = np.ascontiguousarray(picture) if code is None else cv2.cvtColor(np.ascontiguousarray(picture), code)
+    pixels = (
+        np.ascontiguousarray(picture) if code is None else cv2.cvtColor(np.ascontiguousarray(picture), code)
+    )
     done, encoded = cv2.imencode("." + kind, pixels, options)
     if not done:  # pragma: no cover
         raise RuntimeError(f"OpenCV could not encode a {picture.shape} picture as {kind}")

@@ -18,6 +18,9 @@ from photostereo.report.colours import gradient_stops
 WIDTH, HEIGHT = 440, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 
+#: Where a plot has nothing to show.
+NOTHING = Markup("")
+
 _ids = count(1)
 
 
@@ -66,7 +69,7 @@ def line_chart(
     """
     values = [v for line in series for v in line.values if math.isfinite(v)]
     if not values or len(x) == 0:
-        return Markup("")
+        return NOTHING
     low, high = (min(values), max(values)) if y_range is None else y_range
     positive = [v for v in values if v > 0]
     log = allow_log and bool(positive) and max(positive) / min(positive) > 30
@@ -97,7 +100,8 @@ def line_chart(
 def legend(series: Sequence[Series]) -> Markup:
     """Names and colours of the lines, as a list."""
     items = "".join(
-        f'<li><svg viewBox="0 0 18 8" aria-hidden="true"><path class="line tone-{line.tone}" d="M1 4H17"/></svg>'
+        '<li><svg viewBox="0 0 18 8" aria-hidden="true">'
+        f'<path class="line tone-{line.tone}" d="M1 4H17"/></svg>'
         f"{escape(line.name)}</li>"
         for line in series
     )
@@ -105,9 +109,15 @@ def legend(series: Sequence[Series]) -> Markup:
 
 
 def histogram(
-    values: FloatArray, *, top: float, marks: Sequence[tuple[str, float]], x_label: str, summary: str, scale: str
+    values: FloatArray,
+    *,
+    top: float,
+    marks: Sequence[tuple[str, float]],
+    x_label: str,
+    summary: str,
+    scale: str,
 ) -> Markup:
-    """Shares of the values in equal classes from 0 to ``top`` (larger ones in the last), with labelled marks."""
+    """Shares of the values in classes from 0 to ``top`` (larger ones in the last), with labelled marks."""
     bins = 45
     counts, _ = np.histogram(np.minimum(values, top * (1 - 1e-9)), bins=bins, range=(0.0, top))
     shares = 100.0 * counts / max(int(counts.sum()), 1)
@@ -140,11 +150,12 @@ def histogram(
 
 
 def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
-    """Light directions on the hemisphere as the camera sees it: the rim is the horizon, the middle the camera."""
+    """Lights on the hemisphere as the camera sees it: the rim is the horizon, the middle the camera."""
     radius, middle = 100.0, 120.0
     identity = f"sky{next(_ids)}"
     parts = [
-        f'<defs><radialGradient id="{identity}" cx="0.42" cy="0.36" r="0.75"><stop offset="0" class="sky-centre"/>'
+        f'<defs><radialGradient id="{identity}" cx="0.42" cy="0.36" r="0.75">'
+        '<stop offset="0" class="sky-centre"/>'
         '<stop offset="1" class="sky-rim"/></radialGradient></defs>'
         f'<circle class="sky" cx="{middle}" cy="{middle}" r="{radius}" fill="url(#{identity})"/>'
     ]
@@ -153,7 +164,9 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
         parts.append(f'<circle class="ring" cx="{middle}" cy="{middle}" r="{ring:.1f}"/>')
         y = middle - ring
         parts.append(f'<text class="ring-label" x="{middle + 3}" y="{y - 2:.1f}">{elevation}°</text>')
-    parts.append(f'<path class="ring" d="M{middle - radius} {middle}H{middle + radius}M{middle} {middle - radius}V{middle + radius}"/>')
+    parts.append(
+        f'<path class="ring" d="M{middle - radius} {middle}h{2 * radius}M{middle} {middle - radius}v{2 * radius}"/>'
+    )
     for i, ((x, y, z), name) in enumerate(zip(lights, names, strict=True)):
         behind = " behind" if z < 0 else ""
         parts.append(
@@ -164,10 +177,14 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
     return _svg("".join(parts), summary, width=240, height=240, kind="compass")
 
 
-def colour_bar(scale: str, low: float, high: float, *, suffix: str = "", reverse_words: tuple[str, str] | None = None) -> Markup:
+def colour_bar(
+    scale: str, low: float, high: float, *, suffix: str = "", reverse_words: tuple[str, str] | None = None
+) -> Markup:
     """A horizontal colour scale with round numbers, or words at its two ends."""
     identity = f"bar{next(_ids)}"
-    stops = "".join(f'<stop offset="{offset:.3f}" stop-color="{colour}"/>' for offset, colour in gradient_stops(scale))
+    stops = "".join(
+        f'<stop offset="{offset:.3f}" stop-color="{colour}"/>' for offset, colour in gradient_stops(scale)
+    )
     parts = [
         f'<defs><linearGradient id="{identity}">{stops}</linearGradient></defs>'
         f'<rect x="8" y="2" width="284" height="9" rx="4.5" fill="url(#{identity})"/>'
@@ -192,7 +209,12 @@ def _whole_ticks(x: Sequence[float]) -> list[float]:
 
 
 def _grid(
-    across: _Scale, up: _Scale, x_ticks: Sequence[float], y_ticks: Sequence[float], suffix: str, x_suffix: str = ""
+    across: _Scale,
+    up: _Scale,
+    x_ticks: Sequence[float],
+    y_ticks: Sequence[float],
+    suffix: str,
+    x_suffix: str = "",
 ) -> str:
     parts = []
     for tick in y_ticks:
@@ -202,7 +224,10 @@ def _grid(
         parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
     for tick in x_ticks:
         label = escape(short_number(tick) + x_suffix)
-        parts.append(f'<text class="tick" x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{label}</text>')
+        parts.append(
+            f'<text class="tick" x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">'
+            f"{label}</text>"
+        )
     parts.append(f'<path class="axis" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
     return "".join(parts)
 
@@ -210,7 +235,8 @@ def _grid(
 def _axis_labels(x_label: str, y_label: str) -> str:
     middle = (LEFT + WIDTH - RIGHT) / 2
     return (
-        f'<text class="axis-label" x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text class="axis-label" x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">'
+        f"{escape(x_label)}</text>"
         f'<text class="axis-label" x="-{(TOP + HEIGHT - BOTTOM) / 2}" y="11" transform="rotate(-90)" '
         f'text-anchor="middle">{escape(y_label)}</text>'
     )
@@ -219,6 +245,5 @@ def _axis_labels(x_label: str, y_label: str) -> str:
 def _svg(body: str, summary: str, *, width: int = WIDTH, height: int = HEIGHT, kind: str = "plot") -> Markup:
     label: Any = escape(summary)
     return Markup(
-        f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
-        f"{body}</svg>"
+        f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{body}</svg>'
     )

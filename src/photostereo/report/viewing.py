@@ -60,8 +60,8 @@ def make_server(out_dir: str | Path, port: int = 0) -> ThreadingHTTPServer:
         return ThreadingHTTPServer((LOOPBACK, port), partial(_LocalHandler, directory=str(folder)))
     except (OSError, OverflowError) as problem:
         raise OutputError(
-            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another with --port, or leave it out to "
-            "take any free one."
+            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another with --port, or leave "
+            "it out to take any free one."
         ) from None
 
 
@@ -103,5 +103,7 @@ def _find_report(out_dir: str | Path) -> Path:
     folder = Path(out_dir).resolve()
     page = folder if folder.name == "report.html" else folder / "report.html"
     if not page.is_file():
-        raise CaptureError(f"{folder} holds no report.html. Give the OUT folder of a solve, a compare or the demo.")
+        raise CaptureError(
+            f"{folder} holds no report.html. Give the OUT folder of a solve, a compare or the demo."
+        )
     return page
