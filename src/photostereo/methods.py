@@ -74,6 +74,30 @@ def _piecewise(pixels: Array, lights: Array, **options: Any) -> Model:
     return Piecewise(pixels, lights, **options)
 
 
+def _least_absolute(pixels: Array, lights: Array, **options: Any) -> Model:
+    from photostereo.reflectance.sparse import LeastAbsolute
+
+    return LeastAbsolute(pixels, lights, **options)
+
+
+def _sparse_bayes(pixels: Array, lights: Array, **options: Any) -> Model:
+    from photostereo.reflectance.sparse import SparseBayes
+
+    return SparseBayes(pixels, lights, **options)
+
+
+def _low_rank(pixels: Array, lights: Array, **options: Any) -> Model:
+    from photostereo.reflectance.lowrank import LowRank
+
+    return LowRank(pixels, lights, **options)
+
+
+def _bivariate(pixels: Array, lights: Array, **options: Any) -> Model:
+    from photostereo.reflectance.bivariate import Bivariate
+
+    return Bivariate(pixels, lights, **options)
+
+
 _PAPER = (
     "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary Learning, "
     "IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
@@ -81,6 +105,11 @@ _PAPER = (
 _WOODHAM = (
     "R. J. Woodham, Photometric method for determining surface orientation from multiple images, "
     "Optical Engineering 19(1), 1980, doi:10.1117/12.7972479"
+)
+
+_SPARSE_REGRESSION = (
+    "S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, "
+    "CVPR 2012, doi:10.1109/CVPR.2012.6247691"
 )
 
 _PIECES = (
@@ -135,6 +164,84 @@ def _registered() -> dict[str, Method]:
             on_gpu=True,
         ),
         Method(
+            "l1",
+            "Sparse regression, least absolute residuals",
+            "Shadows and highlights in less than half of the photographs.",
+            _least_absolute,
+            _SPARSE_REGRESSION,
+            (integer("max_iter", 10, "reweighting steps before the exact descent", minimum=1),),
+        ),
+        Method(
+            "sbl",
+            "Sparse regression, sparse Bayesian learning",
+            "Shadows and highlights; the most accurate of the pixelwise methods on most objects.",
+            _sparse_bayes,
+            _SPARSE_REGRESSION,
+            (
+                number_or_auto(
+                    "noise",
+                    "λ, variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
+                    default=1e-3,
+                    above=0,
+                ),
+                integer("max_iter", 200, "iterations of the expectation maximisation", minimum=1),
+                number("tol", 1e-5, "a pixel stops when its normal moves by less", above=0),
+            ),
+            tolerance=0.05,
+        ),
+        Method(
+            "rpca",
+            "Robust principal components: low rank plus sparse",
+            "Many photographs with shadows and highlights.",
+            _low_rank,
+            "L. Wu et al., Robust photometric stereo via low-rank matrix completion and recovery, ACCV 2010, "
+            "doi:10.1007/978-3-642-19318-7_55",
+            (
+                number(
+                    "weight",
+                    1.0,
+                    "C in λ = C / sqrt(max(pixels, photographs)): weight of the errors",
+                    above=0,
+                ),
+                number(
+                    "shadow",
+                    0.0,
+                    "entries darker than this share of their pixel's maximum count as missing",
+                    minimum=0,
+                    maximum=1,
+                ),
+                number("tol", 1e-7, "relative residual at which it stops", above=0),
+                integer("max_iter", 200, "iterations", minimum=1),
+            ),
+            exact=False,
+        ),
+        Method(
+            "cbr",
+            "Constrained bivariate regression",
+            "Many photographs of a shiny, isotropic material. A reimplementation with assumed orders.",
+            _bivariate,
+            "S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general isotropic "
+            "surfaces, CVPR 2014, doi:10.1109/CVPR.2014.280",
+            (
+                whole_numbers("orders", (2, 1), "of the Bernstein polynomial: intensity, light-view cosine"),
+                choice(
+                    "slope",
+                    "rising",
+                    ("rising", "falling", "free"),
+                    "of the curve along the light-view cosine",
+                ),
+                choice("total", "sum", ("sum", "top"), "what the constraint fixes"),
+                number(
+                    "shadow",
+                    0.0,
+                    "entries darker than this share of their pixel's maximum are left out",
+                    minimum=0,
+                    maximum=1,
+                ),
+            ),
+            tolerance=0.05,
+        ),
+        Method(
             "dlnv",
             "Dictionary learning on normal vectors",
             "A matte object, few or noisy photographs.",
@@ -157,6 +264,22 @@ def _registered() -> dict[str, Method]:
             ),
             _dictionary_parameters(50),
             on_gpu=True,
+        ),
+        Method(
+            "dlsr",
+            "Dictionary learning on normals with sparse regression",
+            "Few photographs with outliers: shadows, highlights, dead pixels, dust.",
+            _sparse_bayes,
+            _PAPER + "; on the model of " + _SPARSE_REGRESSION,
+            (
+                number_or_auto(
+                    "noise",
+                    "variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
+                    above=0,
+                ),
+            ),
+            _dictionary_parameters(30),
+            tolerance=0.05,
         ),
     )
     return {entry.name: entry for entry in entries}

@@ -110,8 +110,8 @@ def number(name: str, default: float, doc: str, **bounds: float) -> Parameter:
     return Parameter(name, _number, default, doc, "a number", **bounds)
 
 
-def number_or_auto(name: str, doc: str, **bounds: float) -> Parameter:
-    return Parameter(name, _number_or_auto, None, doc, 'a number or "auto"', **bounds)
+def number_or_auto(name: str, doc: str, default: float | None = None, **bounds: float) -> Parameter:
+    return Parameter(name, _number_or_auto, default, doc, 'a number or "auto"', **bounds)
 
 
 def integer(name: str, default: int, doc: str, **bounds: float) -> Parameter:

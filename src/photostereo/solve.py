@@ -34,7 +34,16 @@ from photostereo.parameters import resolve
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.model import Model
 
-__all__ = ["Prepared", "SolveState", "build_prior", "prepare", "solve", "versions"]
+__all__ = [
+    "Prepared",
+    "SolveState",
+    "as_reconstruction",
+    "build_prior",
+    "dictionary_facts",
+    "prepare",
+    "solve",
+    "versions",
+]
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ def solve(
     arrays: dict[str, NDArray[Any]] = {}
     if entry.has_prior:
         normals, unknowns = model.start(monitor)
-        values = _settle_automatic(values, model, noise, capture.mask)
+        values = _settle_automatic(values, model.mean_hessian(unknowns), noise, capture.mask)
         prior = build_prior(capture.mask, values, where)
         state = begin(normals, unknowns, prior, resume=resume, device=where)
         arrays["dictionary_initial"] = np.array(to_numpy(state.dictionary.atoms))
@@ -180,7 +189,7 @@ def solve(
         )
         normals, unknowns, history = state.normals, state.unknowns, state.history
         iterations = len(history)
-        arrays |= _dictionary_facts(state.dictionary)
+        arrays |= dictionary_facts(state.dictionary)
     else:
         if resume is not None or checkpoint is not None:
             raise ParameterError(
@@ -199,7 +208,7 @@ def solve(
     clock.lap("solve")
     pixel_maps = {name: to_numpy(values) for name, values in model.maps(normals, unknowns).items()}
     del model  # its statistics may be as large as the photographs
-    result = _as_reconstruction(capture, to_numpy(normals), pixel_maps, scale)
+    result = as_reconstruction(capture, to_numpy(normals), pixel_maps, scale)
     clock.lap("finish")
     return replace(
         result,
@@ -231,13 +240,13 @@ def build_prior(mask: NDArray[np.bool_], values: dict[str, Any], device: Device 
 
 
 def _settle_automatic(
-    values: dict[str, Any], model: Model, noise: float | None, mask: NDArray[np.bool_]
+    values: dict[str, Any], hessian: NDArray[Any], noise: float | None, mask: NDArray[np.bool_]
 ) -> dict[str, Any]:
     """λ and μ where the user left them to us."""
     if noise is None or (values["lam"] is not None and values["mu"] is not None):
         return values
     grid = PatchGrid.from_mask(mask, size=values["patch"], stride=values["stride"])
-    lam, mu = choose_strength(noise, model.mean_hessian, cover=float(grid.count.mean()))
+    lam, mu = choose_strength(noise, hessian, cover=float(grid.count.mean()))
     return {
         **values,
         "lam": lam if values["lam"] is None else values["lam"],
@@ -245,7 +254,7 @@ def _settle_automatic(
     }
 
 
-def _dictionary_facts(state: DictionaryState) -> dict[str, NDArray[Any]]:
+def dictionary_facts(state: DictionaryState) -> dict[str, NDArray[Any]]:
     codes = to_numpy(state.codes)
     return {
         "dictionary": np.array(to_numpy(state.atoms)),
@@ -254,7 +263,7 @@ def _dictionary_facts(state: DictionaryState) -> dict[str, NDArray[Any]]:
     }
 
 
-def _as_reconstruction(
+def as_reconstruction(
     capture: Capture, scaled: NDArray[Any], pixel_maps: dict[str, NDArray[Any]], scale: float
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 #: κ = μ / τ.
 THRESHOLD_IN_NOISE = 1.5
 #: ρ = λ c / mean curvature of the data cost.
-PRIOR_TO_DATA = 6.0
+PRIOR_TO_DATA = 4.0
 #: μ never below this share of the brightness scale: finer codes only cost time.
 SMALLEST_MU = 0.005
 #: The noise is estimated on at most about so many 2 × 2 blocks, evenly spread.
@@ -94,8 +94,12 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
 
     >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
     >>> round(lam, 6), round(mu, 4)
-    (15.0, 0.0581)
+    (10.0, 0.0581)
     """
-    amplification = np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0)
-    lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover
-    return lam, max(THRESHOLD_IN_NOISE * noise * float(amplification), SMALLEST_MU)
+    noise_of_code = noise * float(np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0))
+    threshold = THRESHOLD_IN_NOISE * noise_of_code
+    mu = max(threshold, SMALLEST_MU)
+    # What the prior loses is of the size of μ. Where μ is held above the noise's own threshold, the balance of
+    # variances asks for less of it.
+    lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
+    return lam, mu

@@ -1,1 +1,2 @@
-"""Reflectance models: how the intensities of one pixel constrain its normal. Arrays only; one model per file."""
+"""Reflectance models: how the intensities of one pixel constrain its normal. Arrays only; one model per
+file."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from photostereo.errors import ParameterError
 from photostereo.monitor import Monitor
 from photostereo.reflectance.batches import pixel_batches
-from photostereo.reflectance.model import Array, Fit, Unknowns, solve_symmetric_3x3
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
 
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]
@@ -113,6 +113,9 @@ class Bivariate:
             self._usable,
         )
         self._least_squares = np.asarray(pixels @ np.linalg.pinv(lights), dtype=np.float64)
+
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(self._lights_gram)
 
     def alone(self, monitor: Monitor) -> Fit:
         from photostereo.reflectance import bivariate_kernels as kernels

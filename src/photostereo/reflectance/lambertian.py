@@ -44,8 +44,7 @@ class Lambertian:
         self._projected = project(pixels, lights)
         self._energy = squared_lengths(pixels).sum()
 
-    @property
-    def mean_hessian(self) -> Array:
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
         return to_numpy(self._gram)
 
     def alone(self, monitor: Monitor) -> Fit:

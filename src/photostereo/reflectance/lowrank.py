@@ -207,6 +207,9 @@ class LowRank:
         """The low-rank part of the photographs; computed once."""
         return self._clean(monitor)[0]
 
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return self._lights @ self._lights.T
+
     def alone(self, monitor: Monitor) -> Fit:
         parts, model = self._clean(monitor)
         return Fit(model.alone(monitor).normals, {}, parts.iterations, parts.converged)

@@ -20,6 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
+from photostereo.backend import to_numpy
 from photostereo.monitor import Monitor
 
 #: A NumPy array, or anything with the same operators (a torch tensor).
@@ -78,6 +81,17 @@ class Model(Protocol):
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """What is worth looking at per pixel, beyond the normals: arrays whose first axis is the pixel."""
         ...
+
+
+def mean_symmetric_3x3(entries: Array) -> Any:
+    """The 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz.
+
+    >>> import numpy as np
+    >>> mean_symmetric_3x3(np.array([[1.0, 0, 0, 1, 0, 1], [3, 0, 0, 1, 0, 1]])).diagonal()
+    array([2., 1., 1.])
+    """
+    xx, xy, xz, yy, yz, zz = to_numpy(entries.mean(0))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def solve_symmetric_3x3(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from photostereo.backend import is_tensor, like, namespace, to_numpy
+from photostereo.backend import is_tensor, like, namespace
 from photostereo.monitor import Monitor
-from photostereo.reflectance.model import Array, Fit, Unknowns, solve_symmetric_3x3
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
 from photostereo.reflectance.projection import project
 
 Knots = Literal["max", "range"]
@@ -86,10 +86,8 @@ class Piecewise:
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
 
-    @property
-    def mean_hessian(self) -> Array:
-        xx, xy, xz, yy, yz, zz = to_numpy(self._reduced.hessian.mean(0))
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(self._reduced.hessian)
 
     def alone(self, monitor: Monitor) -> Fit:
         normals, slopes = self._kernels.constrained_fit(

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.batches import pixel_batches
-from photostereo.reflectance.model import Array, Fit, Unknowns
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
-#: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled.
-SETTLED = 1e-3
+#: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
+#: and a capture as converged when all but so few of its pixels are.
+SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 #: The smallest noise that is believed (standard deviation, as a share of the capture's brightness scale).
 SMALLEST_NOISE = 1e-3
 
@@ -59,6 +60,9 @@ class _Reweighted:
         if self._threshold is None:
             self._threshold = np.full(len(self._pixels), self._residual_noise() ** 2)
         return self._threshold
+
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(unknowns["gram"])
 
     def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
         from photostereo.reflectance import sparse_kernels as kernels
@@ -270,7 +274,8 @@ class SparseBayes(_Reweighted):
                 weights[part] if keep_weights else weights,
             )
         unknowns = {"inliers": weights} if keep_weights else {}
-        return Fit(normals, unknowns, int(np.abs(iterations).max(initial=0)), bool((iterations >= 0).all()))
+        settled = np.count_nonzero(iterations < 0) <= UNSETTLED_SHARE * count
+        return Fit(normals, unknowns, int(np.abs(iterations).max(initial=0)), bool(settled))
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
