@@ -28,22 +28,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
 from photostereo.conventions import FloatArray
-from photostereo.dictionary.pass_kernels import (
-    accumulate,
-    apply_changes,
-    correct,
-    dot,
-    new_atom,
-    ordered_sum,
-    overlaps,
-    products,
-    sum_of_squares,
-    threshold,
-)
+from photostereo.dictionary.pass_kernels import run_pass, squared_norm_by_chunks
 from photostereo.dictionary.readable import check_thresholds
 from photostereo.errors import ParameterError
 
@@ -133,7 +121,7 @@ def dictionary_pass(
     _check_arrays(R, D, B)
     real = R.dtype.type
     work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
-    squared, nonzeros, clipped, empty = _pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
+    squared, nonzeros, clipped, empty = run_pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
     return PassStatistics(float(squared), int(nonzeros), int(clipped), int(empty))
 
 
@@ -143,7 +131,7 @@ def squared_norm(R: FloatArray) -> float:
     >>> squared_norm(np.full((10, 10), 2.0, np.float32))
     400.0
     """
-    return float(_squared_norm(np.ascontiguousarray(R), CHUNK, np.zeros(-(-len(R) // CHUNK))))
+    return float(squared_norm_by_chunks(np.ascontiguousarray(R), CHUNK, np.zeros(-(-len(R) // CHUNK))))
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray) -> None:
@@ -209,61 +197,3 @@ class _Workspace(NamedTuple):
             clipped=np.zeros(chunks, np.int64),
             squared=np.zeros(chunks),
         )
-
-
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def _pass(
-    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: _Workspace
-) -> tuple[float, int, int, int]:
-    H, D_old, patch, old, new, earlier, latest, changes = work[:8]
-    gram_old, gram_new, toward, overlap_old, overlap_new = work[8:13]
-    used, nonzeros, clipped, squared = work[13:]
-    w, m = R.shape
-    K = D.shape[0]
-    chunks, block = changes.shape
-    empty = 0
-    first, size = 0, 0  # of the block whose changes R still lacks
-    for start in range(0, K, block):
-        for c in prange(chunks):
-            low, high = c * chunk, min((c + 1) * chunk, w)
-            apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
-            products(R[low:high], D[start : start + block], H[:, low:high])
-            for p in range(low, high):
-                latest[p] = -1
-        first, size = start, min(block, K - start)
-        for k in range(size):
-            for s in range(m):
-                D_old[k, s] = D[first + k, s]
-        for i in range(size):
-            for c in prange(chunks):
-                low, high = c * chunk, min((c + 1) * chunk, w)
-                correct(H[i], i, patch, old, new, changes[c], low, gram_old[i], gram_new[i])
-                count, kept, held = threshold(
-                    H[i], B[first + i], mu, q, low, high, patch[i], old[i], new[i], earlier[i], latest, i * w
-                )
-                changes[c, i] = count
-                used[c] = kept
-                nonzeros[c] += kept
-                clipped[c] += held
-                if update_atoms:
-                    accumulate(R, patch[i], new[i], low, count, toward[c])
-                    overlaps(i, old, new, earlier, low, count, overlap_old[c], overlap_new[c])
-            is_used = ordered_sum(used) > 0
-            empty += not is_used
-            if update_atoms:
-                new_atom(D_old, D[first : first + size], i, is_used, toward, overlap_old, overlap_new)
-            for j in range(i + 1, size):
-                gram_old[j, i] = dot(D_old[i], D[first + j])
-                gram_new[j, i] = dot(D[first + i], D[first + j])
-    for c in prange(chunks):
-        low, high = c * chunk, min((c + 1) * chunk, w)
-        apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
-        squared[c] = sum_of_squares(R[low:high])
-    return ordered_sum(squared), ordered_sum(nonzeros), ordered_sum(clipped), empty
-
-
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def _squared_norm(R: Array, chunk: int, squared: Array) -> float:
-    for c in prange(squared.size):
-        squared[c] = sum_of_squares(R[c * chunk : min((c + 1) * chunk, R.shape[0])])
-    return float(ordered_sum(squared))

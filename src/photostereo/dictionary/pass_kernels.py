@@ -1,8 +1,10 @@
-"""The inner loops of the compiled dictionary pass, each on one chunk of patches; ``compiled`` has the whole.
+"""The loops of the compiled dictionary pass; ``compiled`` explains the method and has the function to call.
 
 A *change* of atom k is a patch whose code is not zero before or after the update. The lists ``patch``,
 ``old`` and ``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first
 patch, ``low``.
+
+All of it is in one file because Numba's cache on disk notices an edit only in the file of the function called.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -217,3 +219,63 @@ def sum_of_squares(R: Array) -> float:
         for s in range(R.shape[1]):
             total += np.float64(R[p, s]) * np.float64(R[p, s])
     return total
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def run_pass(
+    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: Any
+) -> tuple[float, int, int, int]:
+    """The whole pass; ``work`` is a ``compiled._Workspace``. Residual, non-zeros, codes at q, empty atoms."""
+    H, D_old, patch, old, new, earlier, latest, changes = work[:8]
+    gram_old, gram_new, toward, overlap_old, overlap_new = work[8:13]
+    used, nonzeros, clipped, squared = work[13:]
+    w, m = R.shape
+    K = D.shape[0]
+    chunks, block = changes.shape
+    empty = 0
+    first, size = 0, 0  # of the block whose changes R still lacks
+    for start in range(0, K, block):
+        for c in prange(chunks):
+            low, high = c * chunk, min((c + 1) * chunk, w)
+            apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
+            products(R[low:high], D[start : start + block], H[:, low:high])
+            for p in range(low, high):
+                latest[p] = -1
+        first, size = start, min(block, K - start)
+        for k in range(size):
+            for s in range(m):
+                D_old[k, s] = D[first + k, s]
+        for i in range(size):
+            for c in prange(chunks):
+                low, high = c * chunk, min((c + 1) * chunk, w)
+                correct(H[i], i, patch, old, new, changes[c], low, gram_old[i], gram_new[i])
+                count, kept, held = threshold(
+                    H[i], B[first + i], mu, q, low, high, patch[i], old[i], new[i], earlier[i], latest, i * w
+                )
+                changes[c, i] = count
+                used[c] = kept
+                nonzeros[c] += kept
+                clipped[c] += held
+                if update_atoms:
+                    accumulate(R, patch[i], new[i], low, count, toward[c])
+                    overlaps(i, old, new, earlier, low, count, overlap_old[c], overlap_new[c])
+            is_used = ordered_sum(used) > 0
+            empty += not is_used
+            if update_atoms:
+                new_atom(D_old, D[first : first + size], i, is_used, toward, overlap_old, overlap_new)
+            for j in range(i + 1, size):
+                gram_old[j, i] = dot(D_old[i], D[first + j])
+                gram_new[j, i] = dot(D[first + i], D[first + j])
+    for c in prange(chunks):
+        low, high = c * chunk, min((c + 1) * chunk, w)
+        apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
+        squared[c] = sum_of_squares(R[low:high])
+    return ordered_sum(squared), ordered_sum(nonzeros), ordered_sum(clipped), empty
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def squared_norm_by_chunks(R: Array, chunk: int, squared: Array) -> float:
+    """``||R||_F^2``; ``squared`` has room for one number per chunk."""
+    for c in prange(squared.size):
+        squared[c] = sum_of_squares(R[c * chunk : min((c + 1) * chunk, R.shape[0])])
+    return float(ordered_sum(squared))
