@@ -143,30 +143,32 @@ class PatchGrid:
 
     def extract_into(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """As :meth:`extract`, written into ``out`` (w, m); returns ``out``."""
-        from photostereo.dictionary.patch_kernels import gather_patches
+        from photostereo.dictionary.patch_kernels import cut
 
-        n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
-        gather_patches(n, self._pixel_index, self.window_rows, self.window_cols, windows, False)
+        windows = self._as_windows(out, writes=True)
+        cut(self._picture(n), self.window_rows, self.window_cols, windows)
         return out
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
-        from photostereo.dictionary.patch_kernels import gather_patches
+        from photostereo.dictionary.patch_kernels import cut_and_add
 
-        n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
-        gather_patches(n, self._pixel_index, self.window_rows, self.window_cols, windows, True)
+        windows = self._as_windows(out, writes=True)
+        cut_and_add(self._picture(n), self.window_rows, self.window_cols, windows)
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
         """``sum_j P_j^T p_j``: add every patch back where it was cut out; (w, m) to (N, 3), dtype of ``P``.
 
-        Each pixel gathers its own values in a fixed order, so the result does not depend on the threads.
+        Each row of the picture gathers its own values in a fixed order, so the result does not depend on the
+        threads.
         """
-        from photostereo.dictionary.patch_kernels import sum_over_patches
+        from photostereo.dictionary.patch_kernels import add_up
 
         windows = self._as_windows(P, writes=False)
         out = np.empty((self.n_pixels, 3), dtype=windows.dtype)
-        sum_over_patches(windows, self._window_index, self._pixel_positions, *self._covering, out)
+        picture = np.empty((3, *self.mask.shape), dtype=windows.dtype)
+        add_up(windows, self._window_index, self._pixel_index, picture, out)
         return out
 
     def pull(self, n: FloatArray, R: FloatArray) -> FloatArray:
@@ -220,6 +222,15 @@ class PatchGrid:
         )
         first_row, last_row, first_col, last_col = (edge.astype(np.int32) for edge in ranges)
         return first_row, last_row, first_col, last_col
+
+    def _picture(self, n: FloatArray) -> NDArray[Any]:
+        """The normals as three planes (3, H, W), zero outside the mask."""
+        from photostereo.dictionary.patch_kernels import paste
+
+        n = self._checked_normals(n)
+        picture = np.empty((3, *self.mask.shape), dtype=n.dtype)
+        paste(n, self._pixel_index, picture)
+        return picture
 
     def _checked_normals(self, n: FloatArray) -> FloatArray:
         n = np.ascontiguousarray(n)
