@@ -198,10 +198,9 @@ class _Coordinator:
         if not bundle:
             while self.waiting and not self.waiting[0]:
                 self.waiting.popleft()
-            if self.waiting:
-                bundle = self.waiting.popleft()
-            else:
-                bundle = max(self.current.values(), key=len, default=deque())
+            # No bundle of its own left: help with the longest.
+            longest: deque[Trial] = max(self.current.values(), key=len, default=deque())
+            bundle = self.waiting.popleft() if self.waiting else longest
             self.current[worker] = bundle
         return bundle.popleft() if bundle else None
 

@@ -175,7 +175,8 @@ class Store:
         """Remember a plan and what was said about it, so that its figures can be drawn again from the store
         alone.
         """
-        row = (plan.name, canonical_json(plan.as_dict()), canonical_json(dict(facts)), _now())
+        # Not sorted: the order of methods and parameters is that of the tables.
+        row = (plan.name, json.dumps(plan.as_dict()), json.dumps(dict(facts)), _now())
         with self._connection() as database:
             database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?)", row)
 
