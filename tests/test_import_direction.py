@@ -16,7 +16,7 @@ LAYERS = [
     {"noise", "scenes", "reflectance", "dictionary", "reconstruction"},
     {"io"},
     {"methods", "descent"},
-    {"solve"},
+    {"solve", "grid"},
     {"surface"},
     {"experiments", "report"},
     {"terminal", "outputs"},

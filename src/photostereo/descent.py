@@ -84,8 +84,8 @@ class SolveState:
                 return cls(file["normals"], unknowns, dictionary, history)
         except (OSError, ValueError, KeyError) as problem:
             raise CaptureError(
-                f"{path} is not the saved state of a solve ({problem}). Give the file that `checkpoint` wrote, "
-                "or start again without `resume`."
+                f"{path} is not the saved state of a solve ({problem}). Give the file that `checkpoint` "
+                "wrote, or start again without `resume`."
             ) from None
 
 
@@ -106,8 +106,8 @@ def begin(
     if expected != found:
         raise ParameterError(
             f"The saved state has {found[0]} pixels and {found[1]} patches of {found[2]} values, but this "
-            f"capture and these parameters give {expected[0]}, {expected[1]} and {expected[2]}. Resume with the "
-            "same capture and parameters, or start again without `resume`."
+            f"capture and these parameters give {expected[0]}, {expected[1]} and {expected[2]}. Resume with "
+            "the same capture and parameters, or start again without `resume`."
         )
     return state.copy_to(device)  # a resumed solve must not change the caller's state
 

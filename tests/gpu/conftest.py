@@ -6,6 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (the gpu extra)")
 
+# The problems here are small: more threads would only wait for each other.
+torch.set_num_threads(1)
+
 
 def _devices():
     yield "torch-cpu"

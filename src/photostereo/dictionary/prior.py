@@ -74,7 +74,7 @@ class DictionaryPrior:
         dtype: Any = np.float32,
         device: Device = CPU,
     ) -> None:
-        check_thresholds(float(mu) if np.ndim(mu) == 0 else float(max(mu)), q)
+        check_thresholds(float(np.max(to_numpy(mu))), q)
         self.grid = PatchGrid.from_mask(mask, size=patch, stride=stride)
         self._patches = self._patches_on(device)
         self.mu, self.q, self.learn = mu, q, learn

@@ -1,0 +1,125 @@
+"""Whole solves on torch: equal to the CPU's, resumed, batched, and refused in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from photostereo.backend import find_device
+from photostereo.descent import FETCH_EVERY
+from photostereo.errors import ParameterError
+from photostereo.grid import solve_grid
+from photostereo.metrics import angle_between
+from photostereo.monitor import Monitor
+from photostereo.noise import add_poisson
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solve import SolveState, prepare, solve
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    clean = render_scene("relief", size=48, lights=dome_lights(10), reflectance="blinn-phong")
+    return add_poisson(clean, 12.0, rng=0)
+
+
+def difference(a, b, mask) -> np.ndarray:
+    return angle_between(a.normals[mask], b.normals[mask])
+
+
+CASES = [
+    ("ls", {}),
+    ("pls", {"p": 3}),
+    ("dlnv", {"max_iter": 6}),
+    ("pdlnv", {"max_iter": 6}),
+    ("pdlnv", {"max_iter": 4, "patch": (4, 4, 1), "p": 3, "dictionary": "random-patches"}),
+    ("dlnv", {"max_iter": 4, "learn": False, "dictionary": "dct-separable"}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_equals_the_cpu(method, options, noisy, device) -> None:
+    expected, found = solve(noisy, method, **options), solve(noisy, method, device=device, **options)
+    error = difference(expected, found, noisy.mask)
+    assert error.mean() < 0.001
+    assert np.percentile(error, 99) < 0.05  # a code on the threshold may fall the other way
+    assert np.abs(expected.albedo - found.albedo).mean() < 1e-4
+    for mine, theirs in zip(expected.history, found.history, strict=True):
+        assert theirs.cost == pytest.approx(mine.cost, rel=1e-4)
+        assert theirs.error == pytest.approx(mine.error, abs=0.01)
+        assert theirs.nonzeros == pytest.approx(mine.nonzeros, rel=0.01)
+
+
+def test_double_precision_agrees_to_rounding(noisy, device) -> None:
+    options = {"max_iter": 5, "lam": 2.0, "mu": 0.08, "precision": "double"}
+    expected, found = solve(noisy, "pdlnv", **options), solve(noisy, "pdlnv", device=device, **options)
+    assert difference(expected, found, noisy.mask).max() < 1e-4
+
+
+def test_figures_are_fetched_rarely_and_none_is_lost(noisy, device) -> None:
+    class Listener(Monitor):
+        def __init__(self):
+            self.numbers = []
+
+        def iteration(self, record):
+            self.numbers.append(record.number)
+
+    listener, limit = Listener(), FETCH_EVERY + 3
+    result = solve(noisy, "dlnv", device=device, max_iter=limit, monitor=listener)
+    assert listener.numbers == list(range(1, limit + 1))
+    costs = [record.cost for record in result.history]
+    assert np.all(np.diff(costs) <= 1e-6 * costs[0])
+
+
+def test_tolerance_stops_where_the_cpu_stops(noisy, device) -> None:
+    options = {"max_iter": 40, "tol": 3e-3, "precision": "double"}
+    expected, found = solve(noisy, "dlnv", **options), solve(noisy, "dlnv", device=device, **options)
+    assert expected.status == found.status == "converged"
+    assert expected.iterations == found.iterations < 40
+
+
+def test_saved_on_one_device_resumed_on_the_other(noisy, device, tmp_path) -> None:
+    options = {"lam": 2.0, "mu": 0.08, "precision": "double"}
+    whole = solve(noisy, "pdlnv", max_iter=6, **options)
+    solve(noisy, "pdlnv", max_iter=3, device=device, checkpoint=tmp_path / "state.npz", **options)
+    state = SolveState.load(tmp_path / "state.npz")
+    back = solve(noisy, "pdlnv", max_iter=6, resume=state, **options)
+    again = solve(noisy, "pdlnv", max_iter=6, resume=tmp_path / "state.npz", device=device, **options)
+    for result in (back, again):
+        assert result.iterations == 6
+        assert difference(whole, result, noisy.mask).max() < 1e-4
+
+
+GRID = [{"lam": lam, "mu": mu} for lam in (0.5, 3.0) for mu in (0.05, 0.1, 0.3)]
+
+
+def test_a_grid_at_once_equals_one_by_one(noisy, device) -> None:
+    options = {"max_iter": 4, "precision": "double"}
+    results = solve_grid(noisy, "pdlnv", GRID, device=device, at_once=4, **options)
+    assert [(r.parameters["lam"], r.parameters["mu"]) for r in results] == [tuple(s.values()) for s in GRID]
+    for setting, result in zip(GRID, results, strict=True):
+        alone = solve(noisy, "pdlnv", **options, **setting)
+        assert difference(alone, result, noisy.mask).max() < 1e-4
+        assert result.history[-1].cost == pytest.approx(alone.history[-1].cost, rel=1e-9)
+        assert set(result.arrays) == set(alone.arrays)
+        assert np.abs(result.maps["slopes"] - alone.maps["slopes"]).max() < 1e-5
+
+
+def test_a_grid_on_the_cpu_runs_one_by_one(noisy) -> None:
+    results = solve_grid(noisy, "dlnv", GRID[:2], max_iter=2)
+    alone = solve(noisy, "dlnv", max_iter=2, **GRID[1])
+    assert np.array_equal(results[1].normals, alone.normals)
+
+
+def test_what_cannot_be_done_is_said(noisy, monkeypatch) -> None:
+    with pytest.raises(ParameterError, match="no device"):
+        find_device("cuba")
+    with pytest.raises(ParameterError, match="dictionary"):
+        solve_grid(noisy, "ls", GRID)
+    with pytest.raises(ParameterError, match="lam"):
+        solve_grid(noisy, "dlnv", [{"lam": 1.0}])
+    with pytest.raises(ParameterError, match="Prepare again"):
+        solve(noisy, "dlnv", prepared=prepare(noisy, "dlnv", device="torch-cpu"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ParameterError, match="no NVIDIA GPU"):
+        solve(noisy, "ls", device="cuda")

@@ -1,0 +1,45 @@
+"""Without torch the package works, and a device that needs it says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from photostereo.backend import CPU, cast, find_device, is_tensor, like, namespace, to_numpy
+from photostereo.errors import MissingDependencyError, ParameterError
+
+
+def test_numpy_arrays_pass_through() -> None:
+    values = np.arange(3.0)
+    assert CPU.put(values) is values
+    assert like(values, values) is values
+    assert to_numpy(values) is values
+    assert namespace(values) is np
+    assert not is_tensor(values)
+    assert cast(values, "float32").dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["cuda", "torch-cpu"])
+def test_without_torch_the_message_says_what_to_install(name: str, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install .photostereo\[gpu\]"):
+        find_device(name)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "torch-cpu:1", "cpu:0", ""])
+def test_unknown_devices(name: str) -> None:
+    with pytest.raises(ParameterError, match="no device"):
+        find_device(name)
+
+
+def test_a_solve_on_the_cpu_does_not_import_torch() -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import photostereo as ps\n"
+        "capture = ps.render_scene('sphere', size=40)\n"
+        "assert ps.solve(capture, method='dlnv', max_iter=1).normals.any()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
