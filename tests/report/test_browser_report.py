@@ -238,12 +238,12 @@ def test_contact_sheet_shows_light_and_weights_of_the_photograph(visit, report_p
     seen.page.locator(".thumb").nth(4).hover()
     assert "photo 4.png" in seen.page.locator(".photo-name").inner_text()
     assert "Light from" in seen.page.locator(".photo-words").inner_text()
-    weights = seen.page.locator(".photo-weights").get_attribute("src")
+    weights = seen.page.locator(".photo-verdict").get_attribute("src")
     assert seen.page.locator(".lamp.on").get_attribute("data-photo") == "4"
     seen.page.locator(".thumb").nth(0).focus()
     seen.page.keyboard.press("ArrowRight")
     assert "photo 1.png" in seen.page.locator(".photo-name").inner_text()
-    assert seen.page.locator(".photo-weights").get_attribute("src") != weights
+    assert seen.page.locator(".photo-verdict").get_attribute("src") != weights
     seen.page.click("[data-action=relight-here]")
     assert seen.page.locator("#relight-view [data-toggle=pin]").is_checked()
 

@@ -13,6 +13,8 @@ from photostereo.report import diagnose
 from photostereo.report.exposure import dark_counts, matte_residual, saturation_share
 from photostereo.report.light_geometry import light_geometry
 from photostereo.report.noise_level import estimate_noise
+from photostereo.report.pictures import Frame
+from photostereo.report.verdicts import find_verdicts
 
 
 def noisy(capture, sigma, seed=0):
@@ -172,3 +174,28 @@ def test_three_photographs_colour_and_black_pixels_do_no_harm(make_capture):
     black = replace(capture, images=np.zeros_like(capture.images))
     found = diagnose(black)
     assert found.advice and found.noise.sigma == 0
+
+
+def test_verdicts_are_the_methods_own_or_the_difference_from_matte(capture, result, sphere):
+    height, width = capture.frame
+    frame = Frame(slice(0, height), slice(0, width), height, width)
+    chosen = list(range(len(capture)))
+
+    def verdicts(given, photographs=capture.images):
+        return find_verdicts(given, capture, chosen, list(photographs), frame)
+
+    own = verdicts(result)
+    assert own.title == "Weight of each pixel"
+    inside = sphere.mask
+    assert np.abs(own.maps[3][inside] - result.maps["outlier_weights"][..., 3][inside]).max() < 1e-6
+    errors = np.random.default_rng(0).random((height, width, len(capture)))
+    removed = verdicts(replace(result, maps={"errors": errors}))
+    assert np.abs(removed.maps[2][inside] - errors[..., 2][inside]).max() < 1e-6
+    # The true normals leave nothing over.
+    exact = replace(result, normals=sphere.normals, maps={})
+    assert max(np.nanmax(np.abs(difference)) for difference in verdicts(exact).maps) < 5e-3
+    # A highlight is brighter than matte, in its photograph and at its place.
+    images = capture.images.copy()
+    images[5, 40:44, 40:44] += 1.0
+    shiny = verdicts(exact, images).maps[5]
+    assert (shiny[40:44, 40:44] > 0.4).all() and np.nanmax(np.abs(shiny[60:])) < 5e-3

@@ -65,7 +65,7 @@ def test_page_holds_every_part(report_page):
         assert word in text
     data = data_of(text)
     assert len(data["photographs"]) == 12
-    assert all(photo["weights"].startswith("data:image/png") for photo in data["photographs"])
+    assert all(photo["verdict"].startswith("data:image/png") for photo in data["photographs"])
     assert 'href="mesh.ply"' in text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,14 +57,28 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
     return float(shares.mean()), shares
 
 
-def matte_residual(
-    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray
-) -> FloatArray:
-    """How badly a matte surface with these normals explains each pixel's photographs; NaN outside the mask.
+@dataclass(frozen=True, eq=False)
+class MatteFit:
+    """A matte surface fitted to each mask pixel; see :func:`matte_fit`.
 
-    ``sqrt( Σ_j (y_j − a s_j)² / Σ_j y_j² )`` with ``s_j = max(n·l_j, 0)`` and the best ``a = Σ y s / Σ s²``
-    of each pixel: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how a method
-    scales its albedo.
+    Attributes
+    ----------
+    amplitude : (N,) the best factor between shading and photographs
+    brightness : (N,) root mean square of the pixel over the photographs
+    residual : (N,) share of it that is left unexplained, in [0, 1]
+    """
+
+    amplitude: FloatArray
+    brightness: FloatArray
+    residual: FloatArray
+
+
+def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
+    """Fit a matte surface with given normals to the photographs of each mask pixel.
+
+    Minimises ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
+    is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
+    a method scales its albedo.
     """
     pixels, directions = normals[mask].astype(np.float32), np.asarray(lights, np.float32)
     squares = np.empty(len(pixels), np.float32)
@@ -76,12 +92,18 @@ def matte_residual(
         squares[part] = np.einsum("jn,jn->n", values, values)
         shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
         products[part] = np.einsum("jn,jn->n", values, shading)
-    explained = np.divide(
-        products**2, shading_squares, out=np.zeros_like(products), where=shading_squares > 0
-    )
-    share = 1.0 - np.divide(explained, squares, out=np.ones_like(squares), where=squares > 0)
+    lit, seen = shading_squares > 0, squares > 0
+    amplitude = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
+    share = 1.0 - np.divide(amplitude * products, squares, out=np.ones_like(squares), where=seen)
+    return MatteFit(amplitude, np.sqrt(squares / len(images)), np.sqrt(np.clip(share, 0, 1)))
+
+
+def matte_residual(
+    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray
+) -> FloatArray:
+    """The residual of :func:`matte_fit` as a map; NaN outside the mask."""
     residual = np.full(mask.shape, np.nan, dtype=np.float32)
-    residual[mask] = np.sqrt(np.clip(share, 0, 1))
+    residual[mask] = matte_fit(images, normals, lights, mask).residual
     return residual
 
 

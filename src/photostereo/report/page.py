@@ -89,7 +89,6 @@ def write_report(
         "error": error_evidence(result, capture, frame),
         "photographs": [],
         "compass": "",
-        "weights_bar": "",
         "charts": convergence_charts(result.history),
         "atoms": atom_figures(result),
         "diagnosis": None,
@@ -182,7 +181,7 @@ def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame
 def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> dict[str, Any]:
     """Photographs, lights and the diagnosis."""
     diagnosis = diagnose(capture, result)
-    photographs = contact_sheet(capture, result.maps, diagnosis.saturation_by_photograph)
+    photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph)
     noise, lights = diagnosis.noise, diagnosis.lights
     figures_shown = [
         ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),
@@ -206,9 +205,8 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
             np.array([photograph.light for photograph in photographs]),
             [photograph.name for photograph in photographs],
         ),
-        "weights_bar": colour_bar("weight", 0, 1, reverse_words=("0: ignored", "1: trusted"))
-        if "outlier_weights" in result.maps
-        else "",
+        "verdict_title": verdicts.title,
+        "verdict_bar": colour_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
         "diagnosis": {
             "findings": diagnosis.findings,
             "figures": [{"label": a, "value": b, "note": c} for a, b, c in figures_shown],

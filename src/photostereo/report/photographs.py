@@ -1,13 +1,11 @@
-"""The input photographs for the contact sheet: small pictures, lights in words, outlier weights."""
+"""The input photographs for the contact sheet: small pictures, lights in words, and what the method made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import FloatArray
@@ -15,9 +13,16 @@ from photostereo.report import pictures
 from photostereo.report.colours import paint
 from photostereo.report.light_geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report.packing import small_map
+from photostereo.report.pictures import Frame
+from photostereo.report.verdicts import Verdicts, find_verdicts
+
+if TYPE_CHECKING:
+    from photostereo.reconstruction import Reconstruction
 
 #: All photographs together take about so many bytes of the page.
 BYTE_BUDGET = 2_400_000
+#: And what the method made of them about so many more.
+VERDICT_BUDGET = 900_000
 #: Longest side of a small photograph, in pixels.
 LARGEST, SMALLEST, QUALITY = 420, 110, 82
 #: More photographs than this are shown in part, spread evenly.
@@ -35,46 +40,58 @@ class Photograph:
     height: int
     light: tuple[float, float, float]
     words: str
-    weights: str | None
+    verdict: str
 
     def as_data(self) -> dict[str, Any]:
         """What the page's script needs (the picture itself is in the page already)."""
-        return {"name": self.name, "light": self.light, "words": self.words, "weights": self.weights}
+        return {
+            "number": self.number,
+            "name": self.name,
+            "light": self.light,
+            "words": self.words,
+            "verdict": self.verdict,
+        }
 
 
 def contact_sheet(
-    capture: Capture, maps: Mapping[str, NDArray[Any]], saturation: FloatArray | None
-) -> list[Photograph]:
-    """Every photograph, small, in the order of the lights; of very many an even selection."""
+    capture: Capture, result: Reconstruction, saturation: FloatArray | None
+) -> tuple[list[Photograph], Verdicts]:
+    """Every photograph, small, in the order of the lights, and what the method made of it.
+
+    Of very many photographs an even selection is taken.
+    """
     count = len(capture)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int))
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
     frame = pictures.frame_around(capture.mask, max_pixels=1 << 30, margin=0.04)
     # One exposure for all, so that dark photographs look dark.
     white = _white_level(capture)
     side = _side_within_budget(capture, frame, white, chosen)
+    smalls = [small_map(frame.cut(capture.images[index]) / white, side) for index in chosen]
+    verdicts = find_verdicts(
+        result, capture, chosen, smalls, _verdict_frame(capture, frame, len(chosen), side)
+    )
     names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
-    weights = maps.get("outlier_weights")
-    result = []
-    for index in chosen:
-        small = small_map(frame.cut(capture.images[index]) / white, side)
+    photographs = []
+    for index, small, verdict in zip(chosen, smalls, verdicts.maps, strict=True):
         words = light_words(capture.lights[index])
         if saturation is not None and saturation[index] > 0:
             words += f" {100 * saturation[index]:.2g} % saturated."
-        result.append(
+        photographs.append(
             Photograph(
-                number=int(index) + 1,
+                number=index + 1,
                 name=f"Photograph {index + 1}" + (f": {names[index]}" if names else ""),
                 address=pictures.jpeg(pictures.to_srgb(small), QUALITY),
                 width=small.shape[1],
                 height=small.shape[0],
                 light=_rounded(capture.lights[index]),
                 words=words,
-                weights=None
-                if weights is None
-                else _weights_picture(frame.cut(weights[..., index]), frame, capture, side),
+                # Few colours are enough, and make the pictures small.
+                verdict=pictures.indexed_png(
+                    paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)
+                ),
             )
         )
-    return result
+    return photographs, verdicts
 
 
 def light_words(light: FloatArray) -> str:
@@ -90,7 +107,7 @@ def light_words(light: FloatArray) -> str:
     return f"Light from the {side}, {elevation:.0f}° above the image plane."
 
 
-def _side_within_budget(capture: Capture, frame: pictures.Frame, white: float, chosen: NDArray[Any]) -> int:
+def _side_within_budget(capture: Capture, frame: Frame, white: float, chosen: list[int]) -> int:
     """The longest side for which all photographs together keep to the budget, judged by three of them."""
     trial = chosen[:: max(1, len(chosen) // 3)]
     length = sum(
@@ -116,10 +133,9 @@ def _rounded(light: FloatArray) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _weights_picture(weights: FloatArray, frame: pictures.Frame, capture: Capture, side: int) -> str:
-    mask = frame.cut(capture.mask)
-    factor = min(1.0, 0.7 * side / max(mask.shape))
-    height, width = max(1, round(mask.shape[0] * factor)), max(1, round(mask.shape[1] * factor))
-    small, inside = pictures.resize_masked(weights, mask, height, width)
-    # Few colours are enough, and make the pictures small.
-    return pictures.indexed_png(paint(np.where(inside, small, np.nan), 0, 1, "weight", levels=25))
+def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Frame:
+    """A size at which all verdicts keep to their budget, at half a byte for a pixel of the object."""
+    height, width = frame.rows.stop - frame.rows.start, frame.cols.stop - frame.cols.start
+    within_budget = np.sqrt(VERDICT_BUDGET / 0.5 / count / capture.pixel_count)
+    factor = min(0.7 * side / max(height, width), float(within_budget), 1.0)
+    return Frame(frame.rows, frame.cols, max(1, round(height * factor)), max(1, round(width * factor)))

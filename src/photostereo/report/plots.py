@@ -178,7 +178,7 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
 
 
 def colour_bar(
-    scale: str, low: float, high: float, *, suffix: str = "", reverse_words: tuple[str, str] | None = None
+    scale: str, low: float, high: float, *, suffix: str = "", words: tuple[str, str] | None = None
 ) -> Markup:
     """A horizontal colour scale with round numbers, or words at its two ends."""
     identity = f"bar{next(_ids)}"
@@ -189,9 +189,9 @@ def colour_bar(
         f'<defs><linearGradient id="{identity}">{stops}</linearGradient></defs>'
         f'<rect x="8" y="2" width="284" height="9" rx="4.5" fill="url(#{identity})"/>'
     ]
-    if reverse_words is not None:
-        parts.append(f'<text class="tick" x="8" y="25">{escape(reverse_words[0])}</text>')
-        parts.append(f'<text class="tick" x="292" y="25" text-anchor="end">{escape(reverse_words[1])}</text>')
+    if words is not None:
+        parts.append(f'<text class="tick" x="8" y="25">{escape(words[0])}</text>')
+        parts.append(f'<text class="tick" x="292" y="25" text-anchor="end">{escape(words[1])}</text>')
     elif high > low:
         across = _Scale(low, high, 8, 292)
         for tick in round_ticks(low, high, 5):

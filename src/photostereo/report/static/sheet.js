@@ -59,11 +59,9 @@ class ContactSheet {
     large.alt = thumb.alt;
     this.section.querySelector(".photo-name").textContent = photo.name;
     this.section.querySelector(".photo-words").textContent = photo.words;
-    const weights = this.section.querySelector(".photo-weights");
-    if (weights && photo.weights) {
-      weights.src = photo.weights;
-      weights.alt = `Weights that the method gave to the pixels of photograph ${i + 1}`;
-    }
+    const verdict = this.section.querySelector(".photo-verdict");
+    verdict.src = photo.verdict;
+    verdict.alt = verdict.alt.replace(/\d+$/, String(photo.number));
     this.lamps.forEach((lamp, j) => lamp.classList.toggle("on", j === i));
     // Later siblings are painted on top.
     const lamp = this.lamps[i];
