@@ -239,7 +239,8 @@ class Capture:
 
 
 def _hash_of(array: NDArray[Any]) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
+    # SHA-256 has instructions of its own on today's processors: twice as fast as BLAKE2 there.
+    return hashlib.sha256(np.ascontiguousarray(array).data).digest()
 
 
 def _as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:
