@@ -101,10 +101,14 @@ def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: De
     scale = capture.intensity_scale()
     pixels = capture.pixels(scale)
     lights = np.ascontiguousarray(capture.lights.T)
-    noise = noise_of_intensities(pixels, lights, capture.mask) if entry.has_prior else None
     clock.lap("prepare")
     model_values = {p.name: values[p.name] for p in entry.model_parameters}
     model = entry.model(device.put(pixels), lights, **model_values)
+    noise = None
+    if entry.has_prior:
+        noise = model.noise
+        if noise is None:
+            noise = noise_of_intensities(pixels, lights, capture.mask)
     clock.lap("statistics")
     return Prepared(entry.name, capture, model_values, scale, noise, model, clock.laps, device)
 

@@ -113,7 +113,7 @@ def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-
             for k in range(c):
                 value -= factor[r, k] * factor[c, k]
             if r == c:
-                if value <= 1e-14 * M[passive[r], passive[r]]:
+                if value <= 1e-12 * M[passive[r], passive[r]]:
                     return False
                 factor[r, r] = np.sqrt(value)
             else:
@@ -169,16 +169,22 @@ def nonnegative_least_squares(M, b, w, tol):  # type: ignore[no-untyped-def]
         while True:
             steps += 1
             step = 1.0
+            leaving = -1
             for k in range(count):
                 if z[k] <= 0.0:
-                    step = min(step, w[passive[k]] / (w[passive[k]] - z[k]))
+                    ratio = w[passive[k]] / (w[passive[k]] - z[k])
+                    if leaving < 0 or ratio < step:
+                        step = ratio
+                        leaving = k
             for k in range(count):
                 w[passive[k]] += step * (z[k] - w[passive[k]])
-            if step == 1.0:
+            if leaving < 0:
                 break
+            # Set, not computed: rounding must not keep the one that leaves.
+            w[passive[leaving]] = 0.0
             kept = 0
             for k in range(count):
-                if w[passive[k]] > 1e-15:
+                if w[passive[k]] > 0.0:
                     passive[kept] = passive[k]
                     kept += 1
                 else:

@@ -44,6 +44,10 @@ class Lambertian:
         self._projected = project(pixels, lights)
         self._energy = squared_lengths(pixels).sum()
 
+    @property
+    def noise(self) -> None:
+        return None
+
     def mean_hessian(self, unknowns: Unknowns) -> Array:
         return to_numpy(self._gram)
 

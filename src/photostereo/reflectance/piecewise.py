@@ -86,6 +86,10 @@ class Piecewise:
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
 
+    @property
+    def noise(self) -> None:
+        return None
+
     def mean_hessian(self, unknowns: Unknowns) -> Array:
         return mean_symmetric_3x3(self._reduced.hessian)
 
