@@ -121,12 +121,6 @@ class Bivariate:
     def mean_hessian(self, unknowns: Unknowns) -> Array:
         return mean_symmetric_3x3(self._lights_gram)
 
-    @property
-    def mean_hessian(self) -> Array:
-        """With the coefficients fixed: over the lit photographs."""
-        xx, xy, xz, yy, yz, zz = self._lights_gram.mean(axis=0)
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
     def alone(self, monitor: Monitor) -> Fit:
         from photostereo.reflectance import bivariate_kernels as kernels
 

@@ -203,10 +203,6 @@ class LowRank:
         self._weight, self._shadow, self._tol, self._max_iter = weight, shadow, tol, max_iter
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
-    @property
-    def mean_hessian(self) -> Array:
-        return self._lights @ self._lights.T
-
     def decompose(self, monitor: Monitor = SILENT) -> Decomposition:
         """The low-rank part of the photographs; computed once."""
         return self._clean(monitor)[0]

@@ -53,7 +53,11 @@ class Model(Protocol):
     """What :func:`photostereo.solve` needs of a reflectance model; see the module's text for the symbols."""
 
     @property
-    def mean_hessian(self) -> Any:
+    def noise(self) -> float | None:
+        """Noise of one intensity that the model counts as noise, or None: the residuals of least squares tell it."""
+        ...
+
+    def mean_hessian(self, unknowns: Unknowns) -> Any:
         """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...;
         NumPy."""
         ...

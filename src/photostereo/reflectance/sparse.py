@@ -37,23 +37,6 @@ class _Reweighted:
         self._pixels = np.ascontiguousarray(pixels)
         self._lights = np.ascontiguousarray(lights, dtype=np.float64)
         self._threshold: NDArray[np.float64] | None = None
-        self._hessian = self._lights @ self._lights.T
-
-    @property
-    def mean_hessian(self) -> NDArray[np.float64]:
-        """Of the weighted data cost where the solve begins; before that, as if there were no outliers."""
-        return self._hessian
-
-    @property
-    def inlier_noise(self) -> float:
-        """Standard deviation of the noise of a photograph that is not an outlier."""
-        return float(np.sqrt(np.median(self._thresholds())))
-
-    def _begin_at(self, normals: Array) -> tuple[Array, Unknowns]:
-        unknowns = self.update_unknowns(normals, {})
-        xx, xy, xz, yy, yz, zz = unknowns["gram"].mean(axis=0)
-        self._hessian = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return normals, unknowns
 
     def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
         """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
@@ -179,7 +162,7 @@ class LeastAbsolute(_Reweighted):
         if self._threshold is None:
             noise = noise_of_residuals(self._pixels, self._lights, normals)
             self._threshold = np.full(len(normals), noise**2)
-        return self._begin_at(normals)
+        return normals, self.update_unknowns(normals, {})
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {}
@@ -252,7 +235,7 @@ class SparseBayes(_Reweighted):
 
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         normals = self._expectation_maximisation(monitor, keep_weights=False).normals
-        return self._begin_at(normals)
+        return normals, self.update_unknowns(normals, {})
 
     def _thresholds(self) -> NDArray[np.float64]:
         if self._threshold is None and self._noise is not None:
