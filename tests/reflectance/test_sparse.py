@@ -155,10 +155,9 @@ def test_noise_is_measured_through_the_outliers() -> None:
 
 def robust_cost(r, tau, redescending):
     square = r * r
-    if redescending:
-        outer = tau * (1 + np.log(np.maximum(square, tau) / tau))
-    else:
-        outer = 2 * np.sqrt(tau * square) - tau
+    outer = (
+        tau * (1 + np.log(np.maximum(square, tau) / tau)) if redescending else 2 * np.sqrt(tau * square) - tau
+    )
     return np.where(square <= tau, square, outer).sum()
 
 
@@ -187,7 +186,7 @@ def test_the_normals_update_is_the_minimiser(build, redescending) -> None:
     model = build(pixels, lights)
     rng = np.random.default_rng(1)
     lam, count, pull = 0.7, np.arange(6) % 3 + 1.0, rng.normal(size=(6, 3))
-    normals, unknowns = model.start(SILENT)
+    _, unknowns = model.start(SILENT)
     found = model.update_normals(unknowns, lam, count, pull)
 
     def objective(x):
