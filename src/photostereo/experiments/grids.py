@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from photostereo.experiments.plan import MethodPlan
 
-Size = Literal["full", "curve", "quick", "quick noisy"]
+Size = Literal["full", "curve", "few", "quick", "quick noisy", "quick few"]
 
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
 
-#: Shrinkage per method: the full grid of the tables, a smaller one for curves of many trials, and
-#: ``--quick``.
+#: The full grids of the tables, smaller ones for curves of many trials with noise or without, and those of
+#: ``--quick`` for each of these.
 GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
     "full": {
         "pdlnv": {
@@ -43,6 +43,22 @@ GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
         "sbl": {"noise": (1e-4, 1e-3, 1e-2, 1e-1)},
         "rpca": {"weight": (0.7, 1.0, 2.0, 3.0)},
         "cbr": {"orders": ((2, 1), (3, 2))},
+    },
+    "few": {
+        "pdlnv": {"p": (2, 3), "lam": (0.1, 1.0, 10.0), "mu": (0.03, 0.1, 0.5)},
+        "dlnv": {"lam": (0.1, 1.0, 10.0), "mu": (0.03, 0.1, 0.5)},
+        "pls": {"p": (2, 3)},
+        "sbl": {"noise": (1e-4, 1e-3, 1e-2, 1e-1)},
+        "rpca": {"weight": (0.7, 1.0, 2.0, 3.0)},
+        "cbr": {"orders": ((2, 1), (3, 2))},
+    },
+    "quick few": {
+        "pdlnv": {"p": (2,), "lam": (0.1, 1.0), "mu": (0.03, 0.1)},
+        "dlnv": {"lam": (0.1, 1.0), "mu": (0.03, 0.1)},
+        "pls": {"p": (2, 3)},
+        "sbl": {"noise": (1e-3, 1e-2)},
+        "rpca": {"weight": (1.0, 3.0)},
+        "cbr": {"orders": ((2, 1),)},
     },
     "quick": {
         "pdlnv": {"p": (2, 3), "lam": (0.1, 1.0), "mu": (0.03, 0.1)},

@@ -63,7 +63,7 @@ class Outcome:
     errors : the fields of :class:`~photostereo.metrics.ErrorSummary`
     outcome, iterations, nonzeros : how the solve ended; the share of non-zero codes at the end
     settled : the parameters that the method ran with, defaults and automatic choices included
-    extra : figures of tasks other than ``solve``
+    extra : further figures: processor seconds; those of tasks other than ``solve``
     seconds, stages : wall-clock time of the trial without loading, and by stage
     versions, host : of the software and the machine
     arrays : an ``.npz`` file as bytes, where the trial was to keep its maps

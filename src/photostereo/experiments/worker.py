@@ -18,7 +18,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from photostereo.conventions import FloatArray
 from photostereo.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.experiments.store import Outcome
 from photostereo.experiments.trial import CaptureSpec, Corruption, Trial
+
+if TYPE_CHECKING:
+    from photostereo.solve import Prepared
 
 Value = TypeVar("Value")
 
@@ -43,6 +46,9 @@ class _Recent:
         self._values: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made where it is not there; always made where the key is None."""
+        if key is None:
+            return make()
         if key not in self._values:
             self._values[key] = make()
         self._values.move_to_end(key)
@@ -94,7 +100,7 @@ def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
 def _solve(trial: Trial, keep: bool) -> Outcome:
     from photostereo.methods import find_method
     from photostereo.metrics import summarise_error
-    from photostereo.solve import prepare, solve
+    from photostereo.solve import solve
 
     scene = load_scene(*trial.scene)
     _warm_up(trial.method)
@@ -104,12 +110,11 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
-        if keep:
-            prepared = prepare(capture, trial.method, **model_values)
-        else:
-            key = (trial.scene, trial.method, repr(sorted(model_values.items())))
-            prepared = _prepared.get(key, lambda: prepare(capture, trial.method, **model_values))
+        key = None if keep else (trial.scene, trial.method, repr(sorted(model_values.items())))
+        prepared, spent = _prepared.get(key, lambda: _prepare(capture, trial.method, model_values))
+        began = time.process_time()
         result = solve(capture, trial.method, prepared=prepared, **trial.parameters)
+        spent += time.process_time() - began
     summary = summarise_error(result.normals, scene.truth, capture.mask)
     facts = result.summary()
     return Outcome(
@@ -119,12 +124,22 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
         iterations=result.iterations,
         nonzeros=result.history[-1].nonzeros if result.history else None,
         settled=facts["parameters"],
+        extra={"cpu_seconds": round(spent, 4)},
         seconds=float(sum(result.seconds.values())),
         stages={name: round(value, 4) for name, value in result.seconds.items()},
         versions=dict(result.versions),
         host=host_facts(),
         arrays=_packed(result, scene.truth) if keep else None,
     )
+
+
+def _prepare(capture: Capture, method: str, values: dict[str, Any]) -> tuple[Prepared, float]:
+    """The model's statistics, and the processor seconds that they took."""
+    from photostereo.solve import prepare
+
+    began = time.process_time()
+    prepared = prepare(capture, method, **values)
+    return prepared, time.process_time() - began
 
 
 def _represent(trial: Trial) -> Outcome:

@@ -145,10 +145,12 @@ def _pieces(data: Catalog, quick: bool) -> list[Block]:
     if capture is None:
         return []
     grid = {
-        name: values for name, values in GRIDS["quick" if quick else "curve"]["pdlnv"].items() if name != "p"
+        name: values
+        for name, values in GRIDS["quick few" if quick else "few"]["pdlnv"].items()
+        if name != "p"
     }
     methods = tuple(MethodPlan("pdlnv", f"p = {p}", {"p": p}, grid) for p in range(1, 6))
-    images = (10, 20, 50) if quick else (5, 10, 20, 35, 50, 80)
+    images = (10, 40) if quick else (5, 10, 20, 35, 50, 80)
     return [Block((capture,), methods, images, seeds=tuple(range(1 if quick else 5)))]
 
 

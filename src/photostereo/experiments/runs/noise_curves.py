@@ -42,15 +42,15 @@ def _percent(cell: Cell) -> float | None:
 
 def _few_images(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("cat"), data.diligent_or("harvest", "cow"))
-    images = (5, 10, 20, 50) if quick else (5, 10, 15, 20, 30, 50, 80)
+    images = (5, 10, 30) if quick else (5, 10, 15, 20, 30, 50, 80)
     seeds = tuple(range(2 if quick else 10))
-    methods = method_plans("quick" if quick else "curve", ALL_METHODS)
+    methods = method_plans("quick few" if quick else "few", ALL_METHODS)
     return [Block(captures, methods, images, seeds=seeds)] if captures else []
 
 
 def _ten_images(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent_or("pot1", "pot2"))
-    methods = method_plans("quick" if quick else "curve", _PLS)
+    methods = method_plans("quick few" if quick else "few", _PLS)
     return [Block(captures, methods, (10,), seeds=tuple(range(2 if quick else 10)))] if captures else []
 
 
@@ -78,16 +78,16 @@ def _poisson_pot2(data: Catalog, quick: bool) -> list[Block]:
 
 def _poisson_all(data: Catalog, quick: bool) -> list[Block]:
     captures = data.all_diligent()
-    levels = _poisson(5, 10, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
+    levels = _poisson(5, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
     methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return [Block(captures, methods, (20,), levels, tuple(range(1 if quick else 3)))] if captures else []
 
 
 def _harvard_hippo(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.harvard("hippo"))
-    levels = _poisson(5, 20, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
+    levels = _poisson(5, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
     methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
-    return [Block(captures, methods, (None,), levels, tuple(range(1 if quick else 3)))] if captures else []
+    return [Block(captures, methods, (None,), levels, (0,))] if captures else []
 
 
 def _harvard_cat(data: Catalog, quick: bool) -> list[Block]:
