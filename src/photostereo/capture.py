@@ -265,10 +265,13 @@ def _validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
             f"{name} has {len(images)} photograph(s), but photometric stereo needs at least three under different "
             "lights (ten or more for good results). Add photographs."
         )
-    # The sum is finite exactly when every value is (float64 cannot overflow here), and needs no temporary.
-    for number, image in enumerate(images):
-        if not np.isfinite(image.sum(dtype=np.float64)):
-            bad = int((~np.isfinite(image)).sum())
+    # A sum that is finite has finite terms, costs a fraction of a test of each value and needs no temporary. One
+    # that is not may merely have overflowed, so it is followed by the test itself.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = [number for number, image in enumerate(images) if not np.isfinite(image.sum())]
+    for number in suspects:
+        bad = int((~np.isfinite(images[number])).sum())
+        if bad:
             raise CaptureError(
                 f"Photograph {number + 1} of {name} has {bad} values that are NaN or infinite. Export it again "
                 "without undefined pixels, or leave it out together with its light."
