@@ -230,8 +230,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     def open_page(
         path: Path | str,
         *,
-        width: int = 1000,
-        height: int = 640,
+        width: int = 940,
+        height: int = 560,
         scheme: str = "light",
         script: str | None = None,
         touch: bool = False,

@@ -349,3 +349,50 @@ def test_touch_moves_the_light(visit, report_page):
     box = seen.page.locator(RELIGHT).bounding_box()
     seen.page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
     assert "left" in seen.page.locator("#relight-view .lamp-words").inner_text()
+
+
+def test_two_fingers_zoom_the_surface(visit, report_page):
+    seen = visit(report_page, width=390, height=844, touch=True)
+    seen.page.locator(SURFACE).scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    before = seen.picture(SURFACE)
+    box = seen.page.locator(SURFACE).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = seen.page.context.new_cdp_session(seen.page)
+
+    def touch(kind, *fingers):
+        points = [{"x": a, "y": b, "id": number} for number, (a, b) in enumerate(fingers)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (x - 30, y), (x + 30, y))
+    for spread in (45, 60, 75):
+        touch("touchMove", (x - spread, y), (x + spread, y))
+    touch("touchEnd")
+    wide = seen.picture(SURFACE)
+    assert (wide.mean(axis=-1) > 60).sum() > 1.2 * (before.mean(axis=-1) > 60).sum()
+    # One finger turns it.
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 60, y + 20))
+    touch("touchEnd")
+    assert np.abs(seen.picture(SURFACE) - wide).mean() > 1
+
+
+def test_dragging_with_the_right_button_moves_the_surface(visit, report_page):
+    seen = visit(report_page)
+    seen.page.locator(SURFACE).scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    seen.page.locator("#surface-view label:has-text('Clay')").click()
+    box = seen.page.locator(SURFACE).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def middle_of_the_object():
+        lit = seen.picture(SURFACE).mean(axis=-1)[:-60] > 75
+        return np.argwhere(lit).mean(axis=0)
+
+    before = middle_of_the_object()
+    seen.page.mouse.move(x, y)
+    seen.page.mouse.down(button="right")
+    seen.page.mouse.move(x + 80, y - 20, steps=3)
+    seen.page.mouse.up(button="right")
+    moved = middle_of_the_object() - before
+    assert moved[1] == pytest.approx(80, abs=12) and moved[0] == pytest.approx(-20, abs=12)

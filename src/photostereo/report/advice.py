@@ -24,6 +24,8 @@ NEARLY_COPLANAR = 10.0
 NARROW_CONE = 14.0
 #: An empty sector of the compass wider than this, in degrees, leaves slopes in shadow.
 WIDE_GAP = 130.0
+#: Signal-to-noise ratios below this, in decibels, hide everything else.
+VERY_NOISY = 15.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             "Three photographs leave nothing to check the noise against; fine texture counts as noise.",
         )
     effect = f"alone it turns a least-squares normal by about {noise.expected_error:.1f}°"
-    if noise.snr_db < 15:
+    if noise.snr_db < VERY_NOISY:
         yield Finding(
             "problem",
             f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
@@ -174,6 +176,8 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
     inside = diagnosis.residual[np.isfinite(diagnosis.residual)]
     typical, bad = float(np.median(inside)), float((inside > 0.35).mean())
     whose = "the normals found" if result is not None else "least-squares normals"
+    if diagnosis.noise.snr_db < VERY_NOISY:
+        return  # what is unexplained is the noise, which was spoken of already
     if typical > 0.2:
         yield Finding(
             "notice",

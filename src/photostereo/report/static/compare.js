@@ -42,8 +42,8 @@ class Comparison {
     this.slider.value = String(Math.round(split * 1000));
     this.slider.setAttribute("aria-valuetext", `${Math.round(split * 100)} % ${this.chooseLeft.value}`);
     this.line.style.left = `${split * 100}%`;
-    const still = this.figure.querySelector(".still-left");
-    if (still) still.style.clipPath = `inset(0 ${100 - split * 100}% 0 0)`;
+    this.figure.querySelector(".still-left").style.clipPath = `inset(0 ${100 - split * 100}% 0 0)`;
+    this.figure.querySelector(".still-right").style.clipPath = `inset(0 0 0 ${split * 100}%)`;
     if (this.relighter.works) {
       this.relighter.split = split;
       this.relighter.stage.changed();
@@ -55,7 +55,7 @@ class Comparison {
     for (const [side, name] of [["left", left], ["right", right]]) {
       this.figure.querySelector(`.caption-${side}`).textContent = this.data.sets[name].title;
       const still = this.figure.querySelector(`.still-${side}`);
-      if (still && !this.relighter.works) {
+      if (!this.relighter.works) {
         still.src = document.getElementById(this.data.sets[name].still).src;
         still.alt = `Normal map by ${this.data.sets[name].title}`;
       }
