@@ -108,9 +108,12 @@ def draw_bars(
     *,
     title: str,
     unit: str,
+    beside: Protocol = "oracle",
     log: bool = False,
 ) -> Figure:
-    """Bars per group and method, one panel per protocol; black ticks are the paper's values."""
+    """Bars per group and method, one panel per protocol; black ticks in the panel ``beside``: the paper's
+    values.
+    """
     figure = new_figure(11, 3.2 * len(values) + 0.4)
     axes = figure.subplots(len(values), 1, squeeze=False, sharex=True)[:, 0]
     for panel, (protocol, series) in zip(axes, values.items(), strict=True):
@@ -119,11 +122,13 @@ def draw_bars(
             places = [group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))]
             panel.bar(places, heights, width * 0.92, color=colour_of(label, number), label=name_of(label))
             for place, value in zip(places, paper.get(label, ()), strict=False):
-                if value is not None:
+                if value is not None and protocol == beside:
                     panel.plot(
                         [place - width / 2, place + width / 2], [value, value], color="black", linewidth=1.6
                     )
-        panel.set_title(PROTOCOLS[protocol] + ("; black: the paper" if paper else ""), fontsize=10)
+        panel.set_title(
+            PROTOCOLS[protocol] + ("; black: the paper" if protocol == beside else ""), fontsize=10
+        )
         panel.set_ylabel(unit)
         panel.set_xticks(range(len(groups)), groups)
         panel.grid(axis="y", alpha=0.3)
@@ -141,7 +146,7 @@ def draw_lines(
     **style: Any,
 ) -> Figure:
     """Panels of plain lines: each panel is (title, x label, y label, {label: (x, y)})."""
-    figure = new_figure(3.7 * len(panels), 3.6)
+    figure = new_figure(max(5.4, 3.7 * len(panels)), 3.6)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for panel, (heading, x_label, y_label, lines) in zip(axes, panels, strict=True):
         for place, (label, (x, y)) in enumerate(lines.items()):

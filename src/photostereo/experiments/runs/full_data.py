@@ -152,6 +152,7 @@ def _report_runtime(out: RunOutputs) -> None:
         _beside(objects, labels, paper.SECONDS),
         title=out.title,
         unit="seconds",
+        beside="defaults",
         log=True,
     )
     caption = (
