@@ -170,6 +170,7 @@ def _registered() -> dict[str, Method]:
             _least_absolute,
             _SPARSE_REGRESSION,
             (integer("max_iter", 10, "reweighting steps before the exact descent", minimum=1),),
+            on_gpu=True,
         ),
         Method(
             "sbl",
@@ -188,6 +189,7 @@ def _registered() -> dict[str, Method]:
                 number("tol", 1e-5, "a pixel stops when its normal moves by less", above=0),
             ),
             tolerance=0.05,
+            on_gpu=True,
         ),
         Method(
             "rpca",
@@ -214,6 +216,7 @@ def _registered() -> dict[str, Method]:
                 integer("max_iter", 200, "iterations", minimum=1),
             ),
             exact=False,
+            on_gpu=True,
         ),
         Method(
             "cbr",

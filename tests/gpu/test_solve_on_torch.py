@@ -29,6 +29,11 @@ def difference(a, b, mask) -> np.ndarray:
 
 CASES = [
     ("ls", {}),
+    ("l1", {}),
+    ("sbl", {}),
+    ("sbl", {"noise": None}),
+    ("rpca", {}),
+    ("rpca", {"shadow": 0.1, "weight": 2.0}),
     ("pls", {"p": 3}),
     ("dlnv", {"max_iter": 6}),
     ("pdlnv", {"max_iter": 6}),

@@ -77,6 +77,18 @@ def cast(array: Array, dtype: str) -> Array:
     return np.asarray(array).astype(dtype, copy=False)
 
 
+def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
+    """An uninitialised array of the reference's kind, on its device.
+
+    >>> empty((2, 3), np.zeros(1), "float32").shape
+    (2, 3)
+    """
+    if is_tensor(reference):
+        xp = namespace(reference)
+        return xp.empty(shape, dtype=getattr(xp, dtype), device=reference.device)
+    return np.empty(shape, dtype=dtype)
+
+
 @dataclass(frozen=True)
 class Device:
     """Where arrays live; see :func:`find_device`.

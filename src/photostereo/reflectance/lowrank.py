@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import cast, empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.lambertian import Lambertian
 from photostereo.reflectance.model import Array, Fit, Unknowns
@@ -29,17 +31,17 @@ class Decomposition:
     converged : whether ``‖Y − A − E‖ ≤ tol ‖Y‖``
     """
 
-    low_rank: NDArray[np.float32]
+    low_rank: Array
     rank: int
     iterations: int
     converged: bool
 
 
 def robust_pca(
-    Y: NDArray[np.float32],
+    Y: Array,
     *,
     weight: float = 1.0,
-    observed: NDArray[np.bool_] | None = None,
+    observed: Array | None = None,
     tol: float = 1e-7,
     max_iter: int = 200,
     monitor: Monitor = SILENT,
@@ -77,36 +79,37 @@ def robust_pca(
     >>> parts.rank, bool(abs(parts.low_rank - clean).max() < 1e-4)
     (2, True)
     """
-    from photostereo.reflectance import lowrank_kernels as kernels
-
+    kernels = _kernels_for(Y)
     rows, columns = Y.shape
-    blocks = [slice(first, min(first + BLOCK, rows)) for first in range(0, rows, BLOCK)]
-    X = Y.astype(np.float64)
-    gram = sum((X[block].T @ X[block] for block in blocks), np.zeros((columns, columns)))
+    step = rows if is_tensor(Y) else BLOCK
+    blocks = [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
+    X = cast(Y, "float64") + 0.0  # a copy, whatever the type of Y
+    # The d × d algebra is NumPy's, wherever X is.
+    gram = to_numpy(sum(X[block].T @ X[block] for block in blocks))
     energy = float(np.trace(gram))
+    low_rank = empty((rows, columns), Y, "float32")
     if energy == 0.0:
-        return Decomposition(np.zeros_like(Y, dtype=np.float32), 0, 0, True)
-    lam = weight / np.sqrt(max(rows, columns))
+        low_rank[:] = 0.0
+        return Decomposition(low_rank, 0, 0, True)
+    lam = weight / float(np.sqrt(max(rows, columns)))
     norm = float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
     mu = 1.25 / norm
     limit = LARGEST * mu
-    dual = X / max(norm, float(np.abs(X).max()) / lam)
-    everywhere = np.empty((0, columns), dtype=np.bool_)
+    dual = X / max(norm, float(abs(X).max()) / lam)
+    everywhere = empty((0, columns), Y, "bool")
     if observed is not None:
         dual *= observed
-    gram[:] = 0.0
-    for block in blocks:
-        X[block] += dual[block] / mu
-        gram += X[block].T @ X[block]
-    residual = np.empty(rows)
+    X += dual / mu
+    gram = to_numpy(sum(X[block].T @ X[block] for block in blocks))
+    residual = empty((rows,), Y)
     monitor.stage("low rank", max_iter)
     rank, converged, iterations = columns, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
-        left, right = _threshold_factors(gram, mu)
+        left, right = (like(factor, X) for factor in _threshold_factors(gram, mu))
         rank = left.shape[1]
         mu_next = min(GROWTH * mu, limit)
-        gram = np.zeros_like(gram)
+        products = 0.0
         for block in blocks:
             # Two thin products, or one with the square matrix: whichever is less work.
             A = (X[block] @ left) @ right if 2 * rank < columns else X[block] @ (left @ right)
@@ -114,13 +117,24 @@ def robust_pca(
             kernels.shrink_and_ascend(
                 Y[block], A, X[block], dual[block], seen, lam, mu, mu_next, residual[block]
             )
-            gram += X[block].T @ X[block]
+            products = products + X[block].T @ X[block]
+        gram = to_numpy(products)
         mu = mu_next
         monitor.advance()
-        converged = bool(np.sqrt(residual.sum() / energy) < tol)
-    low_rank = np.empty((rows, columns), dtype=np.float32)
+        converged = float(residual.sum()) < energy * tol**2
     kernels.subtract_scaled(X, dual, mu, low_rank)
     return Decomposition(low_rank, rank, iterations, converged)
+
+
+def _kernels_for(Y: Array) -> Any:
+    """The module with the loops over entries for this kind of array."""
+    if is_tensor(Y):
+        from photostereo.reflectance import torch_lowrank
+
+        return torch_lowrank
+    from photostereo.reflectance import lowrank_kernels
+
+    return lowrank_kernels
 
 
 def _threshold_factors(
@@ -227,8 +241,8 @@ class LowRank:
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return unknowns
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> float:
-        return float(self._clean(SILENT)[1].cost(normals, unknowns))
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._clean(SILENT)[1].cost(normals, unknowns)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``errors`` (N, d): the sparse part, what was taken away from each photograph."""
@@ -248,10 +262,8 @@ class LowRank:
         return self._cleaned
 
 
-def _lit(pixels: Array, shadow: float) -> NDArray[np.bool_]:
+def _lit(pixels: Array, shadow: float) -> Array:
     """Which entries are brighter than this share of their pixel's maximum."""
-    from photostereo.reflectance import lowrank_kernels as kernels
-
-    observed = np.empty(pixels.shape, dtype=np.bool_)
-    kernels.lit(pixels, shadow, observed)
+    observed = empty(tuple(pixels.shape), pixels, "bool")
+    _kernels_for(pixels).lit(pixels, shadow, observed)
     return observed

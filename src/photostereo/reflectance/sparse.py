@@ -6,9 +6,13 @@ Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × norm
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import cast, empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
@@ -34,32 +38,51 @@ class _Reweighted:
     _redescending: bool
 
     def __init__(self, pixels: Array, lights: Array) -> None:
-        self._pixels = np.ascontiguousarray(pixels)
-        self._lights = np.ascontiguousarray(lights, dtype=np.float64)
-        self._threshold: NDArray[np.float64] | None = None
+        self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
+        self._lights = like(np.ascontiguousarray(lights, dtype=np.float64), pixels)
+        self._threshold: Array | None = None
 
     def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
         """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
-        from photostereo.reflectance import absolute_kernels as kernels
+        if is_tensor(self._pixels):
+            from photostereo.reflectance import torch_sparse as kernels
+        else:
+            from photostereo.reflectance import absolute_kernels as kernels  # type: ignore[no-redef]
 
         count = len(self._pixels)
-        normals, iterations = np.empty((count, 3)), np.empty(count, dtype=np.int64)
-        inverse = np.linalg.pinv(self._lights)
-        for part in pixel_batches(count, monitor, "least absolute residuals"):
+        normals = empty((count, 3), self._pixels)
+        iterations = empty((count,), self._pixels, "int64")
+        inverse = like(np.linalg.pinv(to_numpy(self._lights)), self._pixels)
+        for part in self._batches(monitor, "least absolute residuals"):
             batch = self._pixels[part]
+            start = cast(batch, "float64") @ inverse
             kernels.l1_regression(
-                batch, self._lights, batch @ inverse, 1e-6, 1e-8, max_iter, normals[part], iterations[part]
+                batch, self._lights, start, 1e-6, 1e-8, max_iter, normals[part], iterations[part]
             )
-        return normals, iterations
+        return normals, to_numpy(iterations)
+
+    def _batches(self, monitor: Monitor, stage: str) -> Iterator[slice]:
+        count, photographs = self._pixels.shape
+        if not is_tensor(self._pixels):
+            return pixel_batches(count, monitor, stage)
+        from photostereo.reflectance.torch_sparse import batch_size
+
+        return pixel_batches(count, monitor, stage, size=batch_size(photographs))
 
     def _residual_noise(self) -> float:
         return noise_of_residuals(self._pixels, self._lights, self._least_absolute(SILENT)[0])
 
-    def _thresholds(self) -> NDArray[np.float64]:
+    def _thresholds(self) -> Array:
         """Per pixel, the squared residual above which a photograph counts as an outlier."""
         if self._threshold is None:
-            self._threshold = np.full(len(self._pixels), self._residual_noise() ** 2)
+            self._threshold = self._everywhere(self._residual_noise() ** 2)
         return self._threshold
+
+    def _everywhere(self, value: float) -> Array:
+        """The same number for every pixel."""
+        array = empty((len(self._pixels),), self._pixels)
+        array[:] = value
+        return array
 
     @property
     def noise(self) -> float:
@@ -161,7 +184,7 @@ class LeastAbsolute(_Reweighted):
         normals, _ = self._least_absolute(monitor, self._max_iter)
         if self._threshold is None:
             noise = noise_of_residuals(self._pixels, self._lights, normals)
-            self._threshold = np.full(len(normals), noise**2)
+            self._threshold = self._everywhere(noise**2)
         return normals, self.update_unknowns(normals, {})
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
@@ -228,7 +251,7 @@ class SparseBayes(_Reweighted):
     ) -> None:
         super().__init__(pixels, lights)
         self._noise, self._max_iter, self._tol = noise, max_iter, tol
-        self._brightness: NDArray[np.float64] | None = None
+        self._brightness: Array | None = None
 
     def alone(self, monitor: Monitor) -> Fit:
         return self._expectation_maximisation(monitor, keep_weights=True)
@@ -237,22 +260,18 @@ class SparseBayes(_Reweighted):
         normals = self._expectation_maximisation(monitor, keep_weights=False).normals
         return normals, self.update_unknowns(normals, {})
 
-    def _thresholds(self) -> NDArray[np.float64]:
+    def _thresholds(self) -> Array:
         if self._threshold is None and self._noise is not None:
             self._threshold = self._noise * self._scales() ** 2
         return super()._thresholds()
 
-    def _scales(self) -> NDArray[np.float64]:
-        from photostereo.reflectance import sparse_kernels as kernels
-
+    def _scales(self) -> Array:
         if self._brightness is None:
-            self._brightness = np.empty(len(self._pixels))
-            kernels.brightest(self._pixels, self._brightness)
+            self._brightness = empty((len(self._pixels),), self._pixels)
+            _kernels_for(self._pixels).brightest(self._pixels, self._brightness)
         return self._brightness
 
     def _expectation_maximisation(self, monitor: Monitor, *, keep_weights: bool) -> Fit:
-        from photostereo.reflectance import sparse_kernels as kernels
-
         count, photographs = self._pixels.shape
         scale = self._scales()
         noise = self._noise
@@ -260,12 +279,13 @@ class SparseBayes(_Reweighted):
             # One variance for the capture: the scale is the capture's too, except that a pixel without light
             # keeps 0.
             noise = self._residual_noise() ** 2 if self._threshold is None else float(self._threshold[0])
-            self._threshold = np.full(count, noise)
-            scale = np.where(scale > 0, 1.0, 0.0)
-        normals, iterations = np.empty((count, 3)), np.empty(count, dtype=np.int64)
-        weights = np.empty((count if keep_weights else 0, photographs), dtype=np.float32)
-        for part in pixel_batches(count, monitor, "sparse Bayesian learning"):
-            kernels.sbl_em(
+            self._threshold = self._everywhere(noise)
+            scale = cast(scale > 0, "float64")
+        normals = empty((count, 3), self._pixels)
+        iterations = empty((count,), self._pixels, "int64")
+        weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
+        for part in self._batches(monitor, "sparse Bayesian learning"):
+            _kernels_for(self._pixels).sbl_em(
                 self._pixels[part],
                 self._lights,
                 scale[part],
@@ -279,8 +299,20 @@ class SparseBayes(_Reweighted):
                 weights[part] if keep_weights else weights,
             )
         unknowns = {"inliers": weights} if keep_weights else {}
-        settled = np.count_nonzero(iterations < 0) <= UNSETTLED_SHARE * count
-        return Fit(normals, unknowns, int(np.abs(iterations).max(initial=0)), bool(settled))
+        steps = to_numpy(iterations)
+        settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
+        return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
+
+
+def _kernels_for(pixels: Array) -> Any:
+    """The module with the loops over pixels for this kind of array."""
+    if is_tensor(pixels):
+        from photostereo.reflectance import torch_sparse
+
+        return torch_sparse
+    from photostereo.reflectance import sparse_kernels
+
+    return sparse_kernels
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
@@ -299,7 +331,7 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     count, photographs = pixels.shape
     # Evenly spaced pixels tell the same; a median over all of a large capture is slow.
     step = max(1, count // 20_000)
-    residuals = np.abs(pixels[::step] - normals[::step] @ lights)
+    residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
     share = min((3 + photographs) / (2 * photographs), 1.0)
     return max(1.4826 * float(np.quantile(residuals, share)) if residuals.size else 0.0, SMALLEST_NOISE)
 

@@ -1,0 +1,84 @@
+"""The per-pixel loops of sparse regression on torch tensors, with the names and arguments of the compiled
+ones.
+
+On a GPU they are the kernels of ``sparse.cu``. Tensors on the CPU share their memory with NumPy arrays, so
+there the compiled loops themselves run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from photostereo.reflectance import absolute_kernels, sparse_kernels
+
+Tensor = Any
+
+#: A pixel is one thread.
+THREADS = 64
+
+
+def batch_size(photographs: int) -> int:
+    """Pixels per launch: enough to fill a GPU, with at most a gigabyte of scratch memory."""
+    return max((1 << 25) // photographs, 1)
+
+
+def sbl_em(
+    Y: Tensor,
+    L: Tensor,
+    scale: Tensor,
+    noise: float,
+    prior_variance: float,
+    tol: float,
+    settled: float,
+    max_iter: int,
+    n: Tensor,
+    iterations: Tensor,
+    weights: Tensor,
+) -> None:
+    """As :func:`.sparse_kernels.sbl_em`."""
+    numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
+    if not Y.is_cuda:
+        arrays = (array.numpy() for array in (n, iterations, weights))
+        sparse_kernels.sbl_em(Y.numpy(), L.numpy(), scale.numpy(), *numbers, *arrays)
+        return
+    count, photographs = Y.shape
+    sizes = (count, photographs, len(weights) == count)
+    scratch = n.new_empty(2 * count * photographs)
+    _launch("sbl_em", Y, (Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes))
+
+
+def l1_regression(
+    Y: Tensor,
+    L: Tensor,
+    start: Tensor,
+    floor: float,
+    tol: float,
+    max_iter: int,
+    n: Tensor,
+    iterations: Tensor,
+) -> None:
+    """As :func:`.absolute_kernels.l1_regression`."""
+    if not Y.is_cuda:
+        arrays = (array.numpy() for array in (Y, L, start))
+        absolute_kernels.l1_regression(*arrays, floor, tol, max_iter, n.numpy(), iterations.numpy())
+        return
+    count, photographs = Y.shape
+    scratch = n.new_empty(3 * count * photographs)
+    numbers = (float(floor), float(tol), int(max_iter))
+    _launch("l1_regression", Y, (Y, L, start, *numbers, n, iterations, scratch, count, photographs))
+
+
+def brightest(Y: Tensor, top: Tensor) -> None:
+    """Fill top (N) with the largest absolute intensity of each pixel."""
+    top.copy_(Y.abs().amax(1))
+
+
+def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...]) -> None:
+    import torch
+
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    intensity = {torch.float32: "float", torch.float64: "double"}[Y.dtype]
+    with torch.cuda.device(Y.device):
+        kernel = compile_kernel("photostereo.reflectance", "sparse.cu", name, INTENSITY=intensity)
+        kernel.launch(-(-len(Y) // THREADS), THREADS, arguments)
