@@ -190,7 +190,7 @@ class Capture:
         nothing that matters.
         """
         index = np.flatnonzero(self.mask)
-        index = index[:: max(1, len(index) // 20_000)]
+        index = index[:: max(1, len(index) // 5_000)]
         flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
         values = flat[:, index]
         scale = float(np.percentile(gray_from_rgb(values) if self.is_color else values, 99))

@@ -17,7 +17,8 @@ from photostereo.commands.solve import read_capture, safe_name
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
 from photostereo.io.atomic import replacing_directory
-from photostereo.io.results import write_pictures, write_png
+from photostereo.io.results import write_pictures
+from photostereo.io.sixteen_bit import write_png
 from photostereo.methods import find_method
 from photostereo.metrics import angular_error
 from photostereo.reconstruction import Reconstruction

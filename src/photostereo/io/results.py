@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.conventions import encode_normals, srgb_from_linear
-from photostereo.errors import OutputError
+from photostereo.io.sixteen_bit import write_png
 from photostereo.reconstruction import Reconstruction
 
 
@@ -24,14 +24,3 @@ def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[
     inside = albedo[mask]
     top = float(np.percentile(inside, 99)) if inside.size else 1.0
     return np.rint(255 * srgb_from_linear(albedo / max(top, 1e-12))).astype(np.uint8)
-
-
-def write_png(path: Path, picture: NDArray[Any]) -> None:
-    """A gray or RGB picture of 8 or 16 bits as PNG; names outside ASCII are no problem."""
-    import cv2
-
-    ordered = picture[..., ::-1] if picture.ndim == 3 else picture
-    good, data = cv2.imencode(".png", np.ascontiguousarray(ordered))
-    if not good:
-        raise OutputError(f"The picture {path} could not be encoded as PNG.")
-    data.tofile(path)
