@@ -103,16 +103,15 @@ extern "C" __global__ void __launch_bounds__(WARPS * LANES, 1)
     D += (size_t)problem * atoms * LENGTH;
     B += (size_t)problem * atoms * patches + first;
     arrived += problem * (1 + groups);
-    const size_t space = (size_t)(team + groups) * (LENGTH + 1);  // of one problem, for one of two alternate
-    atoms
+    const size_t space = (size_t)(team + groups) * (LENGTH + 1);  // of one problem; two in turn, atom by atom
 
     REAL* slab = resident ? kept_rows : R;
     const int stride = resident ? PADDED : LENGTH;
     if (resident) {
         for (int r = start; r < end; ++r)
             for (int v = 0; v < VALUES; ++v)
-                slab[r * PADDED + lane + LANES * v] = HELD(v) ? R[(size_t)r * LENGTH + lane + LANES * v] :
-                REAL(0);
+                slab[r * PADDED + lane + LANES * v] =
+                    HELD(v) ? R[(size_t)r * LENGTH + lane + LANES * v] : REAL(0);
     }
 
     REAL d[VALUES], next[VALUES], fresh[VALUES];

@@ -5,11 +5,12 @@
 
 // windows[g, j, c, y, x] += n[g, pixel at (row_j + y, col_j + x), c], nothing outside the mask.
 extern "C" __global__ void add_patches(const REAL* n, const int* pixel_index, const int* window_rows,
-                                       const int* window_cols, REAL* windows, int problems, int pixels, int
-                                       width, int n_windows, int w_y, int w_x) {
+                                       const int* window_cols, REAL* windows, int problems, int pixels,
+                                       int width, int n_windows, int w_y, int w_x) {
     const int area = w_y * w_x;
     const long long each = (long long)n_windows * area, all = each * problems;
-    for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += (long long)gridDim.x * blockDim.x) {
+    const long long stride = (long long)gridDim.x * blockDim.x;
+    for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += stride) {
         const int g = k / each, j = (k % each) / area, y = (k % area) / w_x, x = k % w_x;
         const int pixel = pixel_index[(size_t)(window_rows[j] + y) * width + window_cols[j] + x];
         if (pixel < 0) continue;
@@ -27,7 +28,8 @@ extern "C" __global__ void sum_patches(const REAL* windows, const int* window_in
                                        col_starts, int n_windows, int w_y, int w_x) {
     const int area = w_y * w_x;
     const long long all = (long long)problems * pixels;
-    for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += (long long)gridDim.x * blockDim.x) {
+    const long long stride = (long long)gridDim.x * blockDim.x;
+    for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += stride) {
         const int g = k / pixels, pixel = k % pixels;
         const int row = positions[2 * pixel], col = positions[2 * pixel + 1];
         double sum[3] = {0.0, 0.0, 0.0};

@@ -38,17 +38,16 @@ def dictionary_pass(
     import torch
 
     problems = R.shape[0] if R.ndim == 3 else 1
-    threshold, bound = (
-        torch.as_tensor(value, dtype=R.dtype, device=R.device).expand(problems).contiguous()
+    arrays = [array.view(problems, *array.shape[-2:]) for array in (R, D, B)]
+    # A number becomes a tensor on the device itself: a copy from the host would wait for all queued work.
+    bounds = [
+        value.to(R.dtype).expand(problems).contiguous()
+        if torch.is_tensor(value)
+        else torch.full((problems,), value, dtype=R.dtype, device=R.device)
         for value in (mu, q)
-    )
-    three = (
-        R.view(problems, *R.shape[-2:]),
-        D.view(problems, *D.shape[-2:]),
-        B.view(problems, *B.shape[-2:]),
-    )
+    ]
     chosen = fused_pass if R.is_cuda else plain_pass
-    chosen(*three, threshold, bound, update_atoms)
+    chosen(*arrays, *bounds, update_atoms)
 
 
 def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:

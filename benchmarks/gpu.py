@@ -1,0 +1,209 @@
+"""What a GPU gains over two cores of the computer it is in, with the difference of the results beside it.
+
+    python -m benchmarks.gpu CAT [--json FILE] [--repetitions 20]
+
+CAT is DiLiGenT's cat, a folder or an .npz capture. The program binds itself to two cores first, so the CPU's
+figures are those of a small computer. GPU times are medians over the repetitions between device events, after
+warm-up and compilation; TF32 is off (torch's default). CPU times are medians of three runs of the compiled kernels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CORES = 2
+if hasattr(os, "sched_setaffinity"):  # before NumPy and Numba count the cores
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:CORES]))
+os.environ |= {
+    "NUMBA_NUM_THREADS": str(CORES),
+    "OMP_NUM_THREADS": str(CORES),
+    "OPENBLAS_NUM_THREADS": str(CORES),
+}
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+from benchmarks.dictionary_pass import MU, make_state  # noqa: E402
+from photostereo import Capture, add_poisson, load, render_scene, solve  # noqa: E402
+from photostereo.dictionary import compiled, torch_pass  # noqa: E402
+from photostereo.grid import solve_grid  # noqa: E402
+from photostereo.metrics import angle_between  # noqa: E402
+from photostereo.scenes import dome_lights  # noqa: E402
+from photostereo.solve import prepare  # noqa: E402
+
+PATCHES, FRAME, PHOTOGRAPHS = 19304, (612, 512), 96
+GRID = [{"lam": lam, "mu": mu} for lam in np.geomspace(0.5, 50, 8) for mu in np.geomspace(0.05, 0.5, 8)]
+
+
+def on_device(work: Callable[[], Any], repetitions: int, warm_up: int = 3) -> dict[str, float]:
+    """Milliseconds between two device events around the work: median, smallest, largest."""
+    for _ in range(warm_up):
+        work()
+    times = []
+    for _ in range(repetitions):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return {"median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
+
+
+def on_cpu(work: Callable[[], Any], repetitions: int = 3) -> dict[str, float]:
+    """Milliseconds of wall-clock time on the bound cores; the first run compiles and does not count."""
+    work()
+    times = []
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        work()
+        times.append(1e3 * (time.perf_counter() - began))
+    return {"median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
+
+
+def relative(found: torch.Tensor, expected: np.ndarray) -> float:
+    found = found.double().cpu().numpy()
+    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+
+
+def measure_pass(repetitions: int) -> dict[str, Any]:
+    """One pass, 19,304 patches × 192 × 192 atoms; difference over three passes from the same state."""
+    state = make_state(PATCHES, np.float32)
+    on_gpu = [torch.tensor(array, device="cuda") for array in state]
+    single = [array.copy() for array in state]
+    double = [array.astype(np.float64) for array in state]
+    for _ in range(3):
+        torch_pass.dictionary_pass(*on_gpu, mu=MU, q=1e3)
+        compiled.dictionary_pass(*single, mu=MU, q=1e3)
+        compiled.dictionary_pass(*double, mu=MU, q=1e3)
+    figures: dict[str, Any] = {"nonzeros": float((on_gpu[2] != 0).double().mean())}
+    for name, gpu, one, two in zip("RDB", on_gpu, single, double, strict=True):
+        figures[f"difference_{name}"] = relative(gpu, one)
+        figures[f"difference_from_double_{name}"] = relative(gpu, two)
+    bounds = [torch.full((1,), value, device="cuda") for value in (MU, 1e3)]
+    batch = [array[None] for array in on_gpu]
+    figures["fused"] = on_device(lambda: torch_pass.fused_pass(*batch, *bounds, True), repetitions)
+    figures["plain_torch"] = on_device(lambda: torch_pass.plain_pass(*batch, *bounds, True), repetitions)
+    figures["cpu"] = on_cpu(lambda: compiled.dictionary_pass(*single, mu=MU, q=1e3))
+    return figures
+
+
+def measure_full_frame(repetitions: int) -> dict[str, Any]:
+    """PDLNV p = 2, 50 iterations on all 612 × 512 pixels of 96 photographs in memory."""
+    clean = render_scene("relief", size=FRAME, lights=dome_lights(PHOTOGRAPHS), cast_shadows=False)
+    capture = add_poisson(clean, 10.0, rng=0)
+    options = {"lam": 5.0, "mu": 0.1, "p": 2, "max_iter": 50}
+    figures: dict[str, Any] = {"pixels": capture.pixel_count}
+    stages: list[dict[str, float]] = []
+
+    def whole() -> None:
+        stages.append(solve(capture, "pdlnv", device="cuda", **options).seconds)
+
+    figures["solve_from_capture"] = on_device(whole, repetitions)
+    figures["seconds_by_stage"] = {
+        name: statistics.median(seconds[name] for seconds in stages[-repetitions:]) for name in stages[-1]
+    }
+    prepared = prepare(capture, "pdlnv", device="cuda", **options)
+    alone = lambda: solve(capture, "pdlnv", device="cuda", prepared=prepared, **options)  # noqa: E731
+    figures["solve_from_statistics"] = on_device(alone, repetitions)
+    result = alone()
+    began = time.perf_counter()
+    reference = solve(capture, "pdlnv", **options)
+    figures["cpu_ms"] = 1e3 * (time.perf_counter() - began)
+    figures["mean_difference_deg"] = difference(result, reference, capture)
+    return figures
+
+
+def difference(found: Any, expected: Any, capture: Capture) -> float:
+    return float(angle_between(found.normals[capture.mask], expected.normals[capture.mask]).mean())
+
+
+def measure_cat(cat: Capture, repetitions: int) -> dict[str, Any]:
+    """PDLNV on cat, 20 photographs, 5 dB: the CPU's normals, one solve, and a grid of 64."""
+    noisy = add_poisson(cat.take(20, rng=0), 5.0, rng=0)
+    options = {"p": 2, "max_iter": 50}
+    chosen = {"lam": 10.0, "mu": 0.2}
+    figures: dict[str, Any] = {}
+    for name, setting in {"chosen": chosen, "automatic": {}}.items():
+        expected = solve(noisy, "pdlnv", **options, **setting)
+        found = solve(noisy, "pdlnv", device="cuda", **options, **setting)
+        figures[f"{name}_mean_difference_deg"] = difference(found, expected, noisy)
+        figures[f"{name}_error_cpu_gpu"] = [expected.angular_error.mean, found.angular_error.mean]
+    prepared = prepare(noisy, "pdlnv", device="cuda", **options)
+
+    def descent_ms(settings: list[dict[str, float]]) -> float:
+        results = solve_grid(noisy, "pdlnv", settings, device="cuda", prepared=prepared, **options)
+        return 1e3 * sum(result.seconds["solve"] for result in results)
+
+    for name, settings in {"one": [chosen], "grid_of_64": GRID}.items():
+        descent_ms(settings)
+        times = [descent_ms(settings) for _ in range(repetitions)]
+        figures[name] = {"median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
+    figures["grid_over_one"] = figures["grid_of_64"]["median_ms"] / figures["one"]["median_ms"]
+    began = time.perf_counter()
+    solve(noisy, "pdlnv", **options, **chosen)
+    figures["cpu_one_ms"] = 1e3 * (time.perf_counter() - began)
+    return figures
+
+
+def measure_pixelwise(cat: Capture, repetitions: int) -> dict[str, Any]:
+    """The pixelwise methods on all 96 photographs of cat, from the photographs in memory to the normals."""
+    figures: dict[str, Any] = {}
+    for method in ("ls", "pls", "l1", "sbl", "rpca"):
+        gpu = on_device(lambda: solve(cat, method, device="cuda"), repetitions)  # noqa: B023
+        cpu = on_cpu(lambda: solve(cat, method))  # noqa: B023
+        found, expected = solve(cat, method, device="cuda"), solve(cat, method)
+        figures[method] = {
+            "gpu": gpu,
+            "cpu": cpu,
+            "ratio": cpu["median_ms"] / gpu["median_ms"],
+            "gpu_stages": found.seconds,
+            "cpu_stages": expected.seconds,
+            "mean_difference_deg": difference(found, expected, cat),
+            "error_cpu_gpu": [expected.angular_error.mean, found.angular_error.mean],
+        }
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cat", type=Path)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--only", nargs="*", default=["pass", "full_frame", "cat", "pixelwise"])
+    arguments = parser.parse_args()
+    cat = load(arguments.cat).gray()
+    figures: dict[str, Any] = {
+        "machine": {
+            "gpu": torch.cuda.get_device_name(),
+            "cpu": platform.processor() or platform.machine(),
+            "cores": CORES,
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+            "tf32": torch.backends.cuda.matmul.allow_tf32,
+            "repetitions": arguments.repetitions,
+        }
+    }
+    steps = {
+        "pass": lambda: measure_pass(arguments.repetitions),
+        "full_frame": lambda: measure_full_frame(arguments.repetitions),
+        "cat": lambda: measure_cat(cat, arguments.repetitions),
+        "pixelwise": lambda: measure_pixelwise(cat, arguments.repetitions),
+    }
+    for name in arguments.only:
+        figures[name] = steps[name]()
+        print(json.dumps({name: figures[name]}, indent=1), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""The CUDA sources compile, where there is a compiler; no GPU is needed for that."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import photostereo
+
+SOURCES = Path(photostereo.__file__).parent
+KERNELS = [
+    ("dictionary/dictionary_pass.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=16"]),
+    ("dictionary/dictionary_pass.cu", ["-DREAL=double", "-DLENGTH=45", "-DWARPS=16"]),
+    ("dictionary/patches.cu", ["-DREAL=float"]),
+    ("reflectance/sparse.cu", ["-DINTENSITY=float"]),
+]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="NVIDIA's compiler nvcc is not installed")
+@pytest.mark.parametrize(("file", "definitions"), KERNELS)
+def test_compiles(file: str, definitions: list[str], tmp_path: Path) -> None:
+    command = ["nvcc", "-arch=sm_80", "-ptx", "-o", tmp_path / "kernel.ptx", *definitions, SOURCES / file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
