@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from photostereo.experiments import paper
@@ -71,11 +72,15 @@ def _report_errors(out: RunOutputs) -> None:
             rows = []
             for place, name in enumerate(objects):
                 cells = [
-                    with_paper(f"{values[m][place]:.2f}", protocol, printed.get(name, {}).get(m))
+                    with_paper(_shown(values[m][place]), protocol, printed.get(name, {}).get(m))
                     for m in labels
                 ]
                 rows.append([name, *cells])
-            averages = [f"{sum(values[m]) / len(objects):.2f}" for m in labels]
+            averages = []
+            for label in labels:
+                theirs = [printed[name][label] for name in objects if label in printed.get(name, {})]
+                beside = sum(theirs) / len(theirs) if len(theirs) == len(objects) else None
+                averages.append(with_paper(_shown(sum(values[label]) / len(objects)), protocol, beside))
             rows.append(["average", *averages])
             title = f"{out.title}: {value} angular error in degrees, {words}"
             if protocol == "oracle":
@@ -91,6 +96,10 @@ def _report_errors(out: RunOutputs) -> None:
         unit="mean angular error (degrees)",
     )
     out.figure(figure, _caption(out, "Mean angular error on all photographs, no noise."))
+
+
+def _shown(value: float, digits: int = 2) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _beside(
@@ -125,16 +134,24 @@ def _report_diligent(out: RunOutputs) -> None:
 def _report_runtime(out: RunOutputs) -> None:
     objects, labels = captures_of(out.plan), labels_of(out.plan)
     values = _values(out, "defaults", "seconds")
+    header = ["object", *map(name_of, labels)]
     rows = []
     for place, name in enumerate(objects):
-        cells = []
-        for label in labels:
-            printed = paper.SECONDS.get(name, {}).get(label)
-            ours = f"{values[label][place]:.2f}"
-            cells.append(f"{ours} ({printed:.0f})" if printed is not None else ours)
+        printed = paper.SECONDS.get(name, {})
+        cells = [_shown(values[m][place]) + (f" ({printed[m]:.0f})" if m in printed else "") for m in labels]
         rows.append([name, *cells])
-    title = f"{out.title}: seconds with defaults, one thread (in brackets: the paper)"
-    out.table(title, ["object", *map(name_of, labels)], rows)
+    title = f"{out.title}: wall-clock seconds with defaults, one thread (in brackets: the paper)"
+    out.table(title, header, rows)
+    processor = []
+    for name in objects:
+        own = {r.cell.label: r.defaults for r in out.results if r.cell.capture.name == name}
+        found = [own.get(m) for m in labels]
+        spent = [row["extra"].get("cpu_seconds", math.nan) if row else math.nan for row in found]
+        processor.append([name, *map(_shown, spent)])
+    title = (
+        f"{out.title}: processor seconds of the same solves, which other work on the machine does not change"
+    )
+    out.table(title, header, processor, name="table-processor")
     rates = []
     for label in labels:
         ratios = [
