@@ -95,7 +95,7 @@ def integrate(
     highpass: float | None = None,
     rtol: float = 1e-10,
     max_iter: int | None = None,
-    tol: float = 1e-4,
+    tol: float = 1e-5,
     sharpness: float = 4.0,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> Surface:
@@ -378,17 +378,12 @@ def _solve_group(
         return _Outcome(
             linear.values, np.zeros(links.first.size, dtype=bool), status, linear.iterations, linear.residual
         )
-    from photostereo.surface.robust import solve_robust
+    from photostereo.surface.robust import RobustProblem, solve_robust
 
     robust = solve_robust(
-        equations,
-        links,
-        parts,
-        sharpness=options.sharpness,
+        RobustProblem(equations, links, parts, pull, target, options.sharpness),
         max_iter=150 if options.max_iter is None else options.max_iter,
         tol=options.tol,
-        pull=pull,
-        target=target,
         progress=options.progress,
     )
     return _Outcome(

@@ -71,12 +71,17 @@ def _glb(mesh: trimesh.Trimesh) -> bytes:
 
     Without a material glTF means polished metal, which most viewers draw black.
     """
-    copy = mesh.copy()
-    if copy.visual.kind == "vertex":
-        colors = np.array(copy.visual.vertex_colors)
+    import trimesh
+
+    colors = None
+    if mesh.visual.kind == "vertex":
+        colors = np.array(mesh.visual.vertex_colors)
         linear = linear_from_srgb(colors[:, :3].astype(np.float64) / 255.0)
         colors[:, :3] = np.rint(255.0 * linear)
-        copy.visual.vertex_colors = colors
+    # Not mesh.copy(), which would forget the normals of the map.
+    copy = trimesh.Trimesh(
+        mesh.vertices, mesh.faces, vertex_normals=mesh.vertex_normals, vertex_colors=colors, process=False
+    )
 
     def add_material(tree: dict[str, Any]) -> None:
         tree["materials"] = [

@@ -80,7 +80,12 @@ def build_preconditioner(matrix: Any) -> Preconditioner:
 
     # pyamg keeps a reference to its matrix; ours changes its values in place.
     held = csr_matrix((matrix.data.copy(), matrix.indices, matrix.indptr), shape=matrix.shape)
-    levels = pyamg.ruge_stuben_solver(held, max_coarse=30)
+    levels = pyamg.ruge_stuben_solver(
+        held,
+        max_coarse=30,
+        presmoother=("gauss_seidel", {"sweep": "forward"}),
+        postsmoother=("gauss_seidel", {"sweep": "backward"}),  # reversed, so that the cycle is symmetric
+    )
 
     def cycle(depth: int, side: Float64) -> Float64:
         # pyamg's own cycle also measures residual norms, which a preconditioner does not need.

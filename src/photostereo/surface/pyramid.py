@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.links import Links
 from photostereo.surface.slopes import FACING_FLOOR, SlopeField
 
 Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 IntArray = NDArray[np.integer[Any]]
 
 #: Steeper slopes than this are not used to spread a block's height over its pixels.
@@ -82,24 +80,3 @@ def prolong(coarse: Coarse, field: SlopeField, values: Float64) -> Float64:
         slope = np.clip(tilt / field.facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
         fine += slope * ((position % 2) - 0.5)
     return fine
-
-
-def spread_torn(coarse: Coarse, coarse_links: Links, torn: Bool, links: Links) -> Bool:
-    """Fine links that may be the torn ones: inside the two blocks of a torn coarse link, and between them.
-
-    The tear is known to a block only; its pixels are to find their side themselves.
-    """
-    loose = np.zeros(links.first.size, dtype=bool)
-    count = coarse.field.facing.size
-    for axis in (0, 1):
-        ends = coarse_links.axis(axis)
-        cut = torn[ends]
-        beside = np.zeros(count, dtype=bool)
-        beside[coarse_links.first[ends][cut]] = True
-        beside[coarse_links.second[ends][cut]] = True
-        after = np.zeros(count, dtype=bool)
-        after[coarse_links.first[ends][cut]] = True
-        fine = links.axis(axis)
-        one, two = coarse.parent[links.first[fine]], coarse.parent[links.second[fine]]
-        loose[fine] = np.where(one == two, beside[one], after[one])
-    return loose

@@ -120,7 +120,7 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
     if normals.ndim != 3 or normals.shape[2] != 3:
         raise ParameterError(f"Normals must have the shape (H, W, 3); these have {normals.shape}.")
     if mask is None:
-        found = np.isfinite(normals).all(axis=-1) & (np.abs(np.nan_to_num(normals)).sum(axis=-1) > 0)
+        found = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
         if not found.any():
             raise ParameterError("No pixel of the normal map holds a normal (all are zero or not finite).")
         return np.asarray(found)
@@ -154,8 +154,9 @@ def slope_field(
         If no normal is usable, if most face away, or if the weights do not fit.
     """
     n = np.asarray(normals[mask], dtype=np.float64)
+    n[~np.isfinite(n).all(axis=1)] = 0.0
     length = np.linalg.norm(n, axis=1)
-    known = np.isfinite(length) & (length > 1e-6)
+    known = length > 1e-6
     if not known.any():
         raise ParameterError(
             "Every normal inside the mask is zero or not finite: there is nothing to integrate."

@@ -1,0 +1,152 @@
+"""The tearing integrator: it keeps steps, never raises its energy, and ends where the gradient vanishes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo.errors import ConvergenceWarning
+from photostereo.surface import integrate, robust
+from photostereo.surface.links import find_links
+from photostereo.surface.robust import RobustProblem, descend, solve_robust, start_from_least_squares
+from photostereo.surface.slopes import slope_field
+from photostereo.surface.softmin import shift_tears, soft_choice, soft_choice_readable, torn_links
+
+
+def problem_of(normals: np.ndarray, mask: np.ndarray | None = None) -> RobustProblem:
+    mask = np.ones(normals.shape[:2], dtype=bool) if mask is None else mask
+    links = find_links(mask)
+    return RobustProblem(slope_field(normals, mask), links, np.zeros(links.size, dtype=int))
+
+
+@pytest.fixture(scope="module")
+def noisy_flap(shapes) -> RobustProblem:
+    _, normals = shapes.flap(40)
+    return problem_of(normals + 0.05 * np.random.default_rng(0).normal(size=normals.shape))
+
+
+@pytest.mark.parametrize("size", [64, 75, 106])
+def test_keeps_a_step_that_least_squares_smears(shapes, size: int) -> None:
+    """At even and odd places of the tear, so that it also lies inside the blocks of coarser resolutions."""
+    truth, normals = shapes.flap(size)
+    middle = size // 2
+    step = (truth[middle - 1] - truth[middle])[middle:]
+    kept = {}
+    for method in ("poisson", "robust"):
+        surface = integrate(normals, method=method)
+        kept[method] = ((surface.depth[middle - 1] - surface.depth[middle])[middle:] / step).min()
+    assert kept["robust"] > 0.8
+    assert kept["poisson"] < 0.5
+    torn = surface.torn_down
+    assert torn[middle - 1, middle:-1].all()
+    assert surface.tears < 1.2 * (size - size // 4)
+
+
+def test_kernel_equals_readable() -> None:
+    rng = np.random.default_rng(1)
+    mask = rng.random((23, 31)) > 0.2
+    normals = rng.normal(size=(23, 31, 3))
+    normals[..., 2] = np.abs(normals[..., 2])
+    problem = problem_of(normals, mask)
+    values = 3.0 * rng.normal(size=problem.links.size)
+    shares, energy = soft_choice(problem.field, problem.links, values, 4.0)
+    expected_shares, expected = soft_choice_readable(problem.field, problem.links, values, 4.0)
+    assert np.abs(energy - expected).max() < 1e-12 * np.abs(expected).max()
+    for axis in (0, 1):
+        assert np.abs(shares[axis] - expected_shares[axis]).max() < 1e-12
+
+
+def test_shares_minimise_the_energy() -> None:
+    """The closed form against a brute-force search over the share of one pixel."""
+    p, m, k = 0.7, 0.3, 4.0
+    w = np.linspace(1e-6, 1 - 1e-6, 200_001)
+    entropy = w * np.log(2 * w) + (1 - w) * np.log(2 * (1 - w))
+    cost = w * p + (1 - w) * m + entropy / k
+    share = 1 / (1 + np.exp(-k * (m - p)))
+    energy = -np.log(0.5 * np.exp(-k * p) + 0.5 * np.exp(-k * m)) / k
+    assert abs(w[cost.argmin()] - share) < 1e-5
+    assert abs(cost.min() - energy) < 1e-9
+
+
+@pytest.mark.parametrize("limit", [12_000, 100])
+def test_energy_never_rises(noisy_flap: RobustProblem, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """With exact solves and with loose ones, and through the shifts of tears."""
+    monkeypatch.setattr(robust, "DIRECT_LIMIT", limit)
+    start = np.zeros(noisy_flap.links.size)
+    result = descend(noisy_flap, start, max_iter=60, tol=1e-9, inner_rtol=0.1)
+    energy = np.array(result.energy)
+    assert (np.diff(energy) <= 1e-12 * energy[0]).all()
+    assert energy[-1] < 0.2 * energy[0]
+
+
+def test_gradient_vanishes_at_the_end(noisy_flap: RobustProblem) -> None:
+    """Finite differences of the readable energy, in random directions, at a tightly converged result."""
+    result = descend(
+        noisy_flap, start_from_least_squares(noisy_flap), max_iter=2000, tol=1e-14, inner_rtol=1e-8
+    )
+    field, links, k = noisy_flap.field, noisy_flap.links, noisy_flap.sharpness
+
+    def energy(values: np.ndarray) -> float:
+        return float(soft_choice_readable(field, links, values, k)[1].sum())
+
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        direction = rng.normal(size=links.size)
+        step = 1e-5
+        change = energy(result.values + step * direction) - energy(result.values - step * direction)
+        reference = np.linalg.norm(direction) * energy(result.values)
+        assert abs(change / (2 * step)) < 1e-4 * reference
+
+
+def test_loose_solves_end_where_tight_ones_do(
+    noisy_flap: RobustProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(robust, "DIRECT_LIMIT", 100)
+    loose = solve_robust(noisy_flap)
+    tight = solve_robust(noisy_flap, max_iter=1000, tol=1e-10, inner_rtol=1e-8)
+    assert loose.energy[-1] < 1.01 * tight.energy[-1]
+    spread = np.ptp(tight.values)
+    assert np.sqrt(np.mean((loose.values - tight.values) ** 2)) < 0.01 * spread
+
+
+def test_shift_moves_a_misplaced_tear(shapes) -> None:
+    """The row below the tear is glued to the upper side: one call brings it home, and the energy falls."""
+    truth, normals = shapes.flap(48)
+    problem = problem_of(normals)
+    wrong = truth.copy()
+    wrong[24] = truth[23]
+    moved = shift_tears(problem.field, problem.links, wrong.ravel(), 4.0).reshape(truth.shape)
+    assert problem.shares(moved.ravel())[1] < problem.shares(wrong.ravel())[1]
+    assert np.abs(moved[24, 18:] - truth[24, 18:]).max() < 1e-9
+
+
+def test_smooth_surface_does_not_tear(shapes) -> None:
+    truth, normals, mask, _ = shapes.sphere(101)
+    surface = integrate(normals, mask, method="robust")
+    assert surface.tears == 0
+    assert np.abs(shapes.aligned(surface.depth, truth, mask)).max() < 0.1
+
+
+def test_torn_needs_both_ends() -> None:
+    links = find_links(np.ones((1, 4), dtype=bool))
+    shares = np.array([0.5, 0.1, 0.9, 0.5])
+    assert torn_links(links, (shares, np.full(4, 0.5))).tolist() == [False, True, False]
+
+
+def test_progress_and_warning(shapes) -> None:
+    _, normals = shapes.flap(24)
+    seen = []
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        surface = integrate(normals, method="robust", max_iter=2, progress=lambda *facts: seen.append(facts))
+    assert surface.status == "max_iter"
+    assert [fact[:2] for fact in seen] == [(0, 2), (1, 2), (2, 2)]
+    assert [fact[2] for fact in seen] == list(surface.energy)
+
+
+def test_anchors_set_the_height(shapes) -> None:
+    truth, normals = shapes.flap(40)
+    anchors = np.full(truth.shape, np.nan)
+    anchors[30, 5] = 3.0
+    surface = integrate(normals, method="robust", anchors=anchors)
+    assert np.abs(surface.depth[25:, 15:] - 3.0).max() < 0.5
+    assert abs(surface.depth[30, 5] - 3.0) < 1e-3
