@@ -13,7 +13,7 @@ from photostereo.report import pictures
 from photostereo.report.axes import decade_ticks, round_ticks, short_number
 from photostereo.report.colours import SCALES, colour_table, paint
 from photostereo.report.learning import atom_sheet
-from photostereo.report.plots import Series, colour_bar, histogram, legend, light_compass, line_chart
+from photostereo.report.plots import Series, colour_bar, histogram, legend, light_compass, line_chart, scatter
 
 
 def decoded(address):
@@ -87,6 +87,7 @@ PLOTS = {
     "histogram": histogram(
         np.array([1.0, 99.0]), top=45, marks=[("m", 1.0)], x_label="x", summary="s", scale="ember"
     ),
+    "scatter": scatter([("<a>", 0.5, 3.0), ("b", 0.5, 3.0)], x_label="x", y_label="y", summary="s"),
     "compass": light_compass(np.array([[0, 0, 1], [0.6, 0, -0.8]]), ["<script>", "b"]),
     "bar": colour_bar("ember", 0, 45, suffix="°"),
     "constant bar": colour_bar("ember", 2, 2),
@@ -99,7 +100,7 @@ def test_plots_are_well_formed_and_escaped(name):
     text = str(PLOTS[name])
     ET.fromstring(text)
     assert "nan" not in text
-    assert "<script>" not in text and "<b>" not in text and "<i>" not in text
+    assert "<a>" not in text and "<script>" not in text and "<b>" not in text and "<i>" not in text
 
 
 def test_line_chart_puts_values_where_they_belong():

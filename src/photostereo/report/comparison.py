@@ -24,7 +24,7 @@ from photostereo.report.learning import Chart
 from photostereo.report.packing import pack_heights
 from photostereo.report.page import MAX_PIXELS, grid_data, relight_data, view_set
 from photostereo.report.pictures import Frame, frame_around
-from photostereo.report.plots import Series, legend, line_chart
+from photostereo.report.plots import Series, legend, line_chart, scatter
 
 #: All textures together take about so many bytes of the page, at about so many for each pixel of the object.
 TEXTURE_BUDGET, BYTES_PER_PIXEL = 6_500_000, 5.4
@@ -89,7 +89,7 @@ def write_comparison(
         "contestants": shown,
         "pair": data["relight"]["shown"],
         "table": _table(results, contestants, capture),
-        "chart": _cumulative_chart(contestants, mask),
+        "charts": _charts(results, contestants, mask),
         "links": safe_links(files or {}),
         "has_truth": capture.truth is not None,
         "has_depth": bool(grids),
@@ -148,8 +148,13 @@ def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[
     textures["title"] = contestant.method
     textures["still"] = f"normals-{contestant.key}"
     if contestant.error is not None:
+        inside = contestant.error[mask]
         maps["error"] = figures.error_figure(
-            contestant.error, mask, frame, title=f"Error of {contestant.method}"
+            contestant.error,
+            mask,
+            frame,
+            title=f"Error of {contestant.method}",
+            note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
         )
         textures["error"] = f"#error-{contestant.key}"
     return textures, maps
@@ -245,11 +250,31 @@ def _typical_residuals(results: Sequence[Reconstruction], capture: Capture) -> l
     ]
 
 
-def _cumulative_chart(contestants: Sequence[Contestant], mask: BoolArray) -> Chart | None:
-    """Share of the pixels below an error, over that error."""
+def _charts(
+    results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray
+) -> list[Chart]:
+    """Where there is a truth: shares of pixels below an error, and what accuracy costs in time."""
     judged = [contestant for contestant in contestants if contestant.error is not None]
     if not judged:
-        return None
+        return []
+    points = [
+        (result.method, sum(result.seconds.values()), float(np.mean(contestant.error[mask])))
+        for result, contestant in zip(results, judged, strict=True)
+        if contestant.error is not None
+    ]
+    plot = scatter(
+        points,
+        x_label="seconds",
+        y_label="mean angular error",
+        suffix="°",
+        summary="Mean angular error over the time of the solve, by method",
+    )
+    cost = Chart("What accuracy costs", plot, note="The lower and the further left, the better.")
+    return [_cumulative_chart(judged, mask), cost]
+
+
+def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
+    """Share of the pixels below an error, over that error."""
     angles = np.linspace(0, ERROR_TOP, 91)
     series = []
     for number, contestant in enumerate(judged):
