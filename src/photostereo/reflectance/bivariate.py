@@ -13,6 +13,7 @@ from photostereo.errors import ParameterError
 from photostereo.monitor import Monitor
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
+from photostereo.reflectance.projection import project
 
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]
@@ -112,7 +113,7 @@ class Bivariate:
             self._lights_gram,
             self._usable,
         )
-        self._least_squares = np.asarray(pixels @ np.linalg.pinv(lights), dtype=np.float64)
+        self._least_squares = project(pixels, lights) @ np.linalg.inv(lights @ lights.T)
 
     @property
     def noise(self) -> None:
