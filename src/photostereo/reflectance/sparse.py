@@ -24,6 +24,8 @@ PRIOR_VARIANCE = 1e6
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 #: The smallest noise that is believed (standard deviation, as a share of the capture's brightness scale).
 SMALLEST_NOISE = 1e-3
+#: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
+INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
 
 
 class _Reweighted:
@@ -318,9 +320,10 @@ def _kernels_for(pixels: Array) -> Any:
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
 
-    The median of |r|, scaled as for Gaussian noise. A least-absolute fit leaves three residuals of every
-    pixel at zero; they are left out of the median. Never below 1e-3 of the brightness scale: quantisation
-    alone is of that order.
+    The value that two thirds of the |r| do not exceed, scaled as for Gaussian noise. Up to a third of the
+    entries may be wrong. (The median would bear more, but where photons are so few that most entries are
+    zero it sees no noise at all.) A least-absolute fit leaves three residuals of every pixel at zero; they
+    are left out. Never below 1e-3 of the brightness scale: quantisation alone is of that order.
 
     >>> rng = np.random.default_rng(0)
     >>> L = rng.normal(size=(3, 20))
@@ -332,8 +335,9 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     # Evenly spaced pixels tell the same; a median over all of a large capture is slow.
     step = max(1, count // 20_000)
     residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
-    share = min((3 + photographs) / (2 * photographs), 1.0)
-    return max(1.4826 * float(np.quantile(residuals, share)) if residuals.size else 0.0, SMALLEST_NOISE)
+    share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
+    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE if residuals.size else 0.0
+    return max(noise, SMALLEST_NOISE)
 
 
 def l1_reweighted_readable(
