@@ -14,7 +14,9 @@ The public names are imported when they are first used, so that ``photostereo --
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from photostereo._version import __version__
@@ -86,3 +88,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Importing the submodule ``photostereo.solve`` must not hide the function of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -134,7 +134,8 @@ def draw_bars(
         panel.grid(axis="y", alpha=0.3)
         if log:
             panel.set_yscale("log")
-    axes[0].legend(fontsize=8, ncols=len(next(iter(values.values()))), loc="upper left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, ncols=len(labels), loc="outside lower center")
     figure.suptitle(title, fontsize=11)
     return figure
 

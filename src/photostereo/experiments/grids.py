@@ -61,9 +61,9 @@ GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
         "cbr": {"orders": ((2, 1),)},
     },
     "quick": {
-        "pdlnv": {"p": (2, 3), "lam": (0.1, 1.0), "mu": (0.03, 0.1)},
-        "dlnv": {"lam": (0.1, 1.0), "mu": (0.03, 0.1)},
-        "pls": {"p": (2, 3)},
+        "pdlnv": {"p": (2, 3, 5), "lam": (0.1, 1.0), "mu": (0.03, 3.0)},
+        "dlnv": {"lam": (0.1, 10.0), "mu": (0.03, 3.0)},
+        "pls": {"p": (2, 3, 5)},
         "sbl": {"noise": (1e-3, 1e-2)},
         "rpca": {"weight": (1.0, 3.0)},
         "cbr": {"orders": ((2, 1),)},
