@@ -231,7 +231,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         path: Path | str,
         *,
         width: int = 940,
-        height: int = 560,
+        height: int = 700,
         scheme: str = "light",
         script: str | None = None,
         touch: bool = False,
@@ -262,6 +262,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         address = path.as_uri() if isinstance(path, Path) else path
         page.goto(address)
         page.wait_for_selector("html[data-ready]")
+        # The mouse reaches only what is in the window.
+        page.evaluate("document.getElementById('relight-view').scrollIntoView()")
         return seen
 
     yield open_page

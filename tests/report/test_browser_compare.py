@@ -17,7 +17,12 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 
 
 def show_normals(seen):
+    before = seen.picture(VIEW)
     seen.page.locator("#relight-view .segments label:has-text('Normals')").click()
+    after = seen.picture(VIEW)
+    assert (
+        np.ptp(before, axis=-1).max() < 40 < np.ptp(after, axis=-1).max()
+    )  # the sphere is gray, its normals are not
 
 
 def test_the_slider_compares(visit, comparison_page):
@@ -70,8 +75,34 @@ def test_any_two_can_be_chosen_and_swapped(visit, comparison_page):
     assert np.abs(first - second).mean() > 1
     seen.page.click("[data-action=swap]")
     assert seen.page.locator(".caption-right").inner_text() == "truth"
+
+
+def test_errors_are_shown_on_one_scale(visit, comparison_page):
+    seen = visit(comparison_page)
     seen.page.locator("#relight-view .segments label:has-text('Error')").click()
-    assert np.abs(seen.picture(VIEW) - second).mean() > 2
+    picture = seen.picture(VIEW)
+    height, width = picture.shape[:2]
+    left, right = (
+        picture[int(0.4 * height), int(width / 2 - 60)],
+        picture[int(0.4 * height), int(width / 2 + 60)],
+    )
+    # Thirty degrees against four: the scale runs from dark to bright.
+    assert left.sum() > right.sum() + 150
+    # The truth has no error: clay stands in for it.
+    seen.page.select_option("[data-side=right]", "truth")
+    seen.page.wait_for_timeout(300)
+    clay = seen.picture(VIEW)[int(0.4 * height), int(width / 2 + 60)]
+    assert np.ptp(clay) < 25
+
+
+def test_light_and_panel_work_here_too(visit, comparison_page):
+    seen = visit(comparison_page)
+    before = seen.picture(VIEW)
+    seen.set_range('#relight-view [data-look="diffuse"]', 0.2)
+    dim = seen.picture(VIEW)
+    assert dim.mean() < before.mean() - 5
+    seen.page.click("[data-preset=raking]")
+    assert seen.page.locator('#relight-view [value="clay"]').is_checked()
 
 
 def test_surfaces_of_all_methods(visit, comparison_page):

@@ -183,7 +183,7 @@ class Relighter {
   }
 
   followPanel() {
-    const panel = this.figure.querySelector(".panel");
+    const panel = this.figure.querySelector("form.panel");
     this.modes = [...panel.querySelectorAll("[name$=mode]")];
     panel.addEventListener("submit", (event) => event.preventDefault());
     panel.addEventListener("input", ({ target }) => {

@@ -87,7 +87,7 @@ class SurfaceView {
   }
 
   followPanel() {
-    const panel = this.figure.querySelector(".panel");
+    const panel = this.figure.querySelector("form.panel");
     panel.addEventListener("submit", (event) => event.preventDefault());
     panel.addEventListener("input", ({ target }) => {
       if (target.dataset.surface === "paint") this.look.paint = target.value;
