@@ -55,7 +55,6 @@ def draw_curves(
         if paper:
             _draw_paper(pair[0], paper)
         pair[0].set_ylabel("mean angular error (degrees)")
-        pair[0].set_ylim(bottom=0)
         pair[1].legend(fontsize=8, ncols=2)
     figure.suptitle(title, fontsize=11)
     return figure

@@ -53,8 +53,8 @@ GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
         "cbr": {"orders": ((2, 1), (3, 2))},
     },
     "quick few": {
-        "pdlnv": {"p": (2,), "lam": (0.1, 1.0), "mu": (0.03, 0.1)},
-        "dlnv": {"lam": (0.1, 1.0), "mu": (0.03, 0.1)},
+        "pdlnv": {"p": (2, 3), "lam": (0.1, 1.0), "mu": (0.1,)},
+        "dlnv": {"lam": (0.1, 1.0), "mu": (0.1, 1.0)},
         "pls": {"p": (2, 3)},
         "sbl": {"noise": (1e-3, 1e-2)},
         "rpca": {"weight": (1.0, 3.0)},

@@ -1,0 +1,62 @@
+"""Write docs/reproduction.md and docs/figures from a results folder of `photostereo reproduce --all`.
+
+    python docs/make_reproduction.py OUT
+
+Tables, captions and the checked claims come from OUT; what they mean is written by hand in docs/reproduction.readings.md,
+one section per run.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from photostereo.experiments.runs import NAMED_RUNS
+
+DOCS = Path(__file__).resolve().parent
+WIDTH = 1100
+
+
+def readings() -> dict[str, str]:
+    """The hand-written sections, by heading."""
+    text = (DOCS / "reproduction.readings.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return {name.strip(): body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def small_copy(source: Path, target: Path) -> None:
+    """A picture for the documentation: at most WIDTH pixels wide, 256 colours."""
+    picture = Image.open(source).convert("RGB")
+    if picture.width > WIDTH:
+        picture = picture.resize(
+            (WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS
+        )
+    target.parent.mkdir(exist_ok=True)
+    picture.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+def main(out: Path) -> None:
+    texts = readings()
+    parts = ["# The paper's experiments, reproduced", "", texts["introduction"], ""]
+    parts += ["## The paper's claims", "", texts["claims"], ""]
+    parts.append((out / "claims.md").read_text(encoding="utf-8"))
+    for name in NAMED_RUNS:
+        page = out / name / "page.md"
+        if not page.exists():
+            continue
+        body = page.read_text(encoding="utf-8")
+        for picture in re.findall(rf"\]\({name}/(.+?)\.png\)", body):
+            stem = "-".join(part for part in (name, picture) if part != "figure")
+            small_copy(out / name / f"{picture}.png", DOCS / "figures" / f"{stem}.png")
+            body = body.replace(f"({name}/{picture}.png)", f"(figures/{stem}.png)")
+        heading, rest = body.split("\n", 1)
+        parts += [heading, "", texts.get(name, ""), rest]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
+    (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
