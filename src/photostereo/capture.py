@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.backend import CPU, Array, Device, like
+from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 
 #: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a
@@ -163,9 +164,11 @@ class Capture:
             target[:] = gray_from_rgb(rgb)
         return replace(self, images=images)
 
-    def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
+    def pixels(self, scale: float = 1.0, device: Device = CPU) -> Array:
         """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
         order."""
+        if device.uses_torch:
+            return self._pixels_on(device, scale)
         count = self.pixel_count
         result = np.empty((count, len(self)), dtype=np.float32)
         index = np.flatnonzero(self.mask)
@@ -181,6 +184,16 @@ class Capture:
         if scale != 1.0:
             result /= np.float32(scale)
         return result
+
+    def _pixels_on(self, device: Device, scale: float) -> Array:
+        """As :meth:`pixels`, on a GPU, which transposes faster than the photographs arrive."""
+        if 2 * self.pixel_count < self.mask.size:  # most of what would travel is not asked for
+            return device.put(self.pixels(scale))
+        flat = device.put(self.images.reshape(len(self), self.mask.size, -1))
+        values = flat[:, device.put(np.flatnonzero(self.mask))]
+        if self.is_color:
+            values = values @ like(np.asarray(GRAY_WEIGHTS, dtype=np.float32), flat)
+        return (values.reshape(len(self), -1) / float(np.float32(scale))).T.contiguous()
 
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.

@@ -65,11 +65,12 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     """
     estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
     error = angle_between(estimate, actual)
+    median, p90, p95 = np.percentile(error, (50, 90, 95)).tolist()  # one partial sort for all three
     return ErrorSummary(
         mean=float(error.mean()),
-        median=float(np.median(error)),
-        p90=float(np.percentile(error, 90)),
-        p95=float(np.percentile(error, 95)),
+        median=median,
+        p90=p90,
+        p95=p95,
         max=float(error.max()),
         within_5deg=float((error <= 5).mean()),
         within_10deg=float((error <= 10).mean()),

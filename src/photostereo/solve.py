@@ -99,11 +99,11 @@ def _device_for(entry: Method, name: str) -> Device:
 def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: Device) -> Prepared:
     clock = _Clock()
     scale = capture.intensity_scale()
-    pixels = capture.pixels(scale)
+    pixels = capture.pixels(scale, device)
     lights = np.ascontiguousarray(capture.lights.T)
     clock.lap("prepare")
     model_values = {p.name: values[p.name] for p in entry.model_parameters}
-    model = entry.model(device.put(pixels), lights, **model_values)
+    model = entry.model(pixels, lights, **model_values)
     noise = None
     if entry.has_prior:
         noise = model.noise

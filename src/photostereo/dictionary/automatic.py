@@ -31,6 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import Array, cast, like, namespace, to_numpy
+
 #: κ = μ / τ.
 THRESHOLD_IN_NOISE = 1.5
 #: ρ = λ c / mean curvature of the data cost.
@@ -41,7 +43,7 @@ SMALLEST_MU = 0.005
 BLOCKS = 10_000
 
 
-def noise_of_intensities(pixels: NDArray[Any], lights: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: NDArray[np.bool_]) -> float:
     """σ, the noise of one intensity: robust spread of the diagonal 2 × 2 differences of the least-squares
     residuals.
 
@@ -66,24 +68,24 @@ def noise_of_intensities(pixels: NDArray[Any], lights: NDArray[Any], mask: NDArr
     """
     index = np.full(mask.shape, -1)
     index[mask] = np.arange(len(pixels))
-    blocks = np.stack([index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]], axis=-1).reshape(
-        -1, 4
-    )
-    blocks = blocks[(blocks >= 0).all(axis=1)]
-    if not len(blocks):
+    corners = (index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:])
+    blocks = np.stack([corner.ravel() for corner in corners])
+    blocks = blocks[:, (blocks >= 0).all(axis=0)]
+    if not blocks.size:
         return 0.0
-    blocks = blocks[:: max(1, len(blocks) // BLOCKS)]
-    diagonal = 0.5 * (
-        pixels[blocks[:, 0]] - pixels[blocks[:, 1]] - pixels[blocks[:, 2]] + pixels[blocks[:, 3]]
-    )
+    a, b, c, d = like(blocks[:, :: max(1, blocks.shape[1] // BLOCKS)], pixels)
+    diagonal = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
     # Filtering and taking residuals commute: both are linear, one over the pixels, the other over the
     # photographs.
     count = lights.shape[1]
     gain = 1.0
     if count > 3:
-        diagonal = diagonal - (diagonal @ np.linalg.pinv(lights)) @ lights
+        fit, shading = (
+            like(np.asarray(m, dtype=np.float64), pixels) for m in (np.linalg.pinv(lights), lights)
+        )
+        diagonal = diagonal - (diagonal @ fit) @ shading
         gain = np.sqrt(count / (count - 3))
-    spread = gain * np.median(np.abs(diagonal), axis=0) / 0.6745
+    spread = gain * to_numpy(namespace(pixels).quantile(abs(diagonal), 0.5, 0)) / 0.6745
     return float(np.sqrt(np.mean(spread**2)))
 
 

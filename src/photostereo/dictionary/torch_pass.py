@@ -46,8 +46,8 @@ def dictionary_pass(
         else torch.full((problems,), value, dtype=R.dtype, device=R.device)
         for value in (mu, q)
     ]
-    chosen = fused_pass if R.is_cuda else plain_pass
-    chosen(*arrays, *bounds, update_atoms)
+    run = fused_pass if R.is_cuda else plain_pass
+    run(arrays[0], arrays[1], arrays[2], bounds[0], bounds[1], update_atoms)
 
 
 def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:

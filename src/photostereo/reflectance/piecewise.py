@@ -123,8 +123,11 @@ class Piecewise:
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         reduced = self._reduced
-        products = namespace(normals).einsum("npk,...nk->...np", reduced.slopes_of_normals, normals)
-        return {"slopes": products + reduced.slopes_offset}
+        of_normals, n = reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
+        slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
+        slopes += of_normals[:, :, 2] * n[..., 2, :]
+        slopes += reduced.slopes_offset
+        return {"slopes": slopes}
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         # At the best slopes for these normals, which update_unknowns always provides.
