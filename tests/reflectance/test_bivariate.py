@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear, minimize, nnls
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT
 from photostereo.reflectance.bivariate import RIDGE, Bivariate, bernstein_basis, monotone_cone
-from photostereo.reflectance.bivariate_kernels import nonnegative_least_squares
+from photostereo.reflectance.bivariate_kernels import nonnegative_least_squares, scratch
 
 
 def curved(count=12, photographs=30, seed=0):
@@ -71,7 +71,7 @@ def test_nnls_equals_scipy(seed: int) -> None:
     for size in (3, 5, 19):
         C, y = rng.normal(size=(30, size)), rng.normal(size=30)
         w = np.empty(size)
-        nonnegative_least_squares(C.T @ C, C.T @ y, w, 1e-12)
+        nonnegative_least_squares(C.T @ C, C.T @ y, w, 1e-12, *scratch(len(w)))
         assert np.abs(w - nnls(C, y)[0]).max() < 1e-9
 
 
@@ -82,7 +82,7 @@ def test_nnls_with_dependent_columns_meets_the_optimality_conditions() -> None:
         C = rng.normal(size=(20, 4)) @ rng.normal(size=(4, 9))
         y = rng.normal(size=20)
         w = np.empty(9)
-        nonnegative_least_squares(C.T @ C, C.T @ y, w, 1e-12)
+        nonnegative_least_squares(C.T @ C, C.T @ y, w, 1e-12, *scratch(len(w)))
         gradient = C.T @ (y - C @ w)
         assert (w >= 0).all()
         assert gradient.max() < 1e-6

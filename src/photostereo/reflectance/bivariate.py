@@ -100,7 +100,7 @@ class Bivariate:
         unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
         self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
         self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
-        basis = bernstein_basis(second, _rescaled(lights[2]))
+        basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(lights[2])).T)
         kernels.statistics(
             np.ascontiguousarray(pixels),
             lights,

@@ -18,6 +18,7 @@ def shrink_and_ascend(D, A, X, dual, observed, lam, mu, mu_next, residual):  # t
     """
     rows, columns = D.shape
     masked = observed.shape[0] == rows
+    unit, unit_next = 1.0 / mu, 1.0 / mu_next  # one division per call, not four per entry
     for i in prange(rows):
         total = 0.0
         for j in range(columns):
@@ -25,12 +26,12 @@ def shrink_and_ascend(D, A, X, dual, observed, lam, mu, mu_next, residual):  # t
             if masked and not observed[i, j]:
                 bound = 0.0
             old = dual[i, j]
-            z = D[i, j] - A[i, j] + old / mu
+            z = D[i, j] - A[i, j] + old * unit
             new = min(max(mu * z, -bound), bound)
             dual[i, j] = new
-            X[i, j] = D[i, j] - z + new / mu + new / mu_next
+            X[i, j] = D[i, j] - z + new * (unit + unit_next)
             total += (new - old) * (new - old)
-        residual[i] = total / (mu * mu)
+        residual[i] = total * (unit * unit)
 
 
 @njit(cache=True, parallel=True)
