@@ -24,8 +24,14 @@ def main() -> None:
     relit = learned.albedo / np.percentile(learned.albedo[learned.mask], 99) * (0.06 + shade)
     panels = [
         ("one of 20 photographs", photograph),
-        (f"least squares, {plain.angular_error.mean:.1f} deg", encode_normals(plain.normals, plain.mask, bits=8)),
-        (f"pdlnv, {learned.angular_error.mean:.1f} deg", encode_normals(learned.normals, learned.mask, bits=8)),
+        (
+            f"least squares, {plain.angular_error.mean:.1f} deg",
+            encode_normals(plain.normals, plain.mask, bits=8),
+        ),
+        (
+            f"pdlnv, {learned.angular_error.mean:.1f} deg",
+            encode_normals(learned.normals, learned.mask, bits=8),
+        ),
         ("relit from the left", 255 * srgb_from_linear(relit.astype(np.float32))),
     ]
     tiles = []

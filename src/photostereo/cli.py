@@ -106,7 +106,7 @@ def solve(
         Path | None,
         typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-METHOD]."),
     ] = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "pdlnv",
+    method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "dlsr",
     settings: Settings = None,
     images: Images = None,
     seed: Seed = 0,

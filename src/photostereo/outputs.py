@@ -72,12 +72,13 @@ def fill_results(
             "width": width,
             "mask_pixels": capture.pixel_count,
         }
-    depth = None
+    depth = tears = None
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
         summary["surface"] = make_surface(folder, result, surface, flip_y=flip_y, monitor=monitor)
         depth = np.load(folder / "depth.npy")
+        tears = np.load(folder / "tears.npy") if (folder / "tears.npy").exists() else None
         summary["seconds"]["surface"] = time.perf_counter() - began
     if report:
         from photostereo.report import write_report
@@ -85,7 +86,7 @@ def fill_results(
         began = time.perf_counter()
         monitor.stage("report")
         meshes = {path.name: path.name for path in sorted(folder.glob("mesh.*"))}
-        write_report(folder / "report.html", result, capture, depth=depth, files=meshes)
+        write_report(folder / "report.html", result, capture, depth=depth, tears=tears, files=meshes)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)
     return summary

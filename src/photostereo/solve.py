@@ -115,7 +115,7 @@ def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: De
 
 def solve(
     capture: Capture,
-    method: str = "pdlnv",
+    method: str = "dlsr",
     *,
     device: str = "cpu",
     monitor: Monitor = SILENT,

@@ -63,9 +63,15 @@ def run(
             write_comparison_files(folder, capture, results)
             if report:
                 from photostereo.report import write_comparison
+                from photostereo.surface import integrate
 
+                terminal.stage("surfaces", len(results))
+                depths = []
+                for result in results:
+                    depths.append(integrate(result.normals, result.mask).depth)
+                    terminal.advance()
                 terminal.stage("report")
-                write_comparison(folder / "report.html", results, capture)
+                write_comparison(folder / "report.html", results, capture, depths=depths)
     terminal.say(comparison_table(results))
     terminal.say(f"Results: {target}")
 

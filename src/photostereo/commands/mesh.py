@@ -51,7 +51,8 @@ def run(
 
 def _copy_all_but_meshes(source: Path, folder: Path) -> None:
     for path in source.iterdir():
-        if path.suffix in (".ply", ".glb", ".obj", ".stl", ".mtl") and path.stem == "mesh":
+        old_mesh = path.stem == "mesh" and path.suffix in (".ply", ".glb", ".obj", ".stl", ".mtl")
+        if old_mesh or path.name == "tears.npy":
             continue
         if path.is_dir():
             shutil.copytree(path, folder / path.name)

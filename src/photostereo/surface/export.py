@@ -43,7 +43,8 @@ def write_surface(
     Parameters
     ----------
     out_dir : path
-        Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (the user's units), ``normals.png``
+        Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (the user's units), ``tears.npy`` where
+        the surface tears (a link to the right or downward neighbour is cut), ``normals.png``
         and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
     normals, mask, albedo
         As for :func:`~photostereo.surface.integrate` and :func:`~photostereo.surface.build_mesh`.
@@ -87,6 +88,9 @@ def write_surface(
     monitor.stage("depth and meshes", 1 + len(kinds))
     heights = write_heights(folder, surface.depth, surface.mask, unit=pixel_size)
     files = list(heights["files"])
+    if surface.tears:
+        np.save(folder / "tears.npy", surface.torn_right | surface.torn_down)
+        files.append("tears.npy")
     given = _unit_or_zero(np.asarray(normals), surface)
     files.append(write_normal_png(folder / "normals.png", given, surface.mask, flip_y=flip_y).name)
     if exr:
