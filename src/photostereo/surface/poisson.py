@@ -1,10 +1,11 @@
 """Least squares inside a mask, each slope equation weighted by n_z.
 
-    minimise_z   Σ_pixels  c ½ Σ_± [ (n_z ∂z/∂col± + n_x)² + (n_z ∂z/∂row± − n_y)² ]
+    minimise_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y along rows
 
-over the forward (+) and backward (−) differences that stay inside the mask, ``c`` the confidence of the
-pixel. Without the weights n_z this is the least squares over half-point averaged slopes of Simchony et al.
-(1990), restricted to the mask; with them grazing normals do not rule the rest.
+over the links between neighbours inside the mask, n̄ the mean normal and c̄ the mean confidence of the two
+ends. Divided by n̄_z this is the least squares over half-point slopes of Simchony et al. (1990), weighted
+by n̄_z²: grazing normals, whose slopes explode, do not rule the rest. On a ball it is exact, whatever the
+size of a pixel, because the sum of the normals at both ends of a chord is orthogonal to the chord.
 """
 
 from __future__ import annotations
@@ -29,25 +30,18 @@ from photostereo.surface.slopes import SlopeField
 Float64 = NDArray[np.float64]
 
 
-def link_equations(
-    field: SlopeField, links: Links, forward: tuple[Float64, Float64]
-) -> tuple[Float64, Float64]:
-    """Weight and target of every link, when pixels give the share ``forward`` to their forward difference.
-
-    A link carries the forward equation of its first pixel and the backward one of its second; the sum of two
-    weighted squares of the same difference is one weighted square (and a constant).
-    """
-    weight = np.empty(links.first.size)
-    goal = np.empty(links.first.size)
+def mean_equations(field: SlopeField, links: Links) -> tuple[Float64, Float64]:
+    """Weight and target of every link, from the mean normal of its two ends, weighted by their confidence."""
+    a, b = links.first, links.second
+    trust_a, trust_b = field.confidence[a], field.confidence[b]
+    total = trust_a + trust_b
+    facing = (trust_a * field.facing[a] + trust_b * field.facing[b]) / total
+    goal = np.empty(a.size)
     for axis, tilt in enumerate((field.tilt_col, field.tilt_row)):
         part = links.axis(axis)
-        a, b = links.first[part], links.second[part]
-        slope = tilt / field.facing
-        share_a = forward[axis][a] * field.weight[a]
-        share_b = (1.0 - forward[axis][b]) * field.weight[b]
-        weight[part] = share_a + share_b
-        goal[part] = (share_a * slope[a] + share_b * slope[b]) / weight[part]
-    return weight, goal
+        mean = trust_a[part] * tilt[a[part]] + trust_b[part] * tilt[b[part]]
+        goal[part] = mean / (total[part] * facing[part])
+    return 0.5 * total * facing**2, goal
 
 
 def start_plane(field: SlopeField, links: Links, weight: Float64, goal: Float64) -> Float64:
@@ -73,8 +67,7 @@ def solve_poisson(
     max_iter: int = 200,
 ) -> LinearSolution:
     """Heights of the packed mask pixels; see :func:`photostereo.surface.integrate`."""
-    half = np.full(links.size, 0.5)
-    weight, goal = link_equations(field, links, (half, half))
+    weight, goal = mean_equations(field, links)
     laplacian = Laplacian(links)
     laplacian.set_weights(weight, pull)
     side = laplacian.right_hand_side(weight, goal, pull, target)

@@ -2,21 +2,22 @@
 
     minimise_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
 
-with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where both
-residuals are small this is their mean square, the least squares of :mod:`~photostereo.surface.poisson`; where the
-surface is continuous on one side only, it keeps that side and lets the other go. The soft minimum is itself a
-minimum over shares ``w`` (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a *weighted
-least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in bilaterally
-weighted normal integration (Cao et al. 2022), which weighs by the squared differences themselves; residuals leave
-steep but smooth ground alone, and give the iteration an energy.
+with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where
+both residuals are small this is their mean square, a least squares like that of
+:mod:`~photostereo.surface.poisson`; where the surface is continuous on one side only, it keeps that side
+and lets the other go. The soft minimum is itself a
+minimum over shares ``w`` (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a
+*weighted least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
+bilaterally weighted normal integration (Cao et al. 2022), which weighs by the squared differences
+themselves; residuals leave steep but smooth ground alone, and give the iteration an energy.
 
 How it is made fast, and kept out of poor minima
-    A solve only has to lower the weighted problem, not to end it: a few warm-started conjugate-gradient steps with
-    a multigrid preconditioner that is kept until it wears out; and each step is followed further as long as the
-    energy falls. A tear grows by about one pixel per iteration, so the
-    iteration starts from its own result at half the resolution, where tears are half as long; a tear that then lies
-    a pixel beside its place is shifted. Small problems are also started from the plain least squares, and the lower
-    energy wins. None of these steps raises the energy.
+    A solve only has to lower the weighted problem, not to end it: a few warm-started conjugate-gradient
+    steps with a multigrid preconditioner that is kept until it wears out; and each step is followed further
+    as long as the energy falls. A tear grows by about one pixel per iteration, so the
+    iteration starts from its own result at half the resolution, where tears are half as long; a tear that
+    then lies a pixel beside its place is shifted. Small problems are also started from the plain least
+    squares, and the lower energy wins. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
 
@@ -45,10 +46,9 @@ from photostereo.surface.multigrid import (
     conjugate_gradients,
     solve_direct,
 )
-from photostereo.surface.poisson import link_equations, solve_poisson
 from photostereo.surface.pyramid import coarsen, prolong
 from photostereo.surface.slopes import SlopeField
-from photostereo.surface.softmin import Shares, shift_tears, soft_choice, torn_links
+from photostereo.surface.softmin import Shares, shared_equations, shift_tears, soft_choice, torn_links
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -101,7 +101,7 @@ class RobustSolution:
 
 
 class _WeightedSolver:
-    """Lowers the weighted least squares of changing shares, with a preconditioner that is kept while it works."""
+    """Lowers the weighted least squares of changing shares; keeps its preconditioner while that works."""
 
     def __init__(self, problem: RobustProblem, rtol: float) -> None:
         self.problem, self.rtol = problem, rtol
@@ -111,7 +111,7 @@ class _WeightedSolver:
     def step(self, values: Float64, shares: Shares) -> LinearSolution:
         """From ``values`` until the gradient is ``rtol`` of what it was."""
         p = self.problem
-        weight, goal = link_equations(p.field, p.links, shares)
+        weight, goal = shared_equations(p.field, p.links, shares)
         self.laplacian.set_weights(weight, p.pull)
         matrix = self.laplacian.matrix
         side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
@@ -221,10 +221,9 @@ def solve_robust(
 
 
 def start_from_least_squares(problem: RobustProblem) -> Float64:
-    """The heights of :mod:`~photostereo.surface.poisson`, roughly."""
-    return solve_poisson(
-        problem.field, problem.links, problem.parts, pull=problem.pull, target=problem.target, rtol=1e-4
-    ).values
+    """The least squares of equal shares, to four digits."""
+    half = np.full(problem.links.size, 0.5)
+    return _WeightedSolver(problem, 1e-4).step(np.zeros(half.size), (half, half)).values
 
 
 def start_from_coarse(

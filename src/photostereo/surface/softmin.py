@@ -2,9 +2,10 @@
 
     e(p, m) = −(1/k) log( ½ exp(−k p) + ½ exp(−k m) ) = min_w  w p + (1 − w) m + (1/k) KL(w ‖ ½)
 
-with ``p = r₊²`` and ``m = r₋²`` the squared residuals of the forward and the backward slope equation of a pixel along
-an axis, ``r_± = facing · ∂_± z − tilt``. The minimum is attained at the *share* ``w = 1 / (1 + exp(−k (m − p)))``.
-A pixel with a neighbour on one side only has nothing to choose from: its share is ½ and its energy ``½ r²``.
+with ``p = r₊²`` and ``m = r₋²`` the squared residuals of the forward and the backward slope equation of a
+pixel along an axis, ``r_± = facing · ∂_± z − tilt``. The minimum is attained at the *share* ``w = 1 / (1 +
+exp(−k (m − p)))``. A pixel with a neighbour on one side only has nothing to choose from: its share is ½ and
+its energy ``½ r²``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def soft_choice(field: SlopeField, links: Links, values: Float64, sharpness: flo
 def soft_choice_readable(
     field: SlopeField, links: Links, values: Float64, sharpness: float
 ) -> tuple[Shares, Float64]:
-    """The same as :func:`soft_choice`, in array operations: the reference that the kernel is tested against."""
+    """The same as :func:`soft_choice` in array operations: the reference of the kernel."""
     energy = np.zeros(links.size)
     shares = []
     for axis, tilt in enumerate((field.tilt_col, field.tilt_row)):
@@ -79,6 +80,25 @@ def soft_choice_readable(
     return (shares[0], shares[1]), energy
 
 
+def shared_equations(field: SlopeField, links: Links, shares: Shares) -> tuple[Float64, Float64]:
+    """Weight and target of every link, when pixels give these shares to their forward difference.
+
+    A link carries the forward equation of its first pixel and the backward one of its second; the sum of two
+    weighted squares of the same difference is one weighted square (and a constant).
+    """
+    weight = np.empty(links.first.size)
+    goal = np.empty(links.first.size)
+    for axis, tilt in enumerate((field.tilt_col, field.tilt_row)):
+        part = links.axis(axis)
+        a, b = links.first[part], links.second[part]
+        slope = tilt / field.facing
+        share_a = shares[axis][a] * field.weight[a]
+        share_b = (1.0 - shares[axis][b]) * field.weight[b]
+        weight[part] = share_a + share_b
+        goal[part] = (share_a * slope[a] + share_b * slope[b]) / weight[part]
+    return weight, goal
+
+
 def torn_links(links: Links, shares: Shares) -> Bool:
     """Links that both of their ends have turned away from."""
     torn = np.empty(links.first.size, dtype=bool)
@@ -93,9 +113,10 @@ def torn_links(links: Links, shares: Shares) -> Bool:
 def shift_tears(field: SlopeField, links: Links, values: Float64, sharpness: float) -> Float64:
     """Move pixels beside tears to the other side where that lowers the energy.
 
-    A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by pixel, as
-    each would leave its neighbours in the strip. So all pixels on one side of all tears are moved at once, and the
-    move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the whole energy does.
+    A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by
+    pixel, as each would leave its neighbours in the strip. So all pixels on one side of all tears are moved
+    at once, and the move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the whole
+    energy does.
     """
     from scipy.ndimage import uniform_filter
 

@@ -1,0 +1,218 @@
+"""Integration: speed and memory as ratios in the same run, accuracy beside them.
+
+Run: python -m benchmarks.surface [accuracy] [rectangle] [poisson] [robust] [memory]      (all without arguments)
+
+``accuracy`` and the second scene of ``robust`` need the DiLiGenT captures (PHOTOSTEREO_DATA or ../shared/data).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.surface import integrate
+from photostereo.surface.links import Laplacian, find_links
+from photostereo.surface.multigrid import relative_residual
+from photostereo.surface.poisson import mean_equations
+from photostereo.surface.recompute import recomputed_error
+from photostereo.surface.robust import RobustProblem, solve_robust
+from photostereo.surface.slopes import slope_field
+
+OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
+
+
+def data_folder() -> Path | None:
+    for place in (
+        os.environ.get("PHOTOSTEREO_DATA"),
+        Path(__file__).resolve().parents[2] / "shared" / "data",
+    ):
+        if place and (Path(place) / "diligent").is_dir():
+            return Path(place) / "diligent" / "pmsData"
+    return None
+
+
+def true_normals(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    import cv2
+    from scipy.io import loadmat
+
+    normals = loadmat(folder / f"{name}PNG" / "Normal_gt.mat")["Normal_gt"].astype(np.float64)
+    return normals, cv2.imread(str(folder / f"{name}PNG" / "mask.png"), cv2.IMREAD_GRAYSCALE) > 0
+
+
+def enlarged(normals: np.ndarray, mask: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """A normal map at a higher resolution: nearest neighbours, smoothed inside the mask over a third of a pixel."""
+    import cv2
+
+    big = cv2.resize(mask.astype(np.uint8), None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST) > 0
+    n = cv2.resize(normals, big.shape[::-1], interpolation=cv2.INTER_NEAREST) * big[..., None]
+    share = cv2.GaussianBlur(big.astype(np.float64), (0, 0), factor / 3)
+    n = cv2.GaussianBlur(n, (0, 0), factor / 3) / np.maximum(share, 1e-6)[..., None]
+    n /= np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-9)
+    return n * big[..., None], big
+
+
+def ball(size: int, share: float = 0.98) -> tuple[np.ndarray, np.ndarray]:
+    middle = (size - 1) / 2
+    row, col = np.mgrid[:size, :size]
+    x, y = (col - middle) / (middle / share), -(row - middle) / (middle / share)
+    mask = x**2 + y**2 < share**2
+    return np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 1e-6))], axis=-1) * mask[..., None], mask
+
+
+def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Heights and normals of a wave that breaks: it rises smoothly from the left and ends in a step at the middle."""
+    row, col = np.mgrid[:size, :size]
+    y, x, length, top = (row - size / 2) / (size / 3), col - size / 2, 3 * size / 8, 20 * size / 128
+    across = np.where(np.abs(y) < 1, (1 - y**2) ** 2, 0.0)
+    along = np.where((x < 0) & (x > -length), 0.5 * (1 + np.cos(np.pi * x / length)), 0.0)
+    bend = np.where((x < 0) & (x > -length), -0.5 * np.pi / length * np.sin(np.pi * x / length), 0.0)
+    turn = np.where(np.abs(y) < 1, -4 * y * (1 - y**2) / (size / 3), 0.0)
+    n = np.stack([-top * across * bend, top * turn * along, np.ones_like(x)], axis=-1)
+    return top * across * along, n / np.linalg.norm(n, axis=-1, keepdims=True)
+
+
+def timed(work, repeat: int = 1):
+    """The result and the shortest time."""
+    best, result = np.inf, None
+    for _ in range(repeat):
+        began = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - began)
+    return result, best
+
+
+def accuracy() -> None:
+    folder = data_folder()
+    if folder is None:
+        print("accuracy: skipped, the DiLiGenT captures are absent")
+        return
+    print("Mean angle (degrees) between the true normals and those of the integrated surface")
+    print("| object | pixels | simchony | poisson | robust | robust, tears honoured | tears |")
+    print("|---|---|---|---|---|---|---|")
+    for name in OBJECTS:
+        normals, mask = true_normals(folder, name)
+        cells = []
+        for method in ("simchony", "poisson", "robust"):
+            surface = integrate(normals, mask, method=method)
+            cells.append(f"{recomputed_error(surface, normals, honour_tears=False).mean():.2f}")
+        cells.append(f"{recomputed_error(surface, normals).mean():.2f}")
+        print(f"| {name} | {np.count_nonzero(mask)} | {' | '.join(cells)} | {surface.tears} |", flush=True)
+
+
+def rectangle() -> None:
+    from scipy.fft import dctn, idctn
+
+    from photostereo.surface.rectangle import solve_rectangle
+
+    rng = np.random.default_rng(0)
+    p, q = rng.normal(size=(2, 2048, 2048))
+    solve_rectangle(p[:64], q[:64])
+    _, whole = timed(lambda: solve_rectangle(p, q), 3)
+    image = rng.normal(size=p.shape)
+    _, pair = timed(lambda: idctn(dctn(image, norm="ortho", workers=-1), norm="ortho", workers=-1), 3)
+    print(
+        f"rectangle 2048 × 2048: {whole:.2f} s, {whole / pair:.2f} × its two transforms ({pair:.2f} s); limit 3"
+    )
+
+
+def poisson(size: int = 1133) -> None:
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import spsolve
+
+    normals, mask = ball(size)
+    normals = normals + 0.02 * np.random.default_rng(0).normal(size=normals.shape)
+    integrate(*ball(150))
+    surface, seconds = timed(lambda: integrate(normals, mask), 2)
+    field, links = slope_field(normals, mask), find_links(mask)
+    weight, goal = mean_equations(field, links)
+    laplacian = Laplacian(links)
+    laplacian.set_weights(weight)
+    side = laplacian.right_hand_side(weight, goal)
+    residual = relative_residual(laplacian.matrix, side, surface.depth[mask])
+    grounded = csc_array(laplacian.matrix[1:, 1:])
+    direct, reference = timed(lambda: spsolve(grounded, side[1:]))
+    difference = surface.depth[mask][1:] - direct
+    print(
+        f"poisson, {links.size} pixels: {seconds:.1f} s (whole call), residual {residual:.1e} (limit 1e-8); "
+        f"spsolve {reference:.1f} s, {reference / seconds:.1f} × as long (at least 3); "
+        f"largest difference {np.abs(difference - difference.mean()).max():.1e} px"
+    )
+
+
+def robust() -> None:
+    scenes = {}
+    truth, normals = wave(850)
+    scenes["breaking wave"] = (normals, np.ones(truth.shape, dtype=bool))
+    folder = data_folder()
+    if folder is not None:
+        scenes["reading × 5.1"] = enlarged(*true_normals(folder, "reading"), 5.1)
+    integrate(wave(96)[1], method="robust")
+    for name, (n, mask) in scenes.items():
+        plain, once = timed(lambda n=n, mask=mask: integrate(n, mask))
+        surface, seconds = timed(lambda n=n, mask=mask: integrate(n, mask, method="robust"))
+        print(
+            f"robust, {name}, {np.count_nonzero(mask)} pixels: {seconds:.0f} s, {seconds / once:.1f} × poisson "
+            f"({once:.1f} s); limit 25; {surface.iterations} iterations, {surface.tears} tears; recomputed normals "
+            f"{recomputed_error(plain, n).mean():.2f}° (poisson), {recomputed_error(surface, n).mean():.2f}°",
+            flush=True,
+        )
+        if name == "breaking wave":
+            middle = mask.shape[1] // 2
+            rows = slice(mask.shape[0] // 2 - 170, mask.shape[0] // 2 + 170)
+            step = (truth[:, middle - 1] - truth[:, middle])[rows]
+            for label, result in (("poisson", plain), ("robust", surface)):
+                kept = (result.depth[:, middle - 1] - result.depth[:, middle])[rows] / step
+                print(f"    step kept by {label}: {kept.mean():.1%}")
+        field, links = slope_field(n, mask), find_links(mask)
+        problem = RobustProblem(field, links, surface.labels[mask] - 1)
+        tight, long = timed(
+            lambda problem=problem: solve_robust(problem, tol=1e-8, inner_rtol=1e-6, max_iter=1000)
+        )
+        off = surface.depth[mask] - tight.values
+        off -= np.median(off)
+        percentiles = ", ".join(f"{p} % within {np.percentile(np.abs(off), p):.3f}" for p in (50, 95, 99))
+        print(
+            f"    tightly converged ({long:.0f} s): energy {tight.energy[-1]:.2f} against "
+            f"{surface.energy[-1]:.2f}; depth differs by px: {percentiles}; range {np.ptp(tight.values):.0f} px",
+            flush=True,
+        )
+
+
+def memory() -> None:
+    """Peak memory of a fresh process, less that of one that integrates almost nothing."""
+    print("| method | pixels | peak, MB | bytes a pixel |")
+    print("|---|---|---|---|")
+    for method in ("simchony", "poisson", "robust"):
+        base = _peak(method, 64)[1]
+        for size in (600, 850, 1200):
+            pixels, peak = _peak(method, size)
+            print(f"| {method} | {pixels} | {peak / 1e6:.0f} | {(peak - base) / pixels:.0f} |", flush=True)
+
+
+def _peak(method: str, size: int) -> tuple[int, float]:
+    command = [sys.executable, "-m", "benchmarks.surface", "--peak", method, str(size)]
+    pixels, peak = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    return pixels, peak
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--peak"]:
+        normals = wave(int(sys.argv[3]))[1]
+        surface = integrate(normals, method=sys.argv[2])
+        peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(json.dumps([int(np.count_nonzero(surface.mask)), peak]))
+        return
+    parts = {f.__name__: f for f in (accuracy, rectangle, poisson, robust, memory)}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()
