@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo.experiments.plan import Cell
 from photostereo.experiments.style import MARKERS, colour_of, name_of, new_figure
-from photostereo.experiments.summary import PROTOCOLS, CellResult, Protocol, average_of
+from photostereo.experiments.summary import PROTOCOLS, CellResult, Protocol, average_over_objects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,8 @@ def _draw_panel(
         points = []
         for place in places:
             there = [result for result in own if axis(result.cell) == place]
-            figure = average_of(there, protocol)
+            # Within each seed over the objects first: with one object that changes nothing.
+            figure = average_over_objects(there, protocol)
             if figure.count:
                 points.append((place, figure.mean, figure.spread))
         if points:

@@ -69,8 +69,8 @@ GRIDS: dict[Size, dict[str, dict[str, Sequence[Any]]]] = {
         "cbr": {"orders": ((2, 1),)},
     },
     "quick noisy": {
-        "pdlnv": {"p": (2,), "lam": (0.1, 10.0), "mu": (0.1, 0.3)},
-        "dlnv": {"lam": (0.1, 10.0), "mu": (0.1, 0.3)},
+        "pdlnv": {"p": (2,), "lam": (0.1, 1.0, 10.0), "mu": (0.1, 0.2, 0.4)},
+        "dlnv": {"lam": (0.1, 1.0, 10.0), "mu": (0.1, 0.2, 0.4)},
         "pls": {"p": (2,)},
         "sbl": {"noise": (1e-3, 1e-1)},
         "rpca": {"weight": (1.0, 3.0)},

@@ -92,6 +92,22 @@ def average_of(
     return average(row[value] for row in rows if row is not None)
 
 
+def average_over_objects(
+    results: Iterable[CellResult],
+    protocol: Protocol,
+    *,
+    value: str = "mean",
+) -> Average:
+    """The average over objects within each seed first, as in the paper; so the spread is over trials, not "
+    "objects."""
+    by_seed: dict[int | None, list[float]] = {}
+    for result in results:
+        row = result.row(protocol)
+        if row is not None:
+            by_seed.setdefault(result.cell.seed, []).append(row[value])
+    return average(float(np.mean(values)) for values in by_seed.values())
+
+
 def labels_of(plan: Plan) -> list[str]:
     """The methods of a plan, in its order."""
     return list(dict.fromkeys(cell.label for cell in plan.cells))
