@@ -21,6 +21,8 @@ from photostereo.backend import CPU, Array, Device, like
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 
+#: The brightness scale is taken from about so many mask pixels, evenly spread.
+SAMPLED_PIXELS = 5_000
 #: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a
 #: plane.
 COPLANAR_RATIO = 1e-3
@@ -164,11 +166,9 @@ class Capture:
             target[:] = gray_from_rgb(rgb)
         return replace(self, images=images)
 
-    def pixels(self, scale: float = 1.0, device: Device = CPU) -> Array:
+    def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
         order."""
-        if device.uses_torch:
-            return self._pixels_on(device, scale)
         count = self.pixel_count
         result = np.empty((count, len(self)), dtype=np.float32)
         index = np.flatnonzero(self.mask)
@@ -185,16 +185,6 @@ class Capture:
             result /= np.float32(scale)
         return result
 
-    def _pixels_on(self, device: Device, scale: float) -> Array:
-        """As :meth:`pixels`, on a GPU, which transposes faster than the photographs arrive."""
-        if 2 * self.pixel_count < self.mask.size:  # most of what would travel is not asked for
-            return device.put(self.pixels(scale))
-        flat = device.put(self.images.reshape(len(self), self.mask.size, -1))
-        values = flat[:, device.put(np.flatnonzero(self.mask))]
-        if self.is_color:
-            values = values @ like(np.asarray(GRAY_WEIGHTS, dtype=np.float32), flat)
-        return (values.reshape(len(self), -1) / float(np.float32(scale))).T.contiguous()
-
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.
 
@@ -203,11 +193,34 @@ class Capture:
         nothing that matters.
         """
         index = np.flatnonzero(self.mask)
-        index = index[:: max(1, len(index) // 5_000)]
+        index = index[:: self._scale_step]
         flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
         values = flat[:, index]
         scale = float(np.percentile(gray_from_rgb(values) if self.is_color else values, 99))
         return scale if scale > 0 else 1.0
+
+    def scaled_pixels(self, device: Device = CPU) -> tuple[Array, float]:
+        """:meth:`pixels` divided by :meth:`intensity_scale`, on a device, and that scale."""
+        if not device.uses_torch or 2 * self.pixel_count < self.mask.size:
+            # Also where most of what would travel to a GPU is outside the mask.
+            scale = self.intensity_scale()
+            return device.put(self.pixels(scale)), scale
+        # A GPU gathers and transposes faster than the photographs arrive.
+        values = device.put(self.images.reshape(len(self), self.mask.size, -1))
+        values = values[:, device.put(np.flatnonzero(self.mask))]
+        if self.is_color:
+            r, g, b = GRAY_WEIGHTS
+            values = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
+        pixels = values.reshape(len(self), -1).T.contiguous()
+        scale = percentile_99(pixels[:: self._scale_step]) or 1.0
+        pixels /= like(
+            np.asarray(scale, dtype=np.float32), pixels
+        )  # by an array: torch multiplies by 1/number
+        return pixels, scale
+
+    @property
+    def _scale_step(self) -> int:
+        return max(1, self.pixel_count // SAMPLED_PIXELS)
 
     def take(
         self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None
@@ -334,3 +347,12 @@ def _require_frame(array: NDArray[Any], frame: tuple[int, ...], words: str, name
             f"The {words} of {name} measure {array.shape[0]} × {array.shape[1]} pixels (rows × columns) but the "
             f"photographs {frame[0]} × {frame[1]}. Scale or crop one of them so that they agree."
         )
+
+
+def percentile_99(values: Array) -> float:
+    """As ``np.percentile(values, 99)`` of a tensor: two order statistics, and NumPy's own way between them."""
+    flat = values.reshape(-1)
+    position = 0.99 * (flat.numel() - 1)
+    below = int(position)
+    around = [float(flat.kthvalue(min(k, flat.numel())).values) for k in (below + 1, below + 2)]
+    return max(float(np.percentile(np.array(around, dtype=np.float32), 100 * (position - below))), 0.0)

@@ -283,6 +283,7 @@ def _registered() -> dict[str, Method]:
             ),
             _dictionary_parameters(30),
             tolerance=0.05,
+            on_gpu=True,
         ),
     )
     return {entry.name: entry for entry in entries}

@@ -98,8 +98,7 @@ def _device_for(entry: Method, name: str) -> Device:
 
 def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: Device) -> Prepared:
     clock = _Clock()
-    scale = capture.intensity_scale()
-    pixels = capture.pixels(scale, device)
+    pixels, scale = capture.scaled_pixels(device)
     lights = np.ascontiguousarray(capture.lights.T)
     clock.lap("prepare")
     model_values = {p.name: values[p.name] for p in entry.model_parameters}

@@ -36,6 +36,7 @@ CASES = [
     ("rpca", {"shadow": 0.1, "weight": 2.0}),
     ("pls", {"p": 3}),
     ("dlnv", {"max_iter": 6}),
+    ("dlsr", {"max_iter": 6}),
     ("pdlnv", {"max_iter": 6}),
     ("pdlnv", {"max_iter": 4, "patch": (4, 4, 1), "p": 3, "dictionary": "random-patches"}),
     ("dlnv", {"max_iter": 4, "learn": False, "dictionary": "dct-separable"}),
@@ -53,6 +54,20 @@ def test_equals_the_cpu(method, options, noisy, device) -> None:
         assert theirs.cost == pytest.approx(mine.cost, rel=1e-4)
         assert theirs.error == pytest.approx(mine.error, abs=0.01)
         assert theirs.nonzeros == pytest.approx(mine.nonzeros, rel=0.01)
+
+
+@pytest.mark.parametrize("color", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+def test_photographs_become_the_same_pixels(color, full, device) -> None:
+    capture = render_scene("relief" if full else "sphere", size=48, color=color)
+    expected, scale = capture.scaled_pixels()
+    found, their_scale = capture.scaled_pixels(find_device(device))
+    if color:  # the gray value is rounded in another order
+        assert their_scale == pytest.approx(scale, rel=1e-6)
+        assert np.abs(found.cpu().numpy() - expected).max() < 1e-6
+    else:
+        assert their_scale == scale
+        assert np.array_equal(found.cpu().numpy(), expected)
 
 
 def test_double_precision_agrees_to_rounding(noisy, device) -> None:

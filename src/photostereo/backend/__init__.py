@@ -77,6 +77,11 @@ def cast(array: Array, dtype: str) -> Array:
     return np.asarray(array).astype(dtype, copy=False)
 
 
+def contiguous(array: Array) -> Array:
+    """The array with its values one after another in memory; itself where they are."""
+    return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
+
+
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
     """An uninitialised array of the reference's kind, on its device.
 

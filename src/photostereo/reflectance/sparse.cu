@@ -94,6 +94,32 @@ extern "C" __global__ void sbl_em(const INTENSITY* Y, const double* L, const dou
     }
 }
 
+// The weighted system of every pixel at given normals; see reweigh in sparse_kernels.py. n (problems, N, 3), and
+// the outputs likewise.
+extern "C" __global__ void reweigh(const INTENSITY* Y, const double* L, const double* n,
+                                   const double* threshold, double* gram, double* moment, double* rest,
+                                   int problems, int count, int d, int redescending) {
+    EACH_PIXEL(k, problems * count) {
+        const int i = k % count;
+        const double tau = threshold[i], root = sqrt(tau), *x = n + 3 * (size_t)k;
+        System system;
+        double energy = 0.0, dual = 0.0;
+        for (int j = 0; j < d; ++j) {
+            const double y = Y[(size_t)i * d + j], r = y - SHADE(j, x);
+            double w = 1.0;
+            if (r * r > tau && tau > 0.0) {
+                w = redescending ? tau / (r * r) : root / fabs(r);
+                dual += redescending ? -tau * log(w) : root * fabs(r) - tau;
+            }
+            system.add(w, LIGHT(0, j), LIGHT(1, j), LIGHT(2, j), y);
+            energy += w * y * y;
+        }
+        for (int c = 0; c < 6; ++c) gram[6 * (size_t)k + c] = system.a[c];
+        for (int c = 0; c < 3; ++c) moment[3 * (size_t)k + c] = system.b[c];
+        rest[k] = energy + dual;
+    }
+}
+
 // Inverse of the matrix whose rows are the three lights of the basis; false where they do not span.
 __device__ bool inverse_rows(const double* L, int d, const int basis[3], double inverse[3][3]) {
     double a[3], b[3], c[3];

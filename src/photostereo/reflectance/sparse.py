@@ -6,13 +6,14 @@ Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × norm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import cast, empty, is_tensor, like, to_numpy
+from photostereo.backend import cast, contiguous, empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
@@ -89,47 +90,42 @@ class _Reweighted:
     @property
     def noise(self) -> float:
         """Of the inliers: what is an outlier does not disturb a robust model and must not count as noise."""
-        return float(np.sqrt(self._thresholds().mean()))
+        return math.sqrt(self._thresholds().mean())
 
     def mean_hessian(self, unknowns: Unknowns) -> Array:
         return mean_symmetric_3x3(unknowns["gram"])
 
     def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
-        from photostereo.reflectance import sparse_kernels as kernels
-
-        normals = np.empty((len(self._pixels), 3))
-        count, pull = np.asarray(count, dtype=np.float64), np.ascontiguousarray(pull, dtype=np.float64)
-        kernels.weighted_normals(unknowns["gram"], unknowns["moment"], lam, count, pull, normals)
+        gram, moment = unknowns["gram"], unknowns["moment"]
+        count, pull = cast(count, "float64"), contiguous(cast(pull, "float64"))
+        normals = empty(tuple(pull.shape), self._pixels)
+        _kernels_for(self._pixels).weighted_normals(gram, moment, lam, count, pull, normals)
         return normals
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        from photostereo.reflectance import sparse_kernels as kernels
-
-        count = len(self._pixels)
-        gram, moment, rest = np.empty((count, 6)), np.empty((count, 3)), np.empty(count)
-        normals = np.ascontiguousarray(normals, dtype=np.float64)
-        kernels.reweigh(
+        normals = contiguous(cast(normals, "float64"))
+        shape = tuple(normals.shape[:-1])
+        gram, moment, rest = (empty((*shape, *entries), self._pixels) for entries in ((6,), (3,), ()))
+        _kernels_for(self._pixels).reweigh(
             self._pixels, self._lights, normals, self._thresholds(), self._redescending, gram, moment, rest
         )
         return {"gram": gram, "moment": moment, "rest": rest}
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> float:
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         h = unknowns["gram"]
-        x, y, z = normals[:, 0], normals[:, 1], normals[:, 2]
-        quadratic = h[:, 0] * x * x + h[:, 3] * y * y + h[:, 5] * z * z
-        quadratic = quadratic + 2.0 * (h[:, 1] * x * y + h[:, 2] * x * z + h[:, 4] * y * z)
-        linear = (unknowns["moment"] * normals).sum(axis=1)
-        return float((quadratic - 2.0 * linear + unknowns["rest"]).sum())
+        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
+        quadratic = h[..., 0] * x * x + h[..., 3] * y * y + h[..., 5] * z * z
+        quadratic = quadratic + 2.0 * (h[..., 1] * x * y + h[..., 2] * x * z + h[..., 4] * y * z)
+        linear = (unknowns["moment"] * normals).sum(-1)
+        return (quadratic - 2.0 * linear + unknowns["rest"]).sum(-1)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
         if "inliers" in unknowns:
             return {"inliers": unknowns["inliers"]}
-        from photostereo.reflectance import sparse_kernels as kernels
-
-        weights = np.empty(self._pixels.shape, dtype=np.float32)
-        normals = np.ascontiguousarray(normals, dtype=np.float64)
-        kernels.inlier_weights(
+        weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
+        normals = contiguous(cast(normals, "float64"))
+        _kernels_for(self._pixels).inlier_weights(
             self._pixels, self._lights, normals, self._thresholds(), self._redescending, weights
         )
         return {"inliers": weights}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from photostereo.reflectance import absolute_kernels, sparse_kernels
+from photostereo.reflectance.model import solve_symmetric_3x3
+from photostereo.reflectance.projection import tensor_batches
 
 Tensor = Any
 
@@ -68,12 +70,56 @@ def l1_regression(
     _launch("l1_regression", Y, (Y, L, start, *numbers, n, iterations, scratch, count, photographs))
 
 
+def reweigh(
+    Y: Tensor,
+    L: Tensor,
+    n: Tensor,
+    threshold: Tensor,
+    redescending: bool,
+    gram: Tensor,
+    moment: Tensor,
+    rest: Tensor,
+) -> None:
+    """As :func:`.sparse_kernels.reweigh`; all but Y, L and the threshold may have a leading axis of problems."""
+    count, photographs = Y.shape
+    outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]
+    if Y.is_cuda:
+        sizes = (rest.numel() // count, count, photographs, redescending)
+        _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), pixels=rest.numel())
+        return
+    for g, normals in enumerate(n.view(-1, count, 3)):
+        arrays = (array.numpy() for array in (Y, L, normals, threshold))
+        sparse_kernels.reweigh(*arrays, redescending, *(array[g].numpy() for array in outputs))
+
+
+def weighted_normals(
+    gram: Tensor, moment: Tensor, lam: float, count: Tensor, pull: Tensor, n: Tensor
+) -> None:
+    """Fill n with the solution of ``(gram + λ c I) n = moment + λ r``, one 3 × 3 system per pixel."""
+    shift, right = lam * count, moment + lam * pull
+    xx, xy, xz, yy, yz, zz = gram.unbind(-1)
+    system = (xx + shift, xy, xz, yy + shift, yz, zz + shift)
+    for c, column in enumerate(solve_symmetric_3x3(*system, right.unbind(-1))):
+        n[..., c] = column
+
+
+def inlier_weights(
+    Y: Tensor, L: Tensor, n: Tensor, threshold: Tensor, redescending: bool, weights: Tensor
+) -> None:
+    """As :func:`.sparse_kernels.inlier_weights`."""
+    for part in tensor_batches(Y, copies=3):
+        squared = (Y[part].double() - n[part] @ L).square()
+        limit = threshold[part][:, None]
+        w = (limit / squared).where((squared > limit) & (limit > 0), 1.0)
+        weights[part] = (w if redescending else w.sqrt()).to(weights.dtype)
+
+
 def brightest(Y: Tensor, top: Tensor) -> None:
     """Fill top (N) with the largest absolute intensity of each pixel."""
     top.copy_(Y.abs().amax(1))
 
 
-def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...]) -> None:
+def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, pixels: int | None = None) -> None:
     import torch
 
     from photostereo.backend.cuda_kernels import compile_kernel
@@ -81,4 +127,4 @@ def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...]) -> None:
     intensity = {torch.float32: "float", torch.float64: "double"}[Y.dtype]
     with torch.cuda.device(Y.device):
         kernel = compile_kernel("photostereo.reflectance", "sparse.cu", name, INTENSITY=intensity)
-        kernel.launch(-(-len(Y) // THREADS), THREADS, arguments)
+        kernel.launch(-(-(pixels or len(Y)) // THREADS), THREADS, arguments)
