@@ -13,6 +13,7 @@ from photostereo.experiments.summary import (
     CellResult,
     Protocol,
     average_of,
+    average_over_objects,
     captures_of,
     choice_of,
     labels_of,
@@ -66,31 +67,38 @@ def grid_names(group: Sequence[CellResult]) -> list[str]:
 
 
 def curve_tables(
-    out: RunOutputs, axis: Callable[[Cell], str], axis_name: str, paper: Mapping[Any, float]
+    out: RunOutputs,
+    axis: Callable[[Cell], str],
+    axis_name: str,
+    paper: Mapping[Any, float],
+    *,
+    averaged: bool = False,
 ) -> None:
     """Per protocol a table with places on the axis as rows and methods as columns; the paper's value in
     brackets.
     """
     labels = labels_of(out.plan)
-    several = len(captures_of(out.plan)) > 1
+    several = len(captures_of(out.plan)) > 1 and not averaged
     for protocol, words in PROTOCOLS.items():
-        keys = dict.fromkeys((r.cell.capture.name, axis(r.cell)) for r in out.results)
+        keys = dict.fromkeys(_place(result.cell, axis, averaged) for result in out.results)
         rows = []
-        for capture, place in keys:
-            row = [f"{capture}, {place}" if several else place]
+        for key in keys:
+            row = [", ".join(key) if several else key[1]]
             for label in labels:
                 there = [
-                    r for r in out.results
-                    if (r.cell.capture.name, axis(r.cell), r.cell.label) == (capture, place, label)
-                ]  # fmt: skip
-                row.append(
-                    with_paper(str(average_of(there, protocol)), protocol, paper.get((capture, place, label)))
-                )
+                    r for r in out.results if r.cell.label == label and _place(r.cell, axis, averaged) == key
+                ]
+                shown = str(average_over_objects(there, protocol))
+                row.append(with_paper(shown, protocol, paper.get((*key, label))))
             rows.append(row)
         title = f"{out.title}: mean angular error in degrees, {words}"
-        if protocol == "oracle" and paper:
+        if protocol == "oracle" and any((*key, label) in paper for key in keys for label in labels):
             title += " (in brackets: the paper)"
         out.table(title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}")
+
+
+def _place(cell: Cell, axis: Callable[[Cell], str], averaged: bool) -> tuple[str, str]:
+    return ("" if averaged else cell.capture.name, axis(cell))
 
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:

@@ -150,7 +150,7 @@ def _pieces(data: Catalog, quick: bool) -> list[Block]:
         if name != "p"
     }
     methods = tuple(MethodPlan("pdlnv", f"p = {p}", {"p": p}, grid) for p in range(1, 6))
-    images = (10, 40) if quick else (5, 10, 20, 35, 50, 80)
+    images = (10, 20, 40) if quick else (5, 10, 20, 35, 50, 80)
     return [Block((capture,), methods, images, seeds=tuple(range(1 if quick else 5)))]
 
 

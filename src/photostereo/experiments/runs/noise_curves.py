@@ -78,7 +78,7 @@ def _poisson_pot2(data: Catalog, quick: bool) -> list[Block]:
 
 def _poisson_all(data: Catalog, quick: bool) -> list[Block]:
     captures = data.all_diligent()
-    levels = _poisson(5, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
+    levels = _poisson(5, 10, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
     methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
     return [Block(captures, methods, (20,), levels, tuple(range(1 if quick else 3)))] if captures else []
 
@@ -114,7 +114,7 @@ def _curve_report(
         def place(cell: Cell) -> str:
             return f"{axis(cell):g}"
 
-        curve_tables(out, place, axis_name, beside)
+        curve_tables(out, place, axis_name, beside, averaged=averaged)
         tidy_table(out, place, axis_name, beside)
         captures = captures_of(out.plan)
         crosses = {m: (x, v) for (c, x, m), v in (printed or {}).items() if c in captures}
@@ -127,8 +127,11 @@ def _curve_report(
             log=log,
             panels=None if averaged else captures,
         )
-        caption = "Mean angular error; bars are the standard deviation over trials"
-        caption += " and objects." if averaged else "."
+        caption = "Mean angular error; bars are the standard deviation over trials."
+        if averaged:
+            caption = (
+                "Mean angular error averaged over the objects; bars are the standard deviation over trials."
+            )
         out.figure(figure, " ".join([caption, *out.notes]))
 
     return report
