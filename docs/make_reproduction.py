@@ -18,6 +18,7 @@ from photostereo.experiments.runs import NAMED_RUNS
 
 DOCS = Path(__file__).resolve().parent
 WIDTH = 1100
+BYTES = 290_000
 
 
 def readings() -> dict[str, str]:
@@ -28,14 +29,17 @@ def readings() -> dict[str, str]:
 
 
 def small_copy(source: Path, target: Path) -> None:
-    """A picture for the documentation: at most WIDTH pixels wide, 256 colours."""
-    picture = Image.open(source).convert("RGB")
-    if picture.width > WIDTH:
-        picture = picture.resize(
-            (WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS
-        )
+    """A picture for the documentation: 256 colours, as wide as WIDTH and BYTES allow."""
+    original = Image.open(source).convert("RGB")
     target.parent.mkdir(exist_ok=True)
-    picture.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+    width = min(WIDTH, original.width)
+    while True:
+        size = (width, round(original.height * width / original.width))
+        picture = original.resize(size, Image.Resampling.LANCZOS)
+        picture.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+        if target.stat().st_size <= BYTES:
+            return
+        width = round(0.9 * width)
 
 
 def main(out: Path) -> None:
