@@ -8,7 +8,7 @@ import pytest
 
 from photostereo.errors import ParameterError
 from photostereo.experiments.plan import Block, MethodPlan, Plan
-from photostereo.experiments.summary import average_of, choice_of, results_of
+from photostereo.experiments.summary import average_of, average_over_objects, choice_of, results_of
 from photostereo.experiments.trial import CLEAN, Corruption
 
 
@@ -103,3 +103,13 @@ def test_averages_are_over_trials(captures):
     found = average_of(results_of(plan, rows), "oracle")
     assert (found.mean, found.count) == (5.0, 2)
     assert found.spread == pytest.approx(8**0.5)
+
+
+def test_an_average_over_objects_is_taken_within_each_seed(captures):
+    plan = a_plan(captures, corruptions=(CLEAN,), methods=(MethodPlan("ls"),), seeds=(0, 1))
+    # Objects differ by 20 degrees, trials by 2: the spread is that of the trials.
+    means = {("sphere", 0): 10.0, ("sphere", 1): 12.0, ("vase", 0): 30.0, ("vase", 1): 32.0}
+    rows = {t.hash: row(t, means[t.capture.name, t.seed]) for t in plan.trials}
+    found = average_over_objects(results_of(plan, rows), "oracle")
+    assert (found.mean, found.count) == (21.0, 2)
+    assert found.spread == pytest.approx(2**0.5)
