@@ -30,7 +30,7 @@ doi:10.1007/978-3-031-19769-7_32.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -204,20 +204,24 @@ def solve_robust(
     progress: Progress | None = None,
 ) -> RobustSolution:
     """Heights of the packed mask pixels, and where the surface tears; see :func:`~photostereo.integrate`."""
-    found = []
+
+    def run(start: Float64, most: int) -> RobustSolution:
+        return descend(problem, start, max_iter=most, tol=tol, inner_rtol=inner_rtol, progress=progress)
+
     coarse = start_from_coarse(problem, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
-    if coarse is not None:
-        found.append(
-            descend(problem, coarse, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol, progress=progress)
-        )
-    if coarse is None or problem.links.size <= TWO_STARTS:
-        # From here long tears open slowly: when there is another result, that one is meant to have them.
-        most = max_iter if coarse is None else min(max_iter, SECOND_START_ITERATIONS)
-        start = start_from_least_squares(problem)
-        found.append(
-            descend(problem, start, max_iter=most, tol=tol, inner_rtol=inner_rtol, progress=progress)
-        )
-    return min(found, key=lambda solution: solution.energy[-1])
+    if coarse is None:
+        return run(start_from_least_squares(problem), max_iter)
+    best = run(coarse, max_iter)
+    if problem.links.size > TWO_STARTS:
+        return best
+    # From least squares long tears open slowly; those are left to the other start.
+    trial = run(start_from_least_squares(problem), min(max_iter, SECOND_START_ITERATIONS))
+    if trial.energy[-1] >= best.energy[-1]:
+        return best
+    if trial.converged or trial.iterations >= max_iter:
+        return trial
+    rest = run(trial.values, max_iter - trial.iterations)
+    return replace(rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations)
 
 
 def start_from_least_squares(problem: RobustProblem) -> Float64:
