@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from photostereo.backend import CPU, cast, find_device, is_tensor, like, namespace, to_numpy
+from photostereo.backend import CPU, cast, find_device, is_tensor, like, memory_in_words, namespace, to_numpy
 from photostereo.errors import MissingDependencyError, ParameterError
 
 
@@ -33,6 +33,19 @@ def test_without_torch_the_message_says_what_to_install(name: str, monkeypatch) 
 def test_unknown_devices(name: str) -> None:
     with pytest.raises(ParameterError, match="no device"):
         find_device(name)
+
+
+def test_a_gpu_without_enough_memory_says_what_to_do() -> None:
+    class OutOfMemoryError(RuntimeError):
+        """As torch names it."""
+
+    def fails(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(ParameterError, match="fewer photographs"):
+        memory_in_words(fails)(OutOfMemoryError("CUDA out of memory"))
+    with pytest.raises(RuntimeError, match="something else"):
+        memory_in_words(fails)(RuntimeError("something else"))
 
 
 def test_a_solve_on_the_cpu_does_not_import_torch() -> None:

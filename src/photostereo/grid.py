@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.backend import like, namespace, to_numpy
+from photostereo.backend import like, memory_in_words, namespace, to_numpy
 from photostereo.capture import Capture
 from photostereo.descent import begin, iterate, like_or_none, record_of
 from photostereo.dictionary.prior import DictionaryState
@@ -24,6 +24,7 @@ from photostereo.solve import Prepared, as_reconstruction, build_prior, dictiona
 VARIED = ("lam", "mu")
 
 
+@memory_in_words
 def solve_grid(
     capture: Capture,
     method: str,
@@ -129,6 +130,7 @@ def _solve_together(
                 history=history,
                 arrays={"dictionary_initial": initial, **dictionary_facts(last)},
                 seconds={**prepared.seconds, "solve": seconds},
+                versions={**result.versions, **prepared.device.facts()},
             )
         )
     return results

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
-from photostereo.backend import CPU, Device, find_device, to_numpy
+from photostereo.backend import CPU, Device, find_device, memory_in_words, to_numpy
 from photostereo.capture import Capture
 from photostereo.descent import SolveState, begin, descend
 from photostereo.dictionary.automatic import choose_strength, noise_of_intensities
@@ -112,6 +112,7 @@ def _prepare(capture: Capture, entry: Method, values: dict[str, Any], device: De
     return Prepared(entry.name, capture, model_values, scale, noise, model, clock.laps, device)
 
 
+@memory_in_words
 def solve(
     capture: Capture,
     method: str = "dlsr",
@@ -222,6 +223,7 @@ def solve(
         history=history,
         arrays=arrays,
         seconds=clock.laps,
+        versions={**result.versions, **where.facts()},
     )
 
 

@@ -11,13 +11,18 @@ used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.errors import MissingDependencyError, ParameterError, did_you_mean
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: A NumPy array or a torch tensor.
 Array = Any
@@ -111,6 +116,15 @@ class Device:
     def uses_torch(self) -> bool:
         return bool(self.torch_name)
 
+    def facts(self) -> dict[str, str]:
+        """What computed a result, beyond the versions that every result carries: torch and the GPU."""
+        if not self.uses_torch:
+            return {}
+        import torch
+
+        gpu = {} if self.torch_name == "cpu" else {"gpu": torch.cuda.get_device_name(self.torch_name)}
+        return {"torch": torch.__version__, **gpu}
+
     def put(self, array: NDArray[Any]) -> Array:
         """A NumPy array on this device: itself on the CPU, a tensor elsewhere."""
         if not self.uses_torch:
@@ -163,7 +177,7 @@ def find_device(name: str) -> Device:
         ) from None
     if kind == "torch-cpu":
         return Device(name, "cpu")
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() or torch.version.cuda is None:
         built = (
             "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver finds none"
         )
@@ -176,6 +190,24 @@ def find_device(name: str) -> Device:
             f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0."
         )
     return Device(name, name)
+
+
+def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that it says what to do where a GPU's memory is too small."""
+
+    @wraps(function)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as problem:
+            if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
+                raise
+            raise ParameterError(
+                "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
+                "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU."
+            ) from None
+
+    return wrapped
 
 
 def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
