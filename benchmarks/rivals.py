@@ -195,7 +195,7 @@ def outliers() -> None:
         for label, disturb in cases.items():
             capture = disturb(drawn)
             results = {method: ps.solve(capture, method) for method in methods}
-            errors = [results[method].angular_error["mean"] for method in methods]
+            errors = [results[method].angular_error.mean for method in methods]
             rows.append([name, label, *map(float, errors), float(sum(results["dlsr"].seconds.values()))])
     table(["object", "photographs", *methods, "s"], rows)
 

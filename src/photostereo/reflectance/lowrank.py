@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import cast, empty, is_tensor, like, to_numpy
+from photostereo.backend import empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.lambertian import Lambertian
 from photostereo.reflectance.model import Array, Fit, Unknowns
 
-#: Rows per block: the d columns of a block stay near the processor between the steps of an iteration.
-BLOCK = 16384
+#: Independent shares of the rows, several per core; the result does not depend on how many cores there are.
+PARTS = 32
+#: Eigenvectors are orthogonal to this cosine, after at most so many sweeps (six to ten suffice).
+EIGEN_TOLERANCE, EIGEN_SWEEPS = 1e-13, 40
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH, LARGEST = 1.5, 1e7
 
@@ -53,7 +55,7 @@ def robust_pca(
 
     by the inexact augmented Lagrangian. A singular value threshold of the tall N × d matrix X needs only the
     eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is ``X V diag(max(1 − 1/(μ s), 0))
-    Vᵀ``. The rows are worked through in blocks, two N × d arrays in double precision are all the memory it
+    Vᵀ``. The rows are worked through in tiles, two N × d arrays in double precision are all the memory it
     needs, and one iteration costs two products with a d × d matrix.
 
     Parameters
@@ -81,49 +83,50 @@ def robust_pca(
     """
     kernels = _kernels_for(Y)
     rows, columns = Y.shape
-    step = rows if is_tensor(Y) else BLOCK
-    blocks = [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
-    X = cast(Y, "float64") + 0.0  # a copy, whatever the type of Y
-    # The d × d algebra is NumPy's, wherever X is.
-    gram = to_numpy(sum(X[block].T @ X[block] for block in blocks))
+    parts = 1 if is_tensor(Y) else PARTS
+    X, dual = empty((rows, columns), Y), empty((rows, columns), Y)
+    grams, residuals = empty((parts, columns, columns), Y), empty((parts,), Y)
+    seen = empty((0, columns), Y, "bool") if observed is None else observed
+    kernels.begin(Y, seen, 0.0, 1.0, X, dual, grams)
+    gram = _whole(grams)
     energy = float(np.trace(gram))
     low_rank = empty((rows, columns), Y, "float32")
     if energy == 0.0:
         low_rank[:] = 0.0
         return Decomposition(low_rank, 0, 0, True)
     lam = weight / float(np.sqrt(max(rows, columns)))
-    norm = float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
+    norm = float(np.sqrt(_eigenvectors(gram)[0].max()))
     mu = 1.25 / norm
     limit = LARGEST * mu
-    dual = X / max(norm, float(abs(X).max()) / lam)
-    everywhere = empty((0, columns), Y, "bool")
-    if observed is not None:
-        dual *= observed
-    X += dual / mu
-    gram = to_numpy(sum(X[block].T @ X[block] for block in blocks))
-    residual = empty((rows,), Y)
+    kernels.begin(Y, seen, max(norm, float(abs(Y).max()) / lam), mu, X, dual, grams)
     monitor.stage("low rank", max_iter)
     rank, converged, iterations = columns, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
-        left, right = (like(factor, X) for factor in _threshold_factors(gram, mu))
+        left, right = _threshold_factors(_whole(grams), mu)
         rank = left.shape[1]
+        if 2 * rank >= columns:  # one product with a square matrix is less work than two thin ones
+            left, right = left @ right, np.empty((0, columns))
         mu_next = min(GROWTH * mu, limit)
-        products = 0.0
-        for block in blocks:
-            # Two thin products, or one with the square matrix: whichever is less work.
-            A = (X[block] @ left) @ right if 2 * rank < columns else X[block] @ (left @ right)
-            seen = everywhere if observed is None else observed[block]
-            kernels.shrink_and_ascend(
-                Y[block], A, X[block], dual[block], seen, lam, mu, mu_next, residual[block]
-            )
-            products = products + X[block].T @ X[block]
-        gram = to_numpy(products)
+        kernels.sweep(Y, X, dual, seen, like(left, X), like(right, X), lam, mu, mu_next, residuals, grams)
         mu = mu_next
         monitor.advance()
-        converged = float(residual.sum()) < energy * tol**2
+        converged = float(residuals.sum()) < energy * tol**2
     kernels.subtract_scaled(X, dual, mu, low_rank)
     return Decomposition(low_rank, rank, iterations, converged)
+
+
+def _whole(grams: Array) -> NDArray[np.float64]:
+    """The symmetric Gram matrix from its parts, of which the upper triangles count; NumPy, wherever X is."""
+    upper = np.triu(to_numpy(grams.sum(0)))
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def _eigenvectors(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from photostereo.reflectance.lowrank_kernels import eigenvectors
+
+    values, rows = eigenvectors(gram, EIGEN_TOLERANCE, EIGEN_SWEEPS)
+    return values, rows
 
 
 def _kernels_for(Y: Array) -> Any:
@@ -141,11 +144,11 @@ def _threshold_factors(
     gram: NDArray[np.float64], mu: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Factors F (d × r), H (r × d) such that ``X F H`` is X with its singular values lowered by 1/μ."""
-    squared, V = np.linalg.eigh(gram)
-    singular = np.sqrt(np.maximum(squared, 0.0))
-    keep = singular * mu > 1.0
-    V = np.ascontiguousarray(V[:, keep])
-    return V, (1.0 - 1.0 / (mu * singular[keep]))[:, None] * V.T
+    squared, V = _eigenvectors(gram)
+    singular = np.sqrt(squared)
+    keep = (singular * mu > 1.0) & V.any(axis=1)
+    V = V[keep]
+    return np.ascontiguousarray(V.T), (1.0 - 1.0 / (mu * singular[keep]))[:, None] * V
 
 
 def robust_pca_readable(

@@ -1,4 +1,4 @@
-"""The elementwise half of robust PCA on torch tensors; the functions of :mod:`.lowrank_kernels`."""
+"""The iteration of robust PCA on torch tensors; the functions of :mod:`.lowrank_kernels`."""
 
 from __future__ import annotations
 
@@ -7,25 +7,42 @@ from typing import Any
 Tensor = Any
 
 
-def shrink_and_ascend(
-    D: Tensor,
-    A: Tensor,
+def begin(
+    Y: Tensor, observed: Tensor, scale: float, mu: float, X: Tensor, dual: Tensor, grams: Tensor
+) -> None:
+    """As :func:`.lowrank_kernels.begin`; all of the rows are one part."""
+    dual.copy_(Y)
+    dual.mul_(1.0 / scale if scale > 0 else 0.0)
+    if len(observed) == len(Y):
+        dual.mul_(observed)
+    X.copy_(Y)
+    X.add_(dual, alpha=1.0 / mu)
+    grams[0] = X.T @ X
+
+
+def sweep(
+    Y: Tensor,
     X: Tensor,
     dual: Tensor,
     observed: Tensor,
+    left: Tensor,
+    right: Tensor,
     lam: float,
     mu: float,
     mu_next: float,
-    residual: Tensor,
+    residuals: Tensor,
+    grams: Tensor,
 ) -> None:
-    """As :func:`.lowrank_kernels.shrink_and_ascend`: ``dual``, ``X`` and ``residual`` are overwritten."""
-    z = D - A + dual / mu
+    """As :func:`.lowrank_kernels.sweep`: ``dual``, ``X``, ``residuals`` and ``grams`` are overwritten."""
+    square = len(right) == 0 and left.shape[1] > 0
+    z = Y - (X @ left if square else (X @ left) @ right) + dual / mu
     new = (mu * z).clamp(-lam, lam)
-    if len(observed) == len(D):
+    if len(observed) == len(Y):
         new = new * observed
-    residual.copy_((new - dual).square_().sum(1) / (mu * mu))
+    residuals[0] = (new - dual).square_().sum() / (mu * mu)
     dual.copy_(new)
-    X.copy_(new.mul_(1.0 / mu + 1.0 / mu_next).add_(D).sub_(z))
+    X.copy_(new.mul_(1.0 / mu + 1.0 / mu_next).add_(Y).sub_(z))
+    grams[0] = X.T @ X
 
 
 def subtract_scaled(X: Tensor, dual: Tensor, mu: float, out: Tensor) -> None:
