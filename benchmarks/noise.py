@@ -23,10 +23,15 @@ FIXED = {
 
 
 def data_folder() -> Path:
-    for place in (os.environ.get("PHOTOSTEREO_DATA"), Path(__file__).resolve().parents[2] / "shared" / "data"):
+    for place in (
+        os.environ.get("PHOTOSTEREO_DATA"),
+        Path(__file__).resolve().parents[2] / "shared" / "data",
+    ):
         if place and (Path(place) / "diligent").is_dir():
             return Path(place) / "diligent" / "pmsData"
-    sys.exit("The DiLiGenT captures are absent: set PHOTOSTEREO_DATA to the folder that holds diligent/pmsData.")
+    sys.exit(
+        "The DiLiGenT captures are absent: set PHOTOSTEREO_DATA to the folder that holds diligent/pmsData."
+    )
 
 
 def mean_error(capture, method, **parameters) -> float:
