@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -25,6 +24,8 @@ from photostereo.surface.recompute import recomputed_error
 from photostereo.surface.robust import RobustProblem, descend, solve_robust
 from photostereo.surface.slopes import slope_field
 
+#: Options of a run that is converged far beyond what the default asks for.
+TIGHT = {"tol": 1e-8, "inner_rtol": 1e-6, "max_iter": 1000}
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 
 
@@ -171,10 +172,9 @@ def robust() -> None:
                 kept = (result.depth[:, middle - 1] - result.depth[:, middle])[rows] / step
                 print(f"    step kept by {label}: {kept.mean():.1%}")
         problem = RobustProblem(slope_field(n, mask), find_links(mask), surface.labels[mask] - 1)
-        tight = {"tol": 1e-8, "inner_rtol": 1e-6, "max_iter": 1000}
         checks = {
-            "carried on tightly from there": lambda p=problem, z=surface.depth[mask]: descend(p, z, **tight),
-            "tight from the beginning": lambda p=problem: solve_robust(p, **tight),
+            "carried on tightly from there": lambda p=problem, z=surface.depth[mask]: descend(p, z, **TIGHT),
+            "tight from the beginning": lambda p=problem: solve_robust(p, **TIGHT),
         }
         for label, work in checks.items():
             result, long = timed(work)
@@ -209,7 +209,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--peak"]:
         normals = wave(int(sys.argv[3]))[1]
         surface = integrate(normals, method=sys.argv[2])
-        peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # Not ru_maxrss, which a child inherits from the process that started it.
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
         print(json.dumps([int(np.count_nonzero(surface.mask)), peak]))
         return
     parts = {f.__name__: f for f in (accuracy, rectangle, poisson, robust, memory)}

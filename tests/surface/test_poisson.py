@@ -155,6 +155,20 @@ def test_parts_are_separate(shapes, size: int) -> None:
     assert abs(both.depth[left].mean()) < 1e-9
 
 
+def test_a_part_inside_another(shapes) -> None:
+    """A disc in a ring, both large: their boxes overlap, their heights do not mix."""
+    size = 221
+    truth, normals, mask, _ = shapes.sphere(size, 0.8)
+    row, col = np.mgrid[:size, :size] - size // 2
+    gap = np.abs(np.hypot(row, col) - 65) < 1.5
+    disc = mask & ~gap & (np.hypot(row, col) < 65)
+    surface = integrate(normals, mask & ~gap)
+    assert surface.parts == 2
+    assert np.abs(surface.depth[disc] - integrate(normals, disc).depth[disc]).max() < 1e-8
+    for part in (1, 2):
+        assert np.abs(shapes.aligned(surface.depth, truth, surface.labels == part)).max() < 1e-7
+
+
 def test_anchors_join_parts_and_set_the_height(shapes) -> None:
     truth, normals, mask, _ = shapes.sphere(61, 0.6)
     cut = mask.copy()

@@ -8,6 +8,7 @@ import pytest
 from photostereo.errors import ConvergenceWarning
 from photostereo.surface import integrate, robust
 from photostereo.surface.links import find_links
+from photostereo.surface.pyramid import coarsen, prolong
 from photostereo.surface.robust import RobustProblem, descend, solve_robust, start_from_least_squares
 from photostereo.surface.slopes import slope_field
 from photostereo.surface.softmin import shift_tears, soft_choice, soft_choice_readable, torn_links
@@ -118,6 +119,19 @@ def test_shift_moves_a_misplaced_tear(shapes) -> None:
     moved = shift_tears(problem.field, problem.links, wrong.ravel(), 4.0).reshape(truth.shape)
     assert problem.shares(moved.ravel())[1] < problem.shares(wrong.ravel())[1]
     assert np.abs(moved[24, 18:] - truth[24, 18:]).max() < 1e-9
+
+
+def test_half_the_resolution_and_back(shapes) -> None:
+    """Blocks of a plane have its slopes; half its heights at the blocks' middles give all of it back."""
+    normals = shapes.normals_of(np.full((11, 14), 0.6), np.full((11, 14), -0.3))
+    mask = np.random.default_rng(0).random((11, 14)) > 0.3
+    problem = problem_of(normals, mask)
+    coarse = coarsen(problem.field, None, None)
+    assert np.abs(coarse.field.tilt_col / coarse.field.facing - 0.6).max() < 1e-12
+    row, col = np.nonzero(coarse.field.mask)
+    half = 0.5 * (0.6 * (2 * col + 0.5) - 0.3 * (2 * row + 0.5))
+    row, col = np.nonzero(mask)
+    assert np.abs(prolong(coarse, problem.field, half) - (0.6 * col - 0.3 * row)).max() < 1e-12
 
 
 def test_smooth_surface_does_not_tear(shapes) -> None:
