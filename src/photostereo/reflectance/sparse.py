@@ -27,6 +27,8 @@ SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 SMALLEST_NOISE = 1e-3
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
+#: Where the median of |x| lies for a Gaussian; and the residual below which an entry was fitted exactly.
+MEDIAN_QUANTILE, FITTED = 0.6745, 1e-6
 
 
 class _Reweighted:
@@ -316,10 +318,12 @@ def _kernels_for(pixels: Array) -> Any:
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
 
-    The value that two thirds of the |r| do not exceed, scaled as for Gaussian noise. Up to a third of the
-    entries may be wrong. (The median would bear more, but where photons are so few that most entries are
-    zero it sees no noise at all.) A least-absolute fit leaves three residuals of every pixel at zero; they
-    are left out. Never below 1e-3 of the brightness scale: quantisation alone is of that order.
+    Two readings of |r|, each scaled as for Gaussian noise, and each too large where it fails, so the smaller
+    one counts: the value that two thirds of them do not exceed, which outliers and the errors of the model
+    inflate; and the median over the entries that saw light, which is inflated where photons are so few that
+    most entries saw none. (The median over all entries would then see no noise at all.) A least-absolute fit
+    leaves three residuals of every pixel at zero; they are left out. Never below 1e-3 of the brightness
+    scale: quantisation alone is of that order.
 
     >>> rng = np.random.default_rng(0)
     >>> L = rng.normal(size=(3, 20))
@@ -328,11 +332,16 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     0.05
     """
     count, photographs = pixels.shape
-    # Evenly spaced pixels tell the same; a median over all of a large capture is slow.
+    # Evenly spaced pixels tell the same; a quantile over all of a large capture is slow.
     step = max(1, count // 20_000)
     residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
+    if residuals.size == 0:
+        return SMALLEST_NOISE
     share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
-    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE if residuals.size else 0.0
+    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
+    lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
+    if lit.size:
+        noise = min(noise, float(np.median(lit)) / MEDIAN_QUANTILE)
     return max(noise, SMALLEST_NOISE)
 
 
