@@ -148,9 +148,16 @@ def measure_cat(cat: Capture, repetitions: int) -> dict[str, Any]:
         times = [descent_ms(settings) for _ in range(repetitions)]
         figures[name] = {"median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
     figures["grid_over_one"] = figures["grid_of_64"]["median_ms"] / figures["one"]["median_ms"]
-    began = time.perf_counter()
-    solve(noisy, "pdlnv", **options, **chosen)
-    figures["cpu_one_ms"] = 1e3 * (time.perf_counter() - began)
+    for method, setting in (("pdlnv", options | chosen), ("dlsr", {})):
+        gpu = on_device(lambda: solve(noisy, method, device="cuda", **setting), repetitions)  # noqa: B023
+        cpu = on_cpu(lambda: solve(noisy, method, **setting))  # noqa: B023
+        found, expected = solve(noisy, method, device="cuda", **setting), solve(noisy, method, **setting)
+        figures[method] = {
+            "gpu": gpu,
+            "cpu": cpu,
+            "ratio": cpu["median_ms"] / gpu["median_ms"],
+            "mean_difference_deg": difference(found, expected, noisy),
+        }
     return figures
 
 

@@ -114,7 +114,7 @@ def _solve_together(
     results = []
     for g, chosen in enumerate(values):
         own = {name: value[g] for name, value in state.unknowns.items()}
-        maps = {name: to_numpy(value) for name, value in model.maps(state.normals[g], own).items()}
+        maps = model.maps(state.normals[g], own)
         result = as_reconstruction(capture, to_numpy(state.normals[g]), maps, prepared.scale)
         dictionary = state.dictionary
         last = DictionaryState(dictionary.atoms[g], dictionary.codes[g], dictionary.residual[g])

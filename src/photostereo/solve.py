@@ -20,7 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
-from photostereo.backend import CPU, Device, find_device, memory_in_words, to_numpy
+from photostereo.backend import (
+    CPU,
+    Array,
+    Device,
+    cast,
+    empty,
+    find_device,
+    like,
+    memory_in_words,
+    to_numpy,
+)
 from photostereo.capture import Capture
 from photostereo.descent import SolveState, begin, descend
 from photostereo.dictionary.automatic import choose_strength, noise_of_intensities
@@ -210,7 +220,7 @@ def solve(
                 stacklevel=2,
             )
     clock.lap("solve")
-    pixel_maps = {name: to_numpy(values) for name, values in model.maps(normals, unknowns).items()}
+    pixel_maps = model.maps(normals, unknowns)
     del model  # its statistics may be as large as the photographs
     result = as_reconstruction(capture, to_numpy(normals), pixel_maps, scale)
     clock.lap("finish")
@@ -269,7 +279,7 @@ def dictionary_facts(state: DictionaryState) -> dict[str, NDArray[Any]]:
 
 
 def as_reconstruction(
-    capture: Capture, scaled: NDArray[Any], pixel_maps: dict[str, NDArray[Any]], scale: float
+    capture: Capture, scaled: NDArray[Any], pixel_maps: dict[str, Array], scale: float
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
     length = np.linalg.norm(scaled, axis=1)
@@ -278,11 +288,7 @@ def as_reconstruction(
     normals[capture.mask] = unit
     albedo = np.zeros(capture.images.shape[1:], dtype=np.float32)
     albedo[capture.mask] = _channel_albedo(capture, unit, length * scale)
-    maps = {}
-    for name, values in pixel_maps.items():
-        picture = np.zeros((*capture.frame, *values.shape[1:]), dtype=np.float32)
-        picture[capture.mask] = values
-        maps[name] = picture
+    maps = {name: _picture(values, capture.mask) for name, values in pixel_maps.items()}
     error = None if capture.truth is None else summarise_error(normals, capture.truth, capture.mask)
     return Reconstruction(
         normals=normals,
@@ -296,6 +302,14 @@ def as_reconstruction(
         angular_error=error,
         versions=versions(),
     )
+
+
+def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
+    picture = empty((mask.size, *values.shape[1:]), values, "float32")
+    picture[:] = 0.0
+    picture[like(np.flatnonzero(mask), values)] = cast(values, "float32")
+    return to_numpy(picture).reshape(*mask.shape, *values.shape[1:])
 
 
 def _channel_albedo(capture: Capture, unit: NDArray[Any], gray: NDArray[Any]) -> NDArray[Any]:

@@ -80,8 +80,9 @@ member,
 // problems x (1 + groups) zeros. `rows` patches per block; `resident`: whether they are kept in shared
 // memory.
 extern "C" __global__ void __launch_bounds__(WARPS * LANES, 1)
-    dictionary_pass(REAL* R, REAL* D, REAL* B, const REAL* mu_of, const REAL* q_of, double* shares, int* arrived,
-                    int patches, int atoms, int team, int group, int rows, int resident, int learn) {
+    dictionary_pass(REAL* R, REAL* D, REAL* B, const REAL* mu_of, const REAL* q_of, double* shares,
+                    int* arrived, int patches, int atoms, int team, int group, int rows, int resident,
+                    int learn) {
     extern __shared__ double memory[];
     double* total = memory;                                      // LENGTH + 1
     REAL* gathered = (REAL*)(total + LENGTH + 1);                // WARPS x PADDED
@@ -172,7 +173,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * LANES, 1)
             double* mine = share + (size_t)member * (LENGTH + 1);
             for (int t = threadIdx.x; t <= LENGTH; t += blockDim.x) {
                 double sum = 0.0;
-                for (int k = 0; k < WARPS; ++k) sum += t < LENGTH ? (double)gathered[k * PADDED + t] : kept_by_warp[k];
+                for (int k = 0; k < WARPS; ++k)
+                    sum += t < LENGTH ? (double)gathered[k * PADDED + t] : (double)kept_by_warp[k];
                 mine[t] = sum;
             }
             __syncthreads();
@@ -185,8 +187,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * LANES, 1)
             const double length = sqrt(warp_sum(squared));
 #pragma unroll
             for (int v = 0; v < VALUES; ++v) {
-                if (total[LENGTH] == 0.0) fresh[v] = REAL(lane == 0 && v == 0);  // no patch uses the atom: e_1
-                else fresh[v] = length > 0.0 && HELD(v) ? REAL(total[lane + LANES * v] / length) : d[v];
+                if (total[LENGTH] == 0.0)  // no patch uses the atom: e_1
+                    fresh[v] = REAL(lane == 0 && v == 0);
+                else
+                    fresh[v] = length > 0.0 && HELD(v) ? REAL(total[lane + LANES * v] / length) : d[v];
             }
             if (member == 0 && warp == 0) {
 #pragma unroll

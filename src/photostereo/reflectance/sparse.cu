@@ -1,8 +1,8 @@
-// Sparse regression on a GPU: the loops of sparse_kernels.py and absolute_kernels.py, one thread per pixel.
+// Sparse regression on a GPU: the loops of sparse_kernels.py and absolute_kernels.py, a pixel per thread, or
+// per few threads.
 //
 // Compiled at run time with INTENSITY (float or double), the type of Y. Y (N, d), L (3, d), contiguous. What
-// a pixel keeps per photograph lies in `scratch` with the pixel as the fastest axis, so that neighbouring
-// threads read neighbouring addresses.
+// a pixel keeps per photograph lies in `scratch`, so that neighbouring threads read neighbouring addresses.
 
 #define EACH_PIXEL(i, count) \
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += gridDim.x * blockDim.x)
@@ -44,58 +44,74 @@ struct System {
 
 __device__ double largest(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
-// Expectation maximisation of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x d x N.
+// Lanes that share the photographs of one pixel in sbl_em, which runs for up to hundreds of iterations.
+#define SHARING 8
+
+// The sum over the lanes of one pixel, the same bits in all of them.
+__device__ void sum_over_lanes(System& system, unsigned lanes) {
+    for (int step = SHARING / 2; step > 0; step /= 2) {
+        for (int k = 0; k < 6; ++k) system.a[k] += __shfl_xor_sync(lanes, system.a[k], step, SHARING);
+        for (int k = 0; k < 3; ++k) system.b[k] += __shfl_xor_sync(lanes, system.b[k], step, SHARING);
+    }
+}
+
+// Expectation maximisation of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x N x d.
+// Launched with SHARING threads per pixel.
 extern "C" __global__ void sbl_em(const INTENSITY* Y, const double* L, const double* scale, double noise,
                                   double prior_variance, double tol, double settled, int max_iter, double* n,
                                   long long* iterations, float* weights, double* scratch, int count, int d,
                                   int keep) {
-    EACH_PIXEL(i, count) {
-        const double top = scale[i];
-        if (top == 0.0) {
-            n[3 * i] = n[3 * i + 1] = n[3 * i + 2] = 0.0;
-            iterations[i] = 0;
-            for (int j = 0; keep && j < d; ++j) weights[(size_t)i * d + j] = 1.0f;
-            continue;
+    const int i = (blockIdx.x * blockDim.x + threadIdx.x) / SHARING, lane = threadIdx.x % SHARING;
+    if (i >= count) return;
+    const unsigned lanes = ((1u << SHARING) - 1u) << (threadIdx.x % 32 / SHARING * SHARING);
+    const double top = scale[i];
+    if (top == 0.0) {
+        if (lane < 3) n[3 * i + lane] = 0.0;
+        if (lane == 0) iterations[i] = 0;
+        for (int j = lane; keep && j < d; j += SHARING) weights[(size_t)i * d + j] = 1.0f;
+        return;
+    }
+    double *y = scratch + (size_t)i * d, *gamma = y + (size_t)count * d;
+    System system;
+    for (int j = lane; j < d; j += SHARING) {
+        y[j] = Y[(size_t)i * d + j] / top;
+        gamma[j] = 1.0;
+        system.add(1.0 / (1.0 + noise), LIGHT(0, j), LIGHT(1, j), LIGHT(2, j), y[j]);
+    }
+    double x[3] = {0, 0, 0}, c[6], step = 0.0;
+    long long done = -max_iter;
+    for (int it = 0; it < max_iter; ++it) {
+        sum_over_lanes(system, lanes);
+        double z[3];
+        system.solve(1.0 / prior_variance, c, z);
+        const double moved[3] = {z[0] - x[0], z[1] - x[1], z[2] - x[2]};
+        step = largest(moved);
+        for (int k = 0; k < 3; ++k) x[k] = z[k];
+        if (step < tol) {
+            done = it + 1;
+            break;
         }
-        const Column y = {scratch + i, count}, gamma = {scratch + (size_t)d * count + i, count};
-        System system;
-        for (int j = 0; j < d; ++j) {
-            y[j] = Y[(size_t)i * d + j] / top;
-            gamma[j] = 1.0;
-            system.add(1.0 / (1.0 + noise), LIGHT(0, j), LIGHT(1, j), LIGHT(2, j), y[j]);
+        system = System();
+        for (int j = lane; j < d; j += SHARING) {
+            const double p0 = LIGHT(0, j), p1 = LIGHT(1, j), p2 = LIGHT(2, j), value = y[j], old = gamma[j];
+            const double r = value - (p0 * x[0] + p1 * x[1] + p2 * x[2]);
+            const double spread = p0 * (c[0] * p0 + 2.0 * (c[1] * p1 + c[2] * p2)) +
+                                  p1 * (c[3] * p1 + 2.0 * c[4] * p2) + p2 * c[5] * p2;
+            const double k = old / (old + noise);
+            const double g = fmax(k * (k * (r * r + spread) + noise), 1e-10);
+            gamma[j] = g;
+            system.add(1.0 / (g + noise), p0, p1, p2, value);
         }
-        double x[3] = {0, 0, 0}, c[6], step = 0.0;
-        long long done = -max_iter;
-        for (int it = 0; it < max_iter; ++it) {
-            double z[3];
-            system.solve(1.0 / prior_variance, c, z);
-            const double moved[3] = {z[0] - x[0], z[1] - x[1], z[2] - x[2]};
-            step = largest(moved);
-            for (int k = 0; k < 3; ++k) x[k] = z[k];
-            if (step < tol) {
-                done = it + 1;
-                break;
-            }
-            system = System();
-            for (int j = 0; j < d; ++j) {
-                const double p0 = LIGHT(0, j), p1 = LIGHT(1, j), p2 = LIGHT(2, j), value = y[j], old =
-                gamma[j]; const double r = value - (p0 * x[0] + p1 * x[1] + p2 * x[2]);
-                const double spread = p0 * (c[0] * p0 + 2.0 * (c[1] * p1 + c[2] * p2)) +
-                                      p1 * (c[3] * p1 + 2.0 * c[4] * p2) + p2 * c[5] * p2;
-                const double k = old / (old + noise);
-                const double g = fmax(k * (k * (r * r + spread) + noise), 1e-10);
-                gamma[j] = g;
-                system.add(1.0 / (g + noise), p0, p1, p2, value);
-            }
-        }
+    }
+    if (lane == 0) {
         for (int k = 0; k < 3; ++k) n[3 * i + k] = x[k] * top;
         iterations[i] = done < 0 && step < settled ? max_iter : done;
-        for (int j = 0; keep && j < d; ++j) weights[(size_t)i * d + j] = noise / (noise + gamma[j]);
     }
+    for (int j = lane; keep && j < d; j += SHARING) weights[(size_t)i * d + j] = noise / (noise + gamma[j]);
 }
 
-// The weighted system of every pixel at given normals; see reweigh in sparse_kernels.py. n (problems, N, 3), and
-// the outputs likewise.
+// The weighted system of every pixel at given normals; see reweigh in sparse_kernels.py. n (problems, N, 3),
+// and the outputs likewise.
 extern "C" __global__ void reweigh(const INTENSITY* Y, const double* L, const double* n,
                                    const double* threshold, double* gram, double* moment, double* rest,
                                    int problems, int count, int d, int redescending) {
@@ -155,8 +171,9 @@ __device__ int next_smallest(Column r, int d, int last) {
 
 __device__ bool nearest_vertex(Column r, const double* L, int d, int basis[3], double inverse[3][3]) {
     basis[0] = next_smallest(r, d, -1);
-    for (basis[1] = next_smallest(r, d, basis[0]); basis[1] >= 0; basis[1] = next_smallest(r, d, basis[1]))
-        for (basis[2] = next_smallest(r, d, basis[1]); basis[2] >= 0; basis[2] = next_smallest(r, d, basis[2]))
+    int &second = basis[1], &third = basis[2];
+    for (second = next_smallest(r, d, basis[0]); second >= 0; second = next_smallest(r, d, second))
+        for (third = next_smallest(r, d, second); third >= 0; third = next_smallest(r, d, third))
             if (inverse_rows(L, d, basis, inverse)) return true;
     return false;
 }

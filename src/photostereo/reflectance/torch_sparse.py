@@ -15,8 +15,10 @@ from photostereo.reflectance.projection import tensor_batches
 
 Tensor = Any
 
-#: A pixel is one thread.
+#: Threads per block.
 THREADS = 64
+#: Threads that share the photographs of one pixel in ``sbl_em``; as in ``sparse.cu``.
+SHARING = 8
 
 
 def batch_size(photographs: int) -> int:
@@ -46,7 +48,8 @@ def sbl_em(
     count, photographs = Y.shape
     sizes = (count, photographs, len(weights) == count)
     scratch = n.new_empty(2 * count * photographs)
-    _launch("sbl_em", Y, (Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes))
+    arguments = (Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes)
+    _launch("sbl_em", Y, arguments, threads=SHARING * count)
 
 
 def l1_regression(
@@ -85,7 +88,7 @@ def reweigh(
     outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]
     if Y.is_cuda:
         sizes = (rest.numel() // count, count, photographs, redescending)
-        _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), pixels=rest.numel())
+        _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), threads=rest.numel())
         return
     for g, normals in enumerate(n.view(-1, count, 3)):
         arrays = (array.numpy() for array in (Y, L, normals, threshold))
@@ -119,7 +122,7 @@ def brightest(Y: Tensor, top: Tensor) -> None:
     top.copy_(Y.abs().amax(1))
 
 
-def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, pixels: int | None = None) -> None:
+def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
     import torch
 
     from photostereo.backend.cuda_kernels import compile_kernel
@@ -127,4 +130,4 @@ def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, pixels: int | N
     intensity = {torch.float32: "float", torch.float64: "double"}[Y.dtype]
     with torch.cuda.device(Y.device):
         kernel = compile_kernel("photostereo.reflectance", "sparse.cu", name, INTENSITY=intensity)
-        kernel.launch(-(-(pixels or len(Y)) // THREADS), THREADS, arguments)
+        kernel.launch(-(-(threads or len(Y)) // THREADS), THREADS, arguments)
