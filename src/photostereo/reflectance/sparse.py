@@ -27,8 +27,8 @@ SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 SMALLEST_NOISE = 1e-3
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
-#: Where the median of |x| lies for a Gaussian; and the residual below which an entry was fitted exactly.
-MEDIAN_QUANTILE, FITTED = 0.6745, 1e-6
+#: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
+LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
 class _Reweighted:
@@ -320,10 +320,10 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
 
     Two readings of |r|, each scaled as for Gaussian noise, and each too large where it fails, so the smaller
     one counts: the value that two thirds of them do not exceed, which outliers and the errors of the model
-    inflate; and the median over the entries that saw light, which is inflated where photons are so few that
-    most entries saw none. (The median over all entries would then see no noise at all.) A least-absolute fit
-    leaves three residuals of every pixel at zero; they are left out. Never below 1e-3 of the brightness
-    scale: quantisation alone is of that order.
+    inflate; and the value that a third of the entries that saw light do not exceed, which is inflated where
+    photons are so few that most entries saw none. (The median over all entries would then see no noise at
+    all.) A least-absolute fit leaves three residuals of every pixel at zero; they are left out. Never below
+    1e-3 of the brightness scale: quantisation alone is of that order.
 
     >>> rng = np.random.default_rng(0)
     >>> L = rng.normal(size=(3, 20))
@@ -341,7 +341,7 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
     lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
     if lit.size:
-        noise = min(noise, float(np.median(lit)) / MEDIAN_QUANTILE)
+        noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
     return max(noise, SMALLEST_NOISE)
 
 
