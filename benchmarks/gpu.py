@@ -187,6 +187,8 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--only", nargs="*", default=["pass", "full_frame", "cat", "pixelwise"])
     arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.exit(1, "This benchmark needs an NVIDIA GPU and a PyTorch built for it.\n")
     cat = load(arguments.cat).gray()
     figures: dict[str, Any] = {
         "machine": {

@@ -141,6 +141,14 @@ def test_what_cannot_be_done_is_said(noisy, monkeypatch) -> None:
         solve_grid(noisy, "dlnv", [{"lam": 1.0}])
     with pytest.raises(ParameterError, match="Prepare again"):
         solve(noisy, "dlnv", prepared=prepare(noisy, "dlnv", device="torch-cpu"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda gpu: (6, 1))
+    with pytest.raises(ParameterError, match="number 3"):
+        find_device("cuda:3")
+    with pytest.raises(ParameterError, match=r"too old.*6\.1"):
+        find_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ParameterError, match="no NVIDIA GPU"):
         solve(noisy, "ls", device="cuda")

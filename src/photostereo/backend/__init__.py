@@ -27,6 +27,8 @@ T = TypeVar("T")
 #: A NumPy array or a torch tensor.
 Array = Any
 
+#: The first GPUs whose threads can wait for each other (Volta, 2017).
+OLDEST_CAPABILITY = 7
 #: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
@@ -188,6 +190,12 @@ def find_device(name: str) -> Device:
     if number and int(number) >= torch.cuda.device_count():
         raise ParameterError(
             f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0."
+        )
+    major, minor = torch.cuda.get_device_capability(int(number or 0))
+    if major < OLDEST_CAPABILITY:
+        raise ParameterError(
+            f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, and "
+            f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU."
         )
     return Device(name, name)
 
