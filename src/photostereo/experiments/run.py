@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 HELD = 2
 #: Seconds between looks at the workers while nothing arrives.
 TICK = 1.0
-#: Seconds to wait for the result of a trial that has ended.
-RESULT_SECONDS = 20.0
+#: Seconds to wait for the result of a trial that has ended, on a slow network.
+RESULT_SECONDS = 60.0
 #: A trial that was running when so many workers died is run once more, alone.
 DEATHS = 2
 
@@ -129,8 +129,7 @@ class _Coordinator:
     def finish(self, held: _Held) -> None:
         self.held[held.worker].remove(held)
         try:
-            # The result is small; where it does not come, the worker died with it.
-            outcome: Outcome = held.future.result(timeout=RESULT_SECONDS)
+            outcome = self.result_of(held)
         except Exception as problem:
             if _is_loss(problem):
                 self.give_back(held)
@@ -138,6 +137,19 @@ class _Coordinator:
             outcome = Outcome(status="failed", error=f"{type(problem).__name__}: {problem}")
         held.future.release()
         self.write(held.trial, outcome)
+
+    def result_of(self, held: _Held) -> Outcome:
+        """The result; a TimeoutError where the worker died with it, for which Dask would wait for ever."""
+        waited = 0.0
+        while True:
+            try:
+                outcome: Outcome = held.future.result(timeout=TICK)
+                return outcome
+            except TimeoutError:
+                waited += TICK
+                alive = held.worker in self.client.scheduler_info(n_workers=-1)["workers"]
+                if not alive or waited > RESULT_SECONDS:
+                    raise
 
     def give_back(self, held: _Held) -> None:
         """A trial whose worker is gone: again elsewhere, or, if that happened before, alone at the end."""
