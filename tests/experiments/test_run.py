@@ -247,6 +247,17 @@ def test_local_workers_have_one_thread_each(client):
     def threads():
         import numba
 
-        return numba.config.NUMBA_NUM_THREADS, os.environ.get("OPENBLAS_NUM_THREADS")
+        from photostereo.experiments.worker import set_threads
 
-    assert set(client.run(threads).values()) == {(1, "1")}
+        set_threads()
+        return numba.get_num_threads(), os.environ.get("OPENBLAS_NUM_THREADS")
+
+    futures = [client.submit(threads, pure=False) for _ in range(4)]
+    assert set(client.gather(futures)) == {(1, "1")}
+
+
+def test_a_local_cluster_leaves_the_environment_as_it_was():
+    before = dict(os.environ)
+    with connect(workers=1):
+        pass
+    assert dict(os.environ) == before

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 BYTES_PER_WORKER = 1.5e9
 #: A trial that takes so many workers with it is given up.
 ALLOWED_FAILURES = 2
-_THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+#: BLAS reads these when it is loaded. Numba's threads are set in the worker (``worker.set_threads``): its
+#: variable must not change in a process that has launched them, and Dask sets what it hands to its workers
+#: in this process too.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def worker_count() -> int:
@@ -69,12 +72,12 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         "distributed.scheduler.work-stealing": False,
         "distributed.worker.daemon": True,
         "distributed.comm.timeouts.connect": "30s",
-        # Before the process starts: Numba and BLAS read these when they are imported.
         "distributed.nanny.pre-spawn-environ": threads,
         "distributed.admin.log-format": "%(message)s",
         "logging.distributed": "error",
     }
     with (
+        _environment_restored(),
         dask.config.set(settings),
         LocalCluster(
             n_workers=count,
@@ -88,6 +91,20 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         Client(cluster) as client,
     ):
         yield client
+
+
+@contextmanager
+def _environment_restored() -> Iterator[None]:
+    """Dask leaves the variables that it sets for its workers in the environment of this process."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _require_same_version(client: Client) -> None:
