@@ -70,16 +70,55 @@ def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
     """The three photographs of smallest residual whose lights span; False where none do."""
+    first = second = third = np.inf
+    for j in range(r.size):
+        value = abs(r[j])
+        if value < first:
+            first, second, third = value, first, second
+            basis[0], basis[1], basis[2] = j, basis[0], basis[1]
+        elif value < second:
+            second, third = value, second
+            basis[1], basis[2] = j, basis[1]
+        elif value < third:
+            third = value
+            basis[2] = j
+    if _inverse_rows(L, basis, inverse):
+        return True
     order = np.argsort(np.abs(r))
-    d = r.size
-    basis[0] = order[0]
-    for second in range(1, d):
-        for third in range(second + 1, d):
-            basis[1] = order[second]
-            basis[2] = order[third]
+    for later in range(1, r.size):
+        for last in range(later + 1, r.size):
+            basis[0], basis[1], basis[2] = order[0], order[later], order[last]
             if _inverse_rows(L, basis, inverse):
                 return True
     return False
+
+
+@njit(cache=True, fastmath=SUMS)
+def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
+    """Fill r; the sum of the lights times the signs of their residuals, without the basis."""
+    l0, l1, l2 = L[0], L[1], L[2]
+    x0, x1, x2 = x[0], x[1], x[2]
+    for j in range(y.size):
+        r[j] = y[j] - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
+    for b in range(3):
+        r[basis[b]] = 0.0
+    g0 = g1 = g2 = 0.0
+    for j in range(y.size):
+        s = (1.0 if r[j] > 0.0 else 0.0) - (1.0 if r[j] < 0.0 else 0.0)
+        g0 += s * l0[j]
+        g1 += s * l1[j]
+        g2 += s * l2[j]
+    return g0, g1, g2
+
+
+@njit(cache=True, fastmath=SUMS)
+def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
+    """Along the edge e: where each residual changes its sign (infinite: nowhere ahead), and what the slope gains."""
+    l0, l1, l2 = L[0], L[1], L[2]
+    for j in range(r.size):
+        s = l0[j] * e0 + l1[j] * e1 + l2[j] * e2
+        t[j] = r[j] / s if r[j] * s > 0.0 else np.inf
+        rise[j] = 2.0 * abs(s)
 
 
 @njit(cache=True)
@@ -108,6 +147,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
     d = y.size
     inverse = np.empty((3, 3))
     u = np.empty(3)
+    t, rise = np.empty(d), np.empty(d)
     for j in range(d):
         r[j] = y[j] - (L[0, j] * x[0] + L[1, j] * x[1] + L[2, j] * x[2])
     if not _nearest_vertex(r, L, basis, inverse):
@@ -115,15 +155,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
     for _ in range(max_steps):
         for c in range(3):
             x[c] = inverse[c, 0] * y[basis[0]] + inverse[c, 1] * y[basis[1]] + inverse[c, 2] * y[basis[2]]
-        g0 = g1 = g2 = 0.0
-        for j in range(d):
-            r[j] = y[j] - (L[0, j] * x[0] + L[1, j] * x[1] + L[2, j] * x[2])
-            if j == basis[0] or j == basis[1] or j == basis[2]:
-                continue
-            s = 1.0 if r[j] > 0.0 else -1.0
-            g0 += s * L[0, j]
-            g1 += s * L[1, j]
-            g2 += s * L[2, j]
+        g0, g1, g2 = _residuals_and_signs(y, L, x, basis, r)
         leaving = 0
         for b in range(3):
             u[b] = -(g0 * inverse[0, b] + g1 * inverse[1, b] + g2 * inverse[2, b])
@@ -137,26 +169,19 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
         e1 = side * inverse[1, leaving]
         e2 = side * inverse[2, leaving]
         slope = 1.0 - abs(u[leaving])
-        passed = 0.0
+        _breakpoints(r, L, e0, e1, e2, t, rise)
         entering = -1
         while slope < 0.0:
             nearest = np.inf
             entering = -1
-            rise = 0.0
             for j in range(d):
-                if j == basis[0] or j == basis[1] or j == basis[2]:
-                    continue
-                s = L[0, j] * e0 + L[1, j] * e1 + L[2, j] * e2
-                if r[j] * s > 0.0:
-                    t = r[j] / s
-                    if t > passed and t < nearest:
-                        nearest = t
-                        entering = j
-                        rise = 2.0 * abs(s)
+                if t[j] < nearest:
+                    nearest = t[j]
+                    entering = j
             if entering < 0:
                 return False
-            passed = nearest
-            slope += rise
+            slope += rise[entering]
+            t[entering] = np.inf
         basis[leaving] = entering
         if not _inverse_rows(L, basis, inverse):
             return False
