@@ -39,7 +39,7 @@ def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     """Undo the sRGB transfer curve (IEC 61966-2-1) on values in [0, 1].
 
     >>> np.round(linear_from_srgb(np.array([0.0, 0.5, 1.0])), 4)
-    array([0.    , 0.214 , 1.    ])
+    array([0.   , 0.214, 1.   ])
     """
     low = encoded / 12.92
     high = ((encoded + 0.055) / 1.055) ** 2.4
