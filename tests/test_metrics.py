@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.metrics import angle_between, angular_error, summarise_error
+from photostereo.metrics import angle_between, angular_error, mean_angle, summarise_error
 
 
 @pytest.mark.parametrize("degrees", [0.0, 1e-6, 0.01, 30.0, 90.0, 179.99, 180.0])
@@ -26,3 +26,10 @@ def test_zero_vectors_count_ninety() -> None:
     assert error[0, 0] == 0 and np.isnan(error[0, 1]) and (error[1] == 90).all()
     summary = summarise_error(normals, truth, mask)
     assert summary.mean == pytest.approx(60) and summary.unknown_truth == 2 and summary.pixels == 3
+
+
+def test_compiled_mean_equals_the_readable_one() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(500, 3)), rng.normal(size=(500, 3)).astype(np.float32)
+    a[3] = b[7] = 0
+    assert mean_angle(a, b) == pytest.approx(angle_between(a, b).mean(), rel=1e-12)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
 from photostereo.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.errors import CaptureError, ParameterError
-from photostereo.metrics import angle_between
+from photostereo.metrics import mean_angle
 from photostereo.monitor import Iteration, Monitor
 from photostereo.reflectance.model import Model, Unknowns
 
@@ -144,7 +144,7 @@ def iterate(
     fit, sparsity = (lam * term for term in prior.cost(state.dictionary))
     codes = state.dictionary.codes
     nonzeros = cast(state.dictionary.nonzeros, "float64") / (codes.shape[-1] * codes.shape[-2])
-    error = data * np.nan if truth is None else angle_between(normals, truth).mean(-1)
+    error = data * np.nan if truth is None else mean_angle(normals, truth)
     return namespace(normals).stack([data, fit, sparsity, nonzeros, moved**0.5, error])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.monitor import SILENT
+from photostereo.reflectance.model import solve_symmetric_3x3
 from photostereo.reflectance.piecewise import Piecewise
 from photostereo.reflectance.piecewise_kernels import RIDGE, pieces_matrix, statistics
 
@@ -121,3 +122,15 @@ def test_degenerate_pixels_fall_back_to_the_lambertian_model(value: float) -> No
     assert np.all(fit.unknowns["slopes"][3] == 1)
     updated = model.update_normals({}, 0.0, np.ones(len(pixels)), np.zeros((len(pixels), 3)))
     assert np.abs(updated[3] - expected).max() < 1e-9
+
+
+def test_compiled_update_is_the_readable_one() -> None:
+    pixels, lights, count, pull = problem(3)
+    model = Piecewise(pixels, lights, p=3, gamma=GAMMA)
+    h, right = model._reduced.hessian, model._reduced.linear + 0.3 * pull
+    shift = 0.3 * count
+    expected = solve_symmetric_3x3(
+        h[:, 0] + shift, h[:, 1], h[:, 2], h[:, 3] + shift, h[:, 4], h[:, 5] + shift, tuple(right.T)
+    )
+    found = model.update_normals({}, 0.3, count, pull)
+    assert np.abs(found - np.stack(expected, axis=1)).max() < 1e-12

@@ -108,6 +108,10 @@ class Piecewise:
 
     def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
         hessian, linear = self._reduced.hessian, self._reduced.linear
+        if not is_tensor(pull):
+            normals = np.empty_like(linear)
+            self._kernels.pulled_normals(hessian, linear, lam * count, lam * pull, normals)
+            return normals
         shift = lam * count
         right = linear + lam * pull
         solution = solve_symmetric_3x3(
@@ -123,6 +127,10 @@ class Piecewise:
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         reduced = self._reduced
+        if not is_tensor(normals):
+            values = np.empty((len(normals), self._pieces))
+            self._kernels.slopes_of(normals, reduced.slopes_of_normals, reduced.slopes_offset, values)
+            return {"slopes": values}
         of_normals, n = reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
@@ -132,6 +140,10 @@ class Piecewise:
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         # At the best slopes for these normals, which update_unknowns always provides.
         h = self._reduced.hessian
+        if not is_tensor(normals):
+            costs = np.empty(len(normals))
+            self._kernels.costs_of(normals, h, self._reduced.linear, self._reduced.constant, costs)
+            return costs.sum()
         x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
         quadratic = h[:, 0] * x * x + h[:, 3] * y * y + h[:, 5] * z * z
         quadratic = quadratic + 2 * (h[:, 1] * x * y + h[:, 2] * x * z + h[:, 4] * y * z)
