@@ -83,11 +83,11 @@ def safe_name(name: str) -> str:
 
 def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:
     spent = sum(summary["seconds"].values())
-    how = (
-        result.status
-        if result.status == "closed form"
-        else f"{result.status} after {result.iterations} iterations"
-    )
+    how = {
+        "closed form": "closed form",
+        "converged": f"converged after {result.iterations} iterations",
+        "iterations": f"{result.iterations} iterations",
+    }[result.status]
     terminal.say(f"{result.method}: {how}, {spent:.1f} s in all")
     error = result.angular_error
     if error is not None:
