@@ -22,7 +22,10 @@ def write_png(path: Path, picture: NDArray[Any]) -> None:
     done, data = cv2.imencode(".png", stored, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise OutputError(f"The picture {path} of shape {picture.shape} could not be encoded as PNG.")
-    path.write_bytes(data.tobytes())
+    try:
+        path.write_bytes(data.tobytes())
+    except OSError as problem:
+        raise OutputError(f"{path} cannot be written: {problem.strerror or problem}.") from problem
 
 
 def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:

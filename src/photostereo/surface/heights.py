@@ -47,8 +47,9 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, *, unit: float = 1
     ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in the user's units, that
     is times ``unit``, NaN (TIFF) or 0 (PNG) outside the mask.
     """
-    import cv2
     import tifffile
+
+    from photostereo.io.sixteen_bit import write_png
 
     z = np.asarray(depth, dtype=np.float64)
     picture, span = encode_heights(z * unit, mask)
@@ -56,11 +57,9 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, *, unit: float = 1
     try:
         np.save(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
         tifffile.imwrite(folder / "depth.tiff", scaled)
-        written = cv2.imwrite(str(folder / "depth.png"), picture)
+        write_png(folder / "depth.png", picture)
     except OSError as problem:
         raise OutputError(f"The heights cannot be written to {folder}: {problem}.") from problem
-    if not written:
-        raise OutputError(f"{folder / 'depth.png'} cannot be written.")
     return {
         "files": ["depth.npy", "depth.png", "depth.tiff"],
         "range": [span[0], span[1]],
@@ -71,11 +70,9 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, *, unit: float = 1
 
 def write_normal_png(path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False) -> Path:
     """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
-    import cv2
+    from photostereo.io.sixteen_bit import write_png
 
-    picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
-    if not cv2.imwrite(str(path), picture[..., ::-1]):
-        raise OutputError(f"{path} cannot be written.")
+    write_png(path, encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y))
     return path
 
 
