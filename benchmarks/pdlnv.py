@@ -9,11 +9,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.literal import literal_pdlnv
+from benchmarks.peak import peak_memory
 from photostereo import Capture, add_poisson, render_scene, solve
 from photostereo.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.piecewise import Piecewise
@@ -120,12 +120,6 @@ def run_memory() -> None:
     print(output.stdout, end="")
 
 
-def peak_memory() -> float:
-    """Megabytes. Not ``ru_maxrss``, which a process inherits from the one that started it."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
 def memory() -> None:
     rng = np.random.default_rng(0)
     images = np.empty((96, 612, 512), dtype=np.float32)  # made in place: nothing else may raise the peak
@@ -134,7 +128,8 @@ def memory() -> None:
     capture = Capture(images, dome_lights(96), name="noise")
     before = peak_memory()
     solve(capture, "pdlnv", lam=LAM, mu=MU, max_iter=3)
-    print(f"  peak memory {peak_memory() - before:.0f} MB above the loaded capture (asked: at most 1000)")
+    used = (peak_memory() - before) / 2**20
+    print(f"  peak memory {used:.0f} MB above the loaded capture (asked: at most 1000)")
 
 
 if __name__ == "__main__":

@@ -288,8 +288,9 @@ def seconds() -> None:
 
 
 MEMORY_PROGRAM = """
-import resource, sys
+import sys
 import numpy as np
+from benchmarks.peak import peak_memory
 from photostereo.monitor import SILENT
 from photostereo.reflectance.bivariate import Bivariate
 from photostereo.reflectance.lowrank import LowRank
@@ -317,9 +318,9 @@ def run(Y):
     return model.maps(fit.normals, fit.unknowns)
 run(pixels(5000))
 Y = pixels(count)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_memory()
 run(Y)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print((peak_memory() - before) / 2**20)
 """
 
 

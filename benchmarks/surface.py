@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.peak import peak_memory
 from photostereo.surface import integrate
 from photostereo.surface.links import Laplacian, find_links
 from photostereo.surface.multigrid import relative_residual
@@ -209,10 +210,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--peak"]:
         normals = wave(int(sys.argv[3]))[1]
         surface = integrate(normals, method=sys.argv[2])
-        # Not ru_maxrss, which a child inherits from the process that started it.
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
-        print(json.dumps([int(np.count_nonzero(surface.mask)), peak]))
+        print(json.dumps([int(np.count_nonzero(surface.mask)), peak_memory()]))
         return
     parts = {f.__name__: f for f in (accuracy, rectangle, poisson, robust, memory)}
     for name in sys.argv[1:] or parts:

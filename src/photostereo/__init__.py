@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo._version import __version__
 
-# The compiled kernels meet at a barrier once per atom. By default GNU OpenMP spins there for milliseconds,
-# which on a machine that is busy with anything else makes a pass a hundred times slower; a short spin, then
-# sleep, costs next to nothing on an idle one. It must be set before the OpenMP library is loaded; the
-# user's own setting wins.
+# Threads that wait spin by default for milliseconds before they sleep, on cores that others need. The compiled
+# kernels meet at a barrier once per atom: on a machine that is busy with anything else GNU OpenMP's spinning
+# makes a pass a hundred times slower. OpenBLAS's threads spin for 2^26 cycles after every matrix product and
+# take half of the next kernel's cores. A short spin costs next to nothing on an idle machine. Both must be set
+# before their libraries are loaded; the user's own settings win.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture as Capture

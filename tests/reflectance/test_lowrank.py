@@ -8,7 +8,13 @@ import pytest
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance import lowrank
 from photostereo.reflectance.lambertian import Lambertian
-from photostereo.reflectance.lowrank import LowRank, robust_pca, robust_pca_readable
+from photostereo.reflectance.lowrank import (
+    EIGEN_SWEEPS,
+    EIGEN_TOLERANCE,
+    LowRank,
+    robust_pca,
+    robust_pca_readable,
+)
 from photostereo.reflectance.lowrank_kernels import eigenvectors
 
 
@@ -39,7 +45,7 @@ def test_eigenvectors_equal_numpys(size: int) -> None:
     rng = np.random.default_rng(size)
     X = rng.normal(size=(4 * size, size)) * np.logspace(0, -4, size)
     G = X.T @ X
-    values, V = eigenvectors(G, 1e-13, 40)
+    values, V = eigenvectors(G, EIGEN_TOLERANCE, EIGEN_SWEEPS)
     exact = np.linalg.eigvalsh(G)
     assert np.abs(np.sort(values) - exact).max() < 1e-12 * exact[-1]
     assert np.abs(V @ V.T - np.eye(size)).max() < 1e-11
@@ -48,7 +54,7 @@ def test_eigenvectors_equal_numpys(size: int) -> None:
 
 def test_eigenvectors_of_a_singular_matrix() -> None:
     X = np.random.default_rng(0).normal(size=(3, 12))
-    values, V = eigenvectors(X.T @ X, 1e-13, 40)
+    values, V = eigenvectors(X.T @ X, EIGEN_TOLERANCE, EIGEN_SWEEPS)
     assert np.count_nonzero(V.any(axis=1)) == 3
     assert np.abs(V.T @ (values[:, None] * V) - X.T @ X).max() < 1e-12
 

@@ -20,6 +20,8 @@ Total = Literal["sum", "top"]
 
 #: Ridge on T relative to its trace: it settles pixels whose polynomials are seen by too few photographs.
 RIDGE = 1e-12
+#: Pixels per batch: some milliseconds of work.
+BATCH = 1 << 16
 #: The largest orders: beyond them the cone has more generators than a capture has photographs.
 LARGEST_ORDERS = (8, 2)
 
@@ -113,7 +115,10 @@ class Bivariate:
             self._lights_gram,
             self._usable,
         )
-        self._least_squares = project(pixels, lights) @ np.linalg.inv(lights @ lights.T)
+        self._least_squares = np.zeros((count, 3))
+        untold = ~self._usable
+        if untold.any():
+            self._least_squares[untold] = project(pixels[untold], np.linalg.pinv(lights).T)
 
     @property
     def noise(self) -> None:
@@ -127,7 +132,7 @@ class Bivariate:
 
         count, size = self._cross.shape[:2]
         normals, coefficients = np.empty((count, 3)), np.empty((count, size))
-        for part in pixel_batches(count, monitor, "bivariate regression"):
+        for part in pixel_batches(count, monitor, "bivariate regression", size=BATCH):
             kernels.constrained_fit(
                 self._gram[part],
                 self._cross[part],

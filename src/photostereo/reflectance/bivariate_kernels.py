@@ -96,14 +96,20 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
             entry += 1
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=SUMS)
 def _accumulate(x, lit, lights, angles, order, scale, phi, triangle, T, Q):  # type: ignore[no-untyped-def]
     _columns(x[:lit], angles, order, scale, phi, triangle)
     for i in range(Q.shape[0]):
         for k in range(i + 1):
-            T[i, k] = T[k, i] = _dot(phi[i, :lit], phi[k, :lit])
+            total = 0.0
+            for j in range(lit):
+                total += phi[i, j] * phi[k, j]
+            T[i, k] = T[k, i] = total
         for c in range(3):
-            Q[i, c] = _dot(phi[i, :lit], lights[c, :lit])
+            total = 0.0
+            for j in range(lit):
+                total += phi[i, j] * lights[c, j]
+            Q[i, c] = total
 
 
 @njit(cache=True, parallel=True)
@@ -131,8 +137,9 @@ def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type
             usable[p] = top > 0.0 and low < top
             lit = d
             if usable[p] and (shadow <= 0.0 or low >= shadow * top):
+                unit_top = 1.0 / top
                 for j in range(d):
-                    x[j] = max(np.float64(Y[p, j]), 0.0) / top
+                    x[j] = max(np.float64(Y[p, j]), 0.0) * unit_top
                 A[p] = full
                 usable[p] = d > 3 and spanning
             elif usable[p]:

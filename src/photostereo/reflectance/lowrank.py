@@ -15,8 +15,9 @@ from photostereo.reflectance.model import Array, Fit, Unknowns
 
 #: Independent shares of the rows, several per core; the result does not depend on how many cores there are.
 PARTS = 32
-#: Eigenvectors are orthogonal to this cosine, after at most so many sweeps (six to ten suffice).
-EIGEN_TOLERANCE, EIGEN_SWEEPS = 1e-13, 40
+#: The largest cosine that the last sweep of rotations may find; what it leaves is of the order of its square.
+#: Six to ten sweeps suffice.
+EIGEN_TOLERANCE, EIGEN_SWEEPS = 1e-8, 40
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH, LARGEST = 1.5, 1e7
 
@@ -98,14 +99,14 @@ def robust_pca(
     norm = float(np.sqrt(_eigenvectors(gram)[0].max()))
     mu = 1.25 / norm
     limit = LARGEST * mu
-    kernels.begin(Y, seen, max(norm, float(abs(Y).max()) / lam), mu, X, dual, grams)
+    kernels.begin(Y, seen, max(norm, max(float(Y.max()), -float(Y.min())) / lam), mu, X, dual, grams)
     monitor.stage("low rank", max_iter)
     rank, converged, iterations = columns, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
         left, right = _threshold_factors(_whole(grams), mu)
         rank = left.shape[1]
-        if 2 * rank >= columns:  # one product with a square matrix is less work than two thin ones
+        if 3 * rank >= columns:  # one product with a square matrix takes less time than two thin ones
             left, right = left @ right, np.empty((0, columns))
         mu_next = min(GROWTH * mu, limit)
         kernels.sweep(Y, X, dual, seen, like(left, X), like(right, X), lam, mu, mu_next, residuals, grams)

@@ -17,6 +17,7 @@ from photostereo.backend import cast, contiguous, empty, is_tensor, like, to_num
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
+from photostereo.reflectance.projection import project
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
@@ -57,12 +58,17 @@ class _Reweighted:
         count = len(self._pixels)
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
-        inverse = like(np.linalg.pinv(to_numpy(self._lights)), self._pixels)
+        starts = project(self._pixels, np.linalg.pinv(to_numpy(self._lights)).T)
         for part in self._batches(monitor, "least absolute residuals"):
-            batch = self._pixels[part]
-            start = cast(batch, "float64") @ inverse
             kernels.l1_regression(
-                batch, self._lights, start, 1e-6, 1e-8, max_iter, normals[part], iterations[part]
+                self._pixels[part],
+                self._lights,
+                starts[part],
+                1e-6,
+                1e-8,
+                max_iter,
+                normals[part],
+                iterations[part],
             )
         return normals, to_numpy(iterations)
 
