@@ -232,11 +232,14 @@ def test_methods_lists_all_and_details_one(call) -> None:
 
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
-    assert call("solve", scene_folder, "-m", "ls", "-o", out, "--no-report")[0] == 0
+    assert call("solve", scene_folder, "-m", "ls", "-o", out)[0] == 0
+    assert 'href="mesh.glb"' in (out / "report.html").read_text(encoding="utf-8")
     code, _said, _ = call("mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500)
     assert code == 0
     assert (out / "mesh.stl").exists() and (out / "mesh.obj").exists() and (out / "normals.npy").exists()
     assert not (out / "mesh.glb").exists()
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert 'href="mesh.stl"' in page and "mesh.glb" not in page and 'id="photographs"' in page
     code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
     assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
 

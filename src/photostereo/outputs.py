@@ -72,21 +72,19 @@ def fill_results(
             "width": width,
             "mask_pixels": capture.pixel_count,
         }
-    depth = tears = None
+    shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
         summary["surface"] = make_surface(folder, result, surface, flip_y=flip_y, monitor=monitor)
-        depth = np.load(folder / "depth.npy")
-        tears = np.load(folder / "tears.npy") if (folder / "tears.npy").exists() else None
+        shown = surface_to_show(folder)
         summary["seconds"]["surface"] = time.perf_counter() - began
     if report:
         from photostereo.report import write_report
 
         began = time.perf_counter()
         monitor.stage("report")
-        meshes = {path.name: path.name for path in sorted(folder.glob("mesh.*"))}
-        write_report(folder / "report.html", result, capture, depth=depth, tears=tears, files=meshes)
+        write_report(folder / "report.html", result, capture, **shown)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)
     return summary
@@ -118,6 +116,16 @@ def make_surface(
         monitor=monitor,
         **choice.options,
     )
+
+
+def surface_to_show(folder: Path) -> dict[str, Any]:
+    """What a page needs of the surface in this folder: depth, tears, and the meshes to link."""
+    tears = folder / "tears.npy"
+    return {
+        "depth": np.load(folder / "depth.npy"),
+        "tears": np.load(tears) if tears.exists() else None,
+        "files": {path.name: path.name for path in sorted(folder.glob("mesh.*"))},
+    }
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:

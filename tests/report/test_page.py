@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from photostereo.errors import OutputError, ParameterError
-from photostereo.report import write_comparison, write_report
+from photostereo.report import renew_surface, write_comparison, write_report
 from photostereo.report.document import json_for_script, safe_links
 
 HOSTILE = (
@@ -43,10 +43,11 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
+
+
 def data_of(text):
-    return json.loads(
-        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1)
-    )
+    return json.loads(DATA.search(text).group(1))
 
 
 def test_page_holds_every_part(report_page):
@@ -77,6 +78,34 @@ def test_page_without_capture_depth_or_learning(tmp_path, make_result):
     for identity in ("surface", "photographs", "learning", "diagnosis"):
         assert f'id="{identity}"' not in text
     assert 'id="relight"' in text and "unheard of" in text
+
+
+@pytest.mark.parametrize("before", ["another surface", "no surface"])
+def test_a_renewed_surface_is_as_if_written_with_it(tmp_path, make_result, capture, sphere, before):
+    """Whatever the page's capture is called: a name cannot pass for the marks."""
+    result = replace(make_result(), capture="<!-- surface-section --> x <!-- end of surface-section -->")
+    renewed, fresh = tmp_path / "renewed.html", tmp_path / "fresh.html"
+    old = {"depth": -sphere.depth, "files": {"mesh.ply": "mesh.ply"}} if before == "another surface" else {}
+    write_report(renewed, result, capture, **old)
+    tears = np.zeros(sphere.mask.shape, bool)
+    tears[40, 20:60] = True
+    new = {"depth": sphere.depth, "tears": tears, "files": {"mesh.stl": "mesh.stl"}}
+    assert renew_surface(renewed, result, **new)
+    write_report(fresh, result, capture, **new)
+    pages = [path.read_text(encoding="utf-8") for path in (renewed, fresh)]
+    assert data_of(pages[0]) == data_of(pages[1])
+    bare = [re.sub(r"\b(bar-\w+-|sky)\d+", r"\1", DATA.sub("", page)) for page in pages]
+    assert bare[0] == bare[1]
+    identities = [element.get("id") for _, element in Outline(pages[0]).elements if element.get("id")]
+    assert len(identities) == len(set(identities))
+
+
+def test_a_page_that_is_no_report_of_the_result_is_left_alone(tmp_path, make_result, comparison_page, sphere):
+    for text in ("<p>mine</p>", comparison_page.read_text(encoding="utf-8")):
+        path = tmp_path / "report.html"
+        path.write_text(text, encoding="utf-8")
+        assert not renew_surface(path, make_result(), depth=sphere.depth)
+        assert path.read_text(encoding="utf-8") == text
 
 
 def test_policy_names_exactly_the_script_and_the_style(report_page):

@@ -10,8 +10,9 @@ import numpy as np
 
 from photostereo.errors import CaptureError
 from photostereo.io.atomic import replacing_directory
-from photostereo.outputs import SurfaceChoice, make_surface, write_summary
+from photostereo.outputs import SurfaceChoice, make_surface, surface_to_show, write_summary
 from photostereo.reconstruction import Reconstruction
+from photostereo.report import renew_surface
 from photostereo.terminal import Terminal
 
 
@@ -44,6 +45,9 @@ def run(
                 _copy_all_but_meshes(source, folder)
             summary["surface"] = make_surface(folder, result, choice, flip_y=flip_y, monitor=terminal)
             write_summary(folder, summary)
+            page = folder / "report.html"
+            if page.is_file() and not renew_surface(page, result, **surface_to_show(folder)):
+                terminal.say("The report in this folder is of another making and still shows the old surface.")
     facts = summary["surface"]
     terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
     terminal.say(f"Results: {target}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from photostereo.report.diagnosis import Diagnosis as Diagnosis
     from photostereo.report.diagnosis import diagnose as diagnose
     from photostereo.report.page import write_report as write_report
+    from photostereo.report.surface_parts import renew_surface as renew_surface
     from photostereo.report.viewing import open_report as open_report
     from photostereo.report.viewing import serve as serve
     from photostereo.report.viewing import serve_report as serve_report
@@ -21,6 +22,7 @@ _HOMES = {
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
     "open_report": "viewing",
+    "renew_surface": "surface_parts",
     "serve": "viewing",
     "serve_report": "viewing",
     "write_comparison": "comparison",

@@ -21,9 +21,9 @@ from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.exposure import matte_residual
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
-from photostereo.report.packing import pack_heights
-from photostereo.report.page import MAX_PIXELS, grid_data, relight_data, view_set
-from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.packing import grid_data, pack_heights
+from photostereo.report.page import relight_data, view_set
+from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Series, legend, line_chart, scatter
 
 #: All textures together take about so many bytes of the page, at about so many for each pixel of the object.

@@ -16,13 +16,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup
 
 from photostereo._version import __version__
 from photostereo.errors import OutputError, ParameterError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
 SCRIPT_FILES = (
@@ -43,23 +46,28 @@ SCRIPT_FILES = (
 
 def render_page(template: str, data: Mapping[str, Any], **context: Any) -> str:
     """The finished page: a template with its context, and the viewers' data."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("photostereo.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     style, script = bundle("static", STYLE_FILES), wrapped_script()
-    return environment.get_template(template).render(
+    return templates().get_template(template).render(
         style=Markup(style),
         script=Markup(script),
         policy=content_policy(style, script),
         data=json_for_script(data),
         version=__version__,
         **context,
+    )
+
+
+@cache
+def templates() -> Environment:
+    """Where the templates are, and how they are read."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("photostereo.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 

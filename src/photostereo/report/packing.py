@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,15 @@ def pack_heights(
         codes=base64.b64encode(codes.tobytes()).decode("ascii"),
         cuts=cuts,
     )
+
+
+def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
+    """A height grid and the size, in its pixels, of the picture that covers it."""
+    return {
+        **asdict(grid),
+        "width": frame.cols.stop - frame.cols.start,
+        "height": frame.rows.stop - frame.rows.start,
+    }
 
 
 def _cell_mean(values: FloatArray, step: int) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,13 @@ from photostereo.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.diagnosis import diagnose
-from photostereo.report.document import render_page, safe_links, write_page
+from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
-from photostereo.report.packing import HeightGrid, pack_heights, pack_normals
+from photostereo.report.packing import pack_normals
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import colour_bar, histogram, light_compass
-
-#: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
-MAX_PIXELS = 420_000
+from photostereo.report.surface_parts import surface_parts
 
 
 def write_report(
@@ -62,10 +59,10 @@ def write_report(
     ParameterError
         Where a linked file is not a relative path.
     """
-    frame = pictures.frame_around(result.mask, max_pixels=MAX_PIXELS)
+    frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
-    has_depth = depth is not None and bool(np.isfinite(depth[result.mask]).any())
+    surface_data, surface = surface_parts(result, frame, depth, tears, files)
     name = title or result.capture
     data: dict[str, Any] = {
         "relight": relight_data({result.method: view_set(normals, known)}, albedo, inside)
@@ -74,17 +71,15 @@ def write_report(
     if capture is not None and capture.truth is not None:
         truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
         maps.insert(1, figures.normals_figure(truth, truth_known, title="True normals"))
-    if depth is not None and has_depth:
-        grid = pack_heights(depth, result.mask, frame, tears=tears)
-        data["surface"] = {"grids": {result.method: grid_data(grid, frame)}}
-        maps.append(figures.depth_figure(depth, result.mask, frame))
+    if surface_data is not None:
+        data["surface"] = surface_data
     context: dict[str, Any] = {
         "title": name,
         "kicker": "Photometric stereo",
         "subtitle": subtitle(result, capture),
         "key_figures": wording.key_figures(result, capture),
         "stills": figures.still_figures(normals, known, albedo),
-        "links": safe_links(files or {}),
+        "surface": surface,
         "maps": maps,
         "error": error_evidence(result, capture, frame),
         "photographs": [],
@@ -96,9 +91,7 @@ def write_report(
         "origins": wording.origins(result, capture),
         "citation": wording.method_citation(result.method),
         "method": result.method,
-        "has_depth": has_depth,
         "frame": frame,
-        "grid_step": int(data["surface"]["grids"][result.method]["step"]) if has_depth else 1,
         "compare": None,
     }
     if capture is not None:
@@ -124,15 +117,6 @@ def relight_data(
 def view_set(normals: FloatArray, known: BoolArray) -> dict[str, str]:
     """The textures of one result."""
     return {"normals": pictures.png(pack_normals(normals, known))}
-
-
-def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
-    """A height grid and the size, in its pixels, of the picture that covers it."""
-    return {
-        **asdict(grid),
-        "width": frame.cols.stop - frame.cols.start,
-        "height": frame.rows.stop - frame.rows.start,
-    }
 
 
 def subtitle(result: Reconstruction, capture: Capture | None) -> str:

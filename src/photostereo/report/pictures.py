@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from photostereo.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
 from photostereo.report.colours import Painting
 
+#: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
+MAX_PIXELS = 420_000
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -36,7 +39,7 @@ class Frame:
         return array[self.rows, self.cols]
 
 
-def frame_around(mask: BoolArray, *, max_pixels: int, margin: float = 0.03) -> Frame:
+def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
     """The mask's bounding box with a margin, shrunk so that a picture has at most so many pixels.
 
     >>> frame_around(np.ones((100, 200), bool), max_pixels=5000)

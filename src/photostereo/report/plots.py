@@ -239,7 +239,8 @@ def colour_bar(
     scale: str, low: float, high: float, *, suffix: str = "", words: tuple[str, str] | None = None
 ) -> Markup:
     """A horizontal colour scale with round numbers, or words at its two ends."""
-    identity = f"bar{next(_ids)}"
+    # With the scale's name: the bar of a depth map that another process renews meets no namesake in the page.
+    identity = f"bar-{scale}-{next(_ids)}"
     stops = "".join(
         f'<stop offset="{offset:.3f}" stop-color="{colour}"/>' for offset, colour in gradient_stops(scale)
     )

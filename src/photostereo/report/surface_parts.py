@@ -1,0 +1,84 @@
+"""What the page shows of the surface: parts between marks, so that another surface can take their place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.reconstruction import Reconstruction
+from photostereo.report import figures
+from photostereo.report.document import json_for_script, safe_links, templates, write_page
+from photostereo.report.packing import grid_data, pack_heights
+from photostereo.report.pictures import Frame, frame_around
+
+PARTS = ("surface-entry", "surface-section", "depth-map")
+_DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
+
+
+def surface_parts(
+    result: Reconstruction,
+    frame: Frame,
+    depth: FloatArray | None,
+    tears: BoolArray | None,
+    files: Mapping[str, str] | None,
+) -> tuple[dict[str, Any] | None, dict[str, Markup]]:
+    """The viewer's data, None without a surface, and the parts of the page by name."""
+    data = depth_map = None
+    step = 1
+    if depth is not None and np.isfinite(depth[result.mask]).any():
+        grid = grid_data(pack_heights(depth, result.mask, frame, tears=tears), frame)
+        data, step = {"grids": {result.method: grid}}, int(grid["step"])
+        depth_map = figures.depth_figure(depth, result.mask, frame)
+    template = templates().get_template("surface.html")
+    facts = {
+        "has_depth": data is not None,
+        "links": safe_links(files or {}),
+        "grid_step": step,
+        "depth_map": depth_map,
+    }
+    return data, {name: _marked(name, template.render(part=name, **facts)) for name in PARTS}
+
+
+def renew_surface(
+    path: str | Path,
+    result: Reconstruction,
+    *,
+    depth: FloatArray,
+    tears: BoolArray | None = None,
+    files: Mapping[str, str] | None = None,
+) -> bool:
+    """Show another surface in a page that :func:`write_report` wrote; photographs and evidence stay.
+
+    False, and nothing is changed, where the page is not such a report of this result.
+    """
+    page = Path(path).read_text(encoding="utf-8")
+    found = _DATA.search(page)
+    data = json.loads(found.group()) if found else {}
+    if result.method not in data.get("relight", {}).get("sets", {}):
+        return False
+    surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files)
+    for name, part in parts.items():
+        page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
+        if count != 1:
+            return False
+    data.pop("surface", None)
+    if surface is not None:
+        data["surface"] = surface
+    write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), page))
+    return True
+
+
+def _marked(name: str, text: str) -> Markup:
+    # No name that comes from outside can forge a mark: templates escape "<".
+    return Markup(f"<!-- {name} -->\n{text}<!-- end of {name} -->")
+
+
+def _marks(name: str) -> re.Pattern[str]:
+    return re.compile(rf"<!-- {name} -->.*?<!-- end of {name} -->", re.DOTALL)
