@@ -14,9 +14,10 @@ SIZE = 80
 def matte(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Intensities without noise of a matte surface with random texture, its lights, its mask."""
     rng = np.random.default_rng(1)
-    n = rng.uniform(0.2, 1.0, (SIZE * SIZE, 1)) * (rng.normal(0, 0.1, (SIZE * SIZE, 3)) + [0.1, 0.2, 0.9])
+    normals = rng.normal(0, 0.1, (SIZE * SIZE, 3)) + np.array([0.1, 0.2, 0.9])
+    albedo = rng.uniform(0.2, 1.0, (SIZE * SIZE, 1))
     lights = dome_lights(count).T
-    return n @ lights, lights, np.ones((SIZE, SIZE), bool)
+    return (albedo * normals) @ lights, lights, np.ones((SIZE, SIZE), bool)
 
 
 @pytest.mark.parametrize("count", [4, 5, 20, 96])

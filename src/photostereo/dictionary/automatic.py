@@ -3,11 +3,11 @@
 **The noise.** With more than three photographs, the residuals of least squares hold no shape and no
 texture, only noise and the errors of the Lambertian model: shadows, highlights. Those errors change slowly
 from pixel to pixel except at edges, noise does not. So the spread of a high-pass filter over the residuals
-is the noise σ of one intensity. It is taken robustly over the pixels, because of the edges, but not over the
-photographs: a normal is fitted to all of them, and an entry that was lost disturbs it as much as noise of the same
-variance does. Therefore the residuals of a pixel are first mixed, by a random rotation, as the fit mixes
-them. A model whose data cost has the mean Hessian H turns σ into noise τ of one component of n, τ² = σ²
-trace(H⁻¹) / 3. Atoms have unit norm, so τ is also the noise of one code.
+is the noise σ of one intensity. It is taken robustly over the pixels, because of the edges, but not over
+the photographs: a normal is fitted to all of them, and an entry that was lost disturbs it as much as noise
+of the same variance does. Therefore the residuals of a pixel are first mixed, by a random rotation, as the
+fit mixes them. A model whose data cost has the mean Hessian H turns σ into noise τ of one component of n,
+τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is also the noise of one code.
 
 **μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
 and Johnstone, because many overlapping patches and the photographs themselves vote on each normal, and lost
@@ -50,8 +50,9 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: NDArray[np.b
 
     The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear along a row
     or a column. The residuals are seen along random orthonormal directions, each a mixture of all
-    photographs; the median over the pixels leaves out those at the edge of a shadow or a highlight. Three photographs leave no residual; then the intensities themselves are filtered, and fine
-    texture counts as noise. Returns 0 where the mask holds no 2 × 2 block.
+    photographs; the median over the pixels leaves out those at the edge of a shadow or a highlight. Three
+    photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as
+    noise. Returns 0 where the mask holds no 2 × 2 block.
 
     Parameters
     ----------
