@@ -47,7 +47,9 @@ def run(
             write_summary(folder, summary)
             page = folder / "report.html"
             if page.is_file() and not renew_surface(page, result, **surface_to_show(folder)):
-                terminal.say("The report in this folder is of another making and still shows the old surface.")
+                terminal.say(
+                    "The report in this folder is of another making and still shows the old surface."
+                )
     facts = summary["surface"]
     terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
     terminal.say(f"Results: {target}")

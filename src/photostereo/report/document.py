@@ -47,13 +47,17 @@ SCRIPT_FILES = (
 def render_page(template: str, data: Mapping[str, Any], **context: Any) -> str:
     """The finished page: a template with its context, and the viewers' data."""
     style, script = bundle("static", STYLE_FILES), wrapped_script()
-    return templates().get_template(template).render(
-        style=Markup(style),
-        script=Markup(script),
-        policy=content_policy(style, script),
-        data=json_for_script(data),
-        version=__version__,
-        **context,
+    return (
+        templates()
+        .get_template(template)
+        .render(
+            style=Markup(style),
+            script=Markup(script),
+            policy=content_policy(style, script),
+            data=json_for_script(data),
+            version=__version__,
+            **context,
+        )
     )
 
 
