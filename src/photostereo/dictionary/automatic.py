@@ -5,8 +5,8 @@ texture, only noise and the errors of the Lambertian model: shadows, highlights.
 from pixel to pixel except at edges, noise does not. So the spread of a high-pass filter over the residuals
 is the noise σ of one intensity. It is taken robustly over the pixels, because of the edges, but not over
 the photographs: a normal is fitted to all of them, and an entry that was lost disturbs it as much as noise
-of the same variance does. Therefore the residuals of a pixel are first mixed, by a random rotation, as the
-fit mixes them. A model whose data cost has the mean Hessian H turns σ into noise τ of one component of n,
+of the same variance does. So the squares are summed over the photographs, and the median is that of the
+sums. A model whose data cost has the mean Hessian H turns σ into noise τ of one component of n,
 τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is also the noise of one code.
 
 **μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.backend import Array, cast, like, namespace
 
 #: κ = μ / τ.
 THRESHOLD_IN_NOISE = 1.5
@@ -49,10 +49,10 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: NDArray[np.b
     """σ, the noise of one intensity: spread of the diagonal 2 × 2 differences of the least-squares residuals.
 
     The filter (a − b − c + d) / 2 has unit gain for white noise and is zero on anything linear along a row
-    or a column. The residuals are seen along random orthonormal directions, each a mixture of all
-    photographs; the median over the pixels leaves out those at the edge of a shadow or a highlight. Three
-    photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as
-    noise. Returns 0 where the mask holds no 2 × 2 block.
+    or a column. Its squares, summed over the photographs, are σ² times a χ² variable; their median over the
+    blocks leaves out those at the edge of a shadow or a highlight. Three photographs leave no residual; then
+    the intensities themselves are filtered, and fine texture counts as noise. Returns 0 where the mask holds
+    no 2 × 2 block.
 
     Parameters
     ----------
@@ -69,6 +69,8 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: NDArray[np.b
     >>> round(noise_of_intensities(noisy, lights, np.ones((50, 50), bool)), 2)
     0.05
     """
+    from scipy.special import gammaincinv
+
     index = np.full(mask.shape, -1)
     index[mask] = np.arange(len(pixels))
     corners = (index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:])
@@ -80,17 +82,16 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: NDArray[np.b
     diagonal = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
     # Filtering and taking residuals commute: both are linear, one over the pixels, the other over the
     # photographs.
-    if lights.shape[1] > 3:
-        diagonal = diagonal @ like(_mixed_residuals(lights), pixels)
-    spread = to_numpy(namespace(pixels).quantile(abs(diagonal), 0.5, 0)) / 0.6745
-    return float(np.sqrt(np.mean(spread**2)))
-
-
-def _mixed_residuals(lights: NDArray[Any]) -> NDArray[np.float64]:
-    """A random orthonormal basis (d × (d − 3)) of the intensities that no Lambertian pixel can have."""
-    count = lights.shape[1]
-    others = np.random.default_rng(0).normal(size=(count, count - 3))
-    return np.ascontiguousarray(np.linalg.qr(np.hstack([lights.T, others]))[0][:, 3:])
+    freedom = lights.shape[1]
+    if freedom > 3:
+        fit, shading = (
+            like(np.asarray(m, dtype=np.float64), pixels) for m in (np.linalg.pinv(lights), lights)
+        )
+        diagonal = diagonal - (diagonal @ fit) @ shading
+        freedom -= 3
+    middle = float(namespace(pixels).quantile((diagonal * diagonal).sum(1), 0.5))
+    # 2 gammaincinv(k / 2, 1/2) is the median of χ² with k degrees of freedom.
+    return float(np.sqrt(middle / (2.0 * gammaincinv(freedom / 2.0, 0.5))))
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
