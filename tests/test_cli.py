@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import cv2
@@ -242,6 +243,36 @@ def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     assert 'href="mesh.stl"' in page and "mesh.glb" not in page and 'id="photographs"' in page
     code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
     assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
+
+
+def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> None:
+    """A job scheduler ends a job with SIGTERM."""
+    words = [
+        "solve",
+        str(scene_folder),
+        "-m",
+        "dlnv",
+        "--set",
+        "max_iter=100000",
+        "--set",
+        "tol=0",
+        "--out",
+        "out",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "photostereo.cli", *words],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob(".out.partial-*")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and b"Terminated" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_shows_where_things_are(call, tmp_path) -> None:

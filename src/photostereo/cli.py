@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -43,6 +44,7 @@ Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 
 def main() -> None:
     """The entry point: errors that the user can mend become one paragraph and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app()
     except PhotostereoError as problem:
@@ -53,6 +55,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted; nothing was left half-written.\n")
         sys.exit(130)
+
+
+def _terminate(*_: object) -> None:
+    """End as after Ctrl-C: what is half-written is taken away on the way out."""
+    sys.stderr.write("Terminated; nothing was left half-written.\n")
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _escape(text: str) -> str:

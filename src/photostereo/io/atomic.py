@@ -1,6 +1,6 @@
 """Results appear complete or not at all: write beside the target, then move into place.
 
-A run that fails or is interrupted (Ctrl-C) leaves neither half a result nor a temporary folder behind, and an
+A run that fails or is ended (Ctrl-C, SIGTERM) leaves neither half a result nor a temporary folder behind, and an
 older result stays untouched until the new one is complete.
 """
 
