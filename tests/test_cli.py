@@ -4,6 +4,7 @@ paragraph."""
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -243,6 +244,37 @@ def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     assert 'href="mesh.stl"' in page and "mesh.glb" not in page and 'id="photographs"' in page
     code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
     assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
+
+
+def test_mesh_into_its_own_folder_keeps_the_solve(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "out"
+    assert call("solve", scene_folder, "-m", "ls", "-o", out, "--flip-y")[0] == 0
+    kept = {name: (out / name).read_bytes() for name in ("normals.npy", "albedo.npy", "normals.png")}
+    (out / "depth.exr").write_text("of an old surface")
+    # Named again, with --force, it is the same folder: nothing of the solve may go, nor turn to OpenGL.
+    assert call("mesh", out, "--out", out, "--force", "--format", "stl")[0] == 0
+    assert {name: (out / name).read_bytes() for name in kept} == kept
+    assert (out / "mesh.stl").exists() and not (out / "depth.exr").exists()
+
+
+def test_a_misspelt_surface_method_is_told_at_once(call, scene_folder, tmp_path) -> None:
+    code, _, error = call("solve", scene_folder, "-o", tmp_path / "out", "--surface-method", "poison")
+    assert code == 2 and "poisson" in error and not (tmp_path / "out").exists()
+
+
+def test_view_of_a_folder_with_results_in_it(tmp_path, monkeypatch) -> None:
+    import webbrowser
+
+    from photostereo.report import open_report
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    for age, name in enumerate(("pdlnv", "ls")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "report.html").write_text("<p>")
+        os.utime(tmp_path / name / "report.html", (1e9 - age, 1e9 - age))
+    assert open_report(tmp_path) == tmp_path / "pdlnv" / "report.html"
+    assert opened == [(tmp_path / "pdlnv" / "report.html").as_uri()]
 
 
 def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> None:

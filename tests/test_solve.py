@@ -101,14 +101,15 @@ def test_single_precision_is_enough(noisy) -> None:
     assert single.history[-1].cost == pytest.approx(double.history[-1].cost, rel=1e-4)
 
 
-@pytest.mark.parametrize("method", ["dlnv", "pdlnv"])
+@pytest.mark.parametrize("method", ["dlnv", "pdlnv", "dlsr"])
 def test_resumed_equals_uninterrupted(method: str, noisy, tmp_path) -> None:
     options = {"lam": 2.0, "mu": 0.1}
     whole = solve(noisy, method, max_iter=9, **options)
     solve(noisy, method, max_iter=4, checkpoint=tmp_path / "state.npz", **options)
     resumed = solve(noisy, method, max_iter=9, resume=tmp_path / "state.npz", **options)
     assert np.array_equal(whole.normals, resumed.normals)
-    assert np.array_equal(whole.arrays["dictionary"], resumed.arrays["dictionary"])
+    for name in ("dictionary", "dictionary_initial"):
+        assert np.array_equal(whole.arrays[name], resumed.arrays[name]), name
     assert [r.cost for r in whole.history] == [r.cost for r in resumed.history]
 
 
@@ -125,6 +126,13 @@ def test_resuming_on_another_capture_is_an_error(noisy, tmp_path) -> None:
     other = render_scene("sphere", size=64)
     with pytest.raises(ParameterError, match="saved state"):
         solve(other, "dlnv", lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
+
+
+@pytest.mark.parametrize(("saved", "resumed"), [("dlnv", "dlsr"), ("pdlnv", "dlnv"), ("dlsr", "pdlnv")])
+def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy, tmp_path) -> None:
+    solve(noisy, saved, max_iter=1, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
+    with pytest.raises(ParameterError, match="another method"):
+        solve(noisy, resumed, max_iter=2, lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
 
 
 def test_tolerance_stops_early(noisy) -> None:

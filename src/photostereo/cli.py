@@ -52,9 +52,10 @@ def main() -> None:
 
         Console(stderr=True, highlight=False).print(f"[bold red]Error:[/bold red] {_escape(str(problem))}")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted; nothing was left half-written.\n")
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == 128 + signal.SIGINT:  # what Ctrl-C has become by now
+            sys.stderr.write("Interrupted; nothing was left half-written.\n")
+        raise
 
 
 def _terminate(*_: object) -> None:
@@ -112,7 +113,7 @@ def solve(
     capture: CapturePath,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-METHOD]."),
+        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results (default: NAME-METHOD)."),
     ] = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "dlsr",
     settings: Settings = None,
@@ -163,10 +164,10 @@ def compare(
     capture: CapturePath,
     methods: Annotated[
         str, typer.Option("--methods", help="Names with commas.")
-    ] = "ls,pls,sbl,rpca,cbr,dlnv,pdlnv",
+    ] = "ls,pls,l1,sbl,rpca,cbr,dlnv,pdlnv,dlsr",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results [default: NAME-compare]."),
+        typer.Option("--out", "-o", metavar="OUT", help="Folder for the results (default: NAME-compare)."),
     ] = None,
     images: Images = None,
     seed: Seed = 0,
@@ -218,8 +219,8 @@ def scene(
     ] = "lambertian",
     texture: Annotated[str | None, typer.Option(help="Of the albedo.")] = None,
     shadows: Annotated[bool, typer.Option(help="Cast shadows.")] = True,
-    color: Color = False,
-    seed: Seed = 0,
+    color: Annotated[bool, typer.Option("--color", help="Photographs in RGB.")] = False,
+    seed: Annotated[int, typer.Option(help="Of shape, texture and random lights.")] = 0,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -291,7 +292,7 @@ def mesh(
     mask: Annotated[Path | None, typer.Option(help="Mask picture, with a normal-map PNG.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Another folder [default: into OUT; beside the PNG: NAME-mesh]."),
+        typer.Option("--out", "-o", help="Another folder (default: into OUT; beside the PNG: NAME-mesh)."),
     ] = None,
     flip_y: Annotated[
         bool, typer.Option("--flip-y", help="The DirectX convention for normal pictures.")

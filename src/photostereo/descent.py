@@ -109,6 +109,12 @@ def begin(
             f"capture and these parameters give {expected[0]}, {expected[1]} and {expected[2]}. Resume with "
             "the same capture and parameters, or start again without `resume`."
         )
+    if state.unknowns.keys() != unknowns.keys():
+        raise ParameterError(
+            "The saved state is that of another method: it holds "
+            f"{', '.join(state.unknowns) or 'normals only'}, but this one needs {', '.join(unknowns) or 'normals only'}. "
+            "Resume with the method that saved it, or start again without `resume`."
+        )
     return state.copy_to(device)  # a resumed solve must not change the caller's state
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.io.atomic import replacing_directory
 from photostereo.io.results import write_pictures
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
@@ -32,24 +31,6 @@ class SurfaceChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_results(
-    out: str | Path,
-    capture: Capture | None,
-    result: Reconstruction,
-    *,
-    surface: SurfaceChoice | None = None,
-    report: bool = True,
-    flip_y: bool = False,
-    force: bool = False,
-    monitor: Monitor = SILENT,
-) -> dict[str, Any]:
-    """Write everything that belongs to a result into the folder ``out``; the summary."""
-    with replacing_directory(out, force=force) as folder:
-        return fill_results(
-            folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=monitor
-        )
-
-
 def fill_results(
     folder: Path,
     capture: Capture | None,
@@ -60,7 +41,7 @@ def fill_results(
     flip_y: bool = False,
     monitor: Monitor = SILENT,
 ) -> dict[str, Any]:
-    """As :func:`write_results`, into an existing folder that somebody else moves into place."""
+    """Write everything that belongs to a result into an existing folder that the caller moves into place."""
     result.save(folder)
     write_pictures(folder, result, flip_y=flip_y)
     summary = result.summary()
@@ -76,7 +57,9 @@ def fill_results(
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
-        summary["surface"] = make_surface(folder, result, surface, flip_y=flip_y, monitor=monitor)
+        summary["surface"] = make_surface(
+            folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor
+        )
         shown = surface_to_show(folder)
         summary["seconds"]["surface"] = time.perf_counter() - began
     if report:
@@ -95,10 +78,11 @@ def make_surface(
     result: Reconstruction,
     choice: SurfaceChoice,
     *,
+    normal_map: bool,
     flip_y: bool = False,
     monitor: Monitor = SILENT,
 ) -> dict[str, Any]:
-    """Depth and meshes of a result; the facts for the summary."""
+    """Depth and meshes of a result, and ``normals.png`` where it is not there yet; the facts for the summary."""
     from photostereo.surface.export import write_surface
 
     return write_surface(
@@ -111,6 +95,7 @@ def make_surface(
         pixel_size=choice.pixel_size,
         decimate=choice.decimate,
         watertight=choice.watertight,
+        normal_map=normal_map,
         flip_y=flip_y,
         exr=choice.exr,
         monitor=monitor,

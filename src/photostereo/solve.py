@@ -186,7 +186,9 @@ def solve(
         values = _settle_automatic(values, model.mean_hessian(unknowns), noise, capture.mask)
         prior = build_prior(capture.mask, values, where)
         state = begin(normals, unknowns, prior, resume=resume, device=where)
-        arrays["dictionary_initial"] = np.array(to_numpy(state.dictionary.atoms))
+        first = state.dictionary if resume is None else prior.begin(normals)
+        arrays["dictionary_initial"] = np.array(to_numpy(first.atoms))
+        del first
         clock.lap("start")
         truth = None if capture.truth is None else capture.truth[capture.mask]
         status = descend(

@@ -91,6 +91,12 @@ def names_twice(folder):
     )
 
 
+def names_twice_but_for_the_case(folder):
+    names_twice(folder)
+    text = (folder / "lights.txt").read_text()
+    (folder / "lights.txt").write_text(text.replace("shot2.png", "Shot2.PNG", 1))
+
+
 @pytest.mark.parametrize(
     ("spoil", "file", "words"),
     [
@@ -110,6 +116,7 @@ def names_twice(folder):
         (two_masks, "mask.png", "several masks"),
         (names_that_are_not_there, "shot0.png", "not among the photographs"),
         (names_twice, "shot2.png", "twice"),
+        (names_twice_but_for_the_case, "Shot2.PNG", "twice"),
     ],
 )
 def test_each_fault_is_explained(folder, spoil, file, words):

@@ -124,6 +124,58 @@ def test_rti_faults(tmp_path, shots):
         load(tmp_path / "coin")
 
 
+def test_rti_with_another_light_file(tmp_path, shots):
+    files = shots.write(tmp_path / "coin")
+    first = write_lp(tmp_path / "coin" / "a.lp", files, np.tile([0.3, 0.1, 1.0], (11, 1)))
+    write_lp(tmp_path / "coin" / "b.lp", files, shots.lights)
+    by_name = load(tmp_path / "coin", lights="b.lp")
+    np.testing.assert_allclose(by_name.lights, shots.lights, atol=1e-9)
+    table = named_table(tmp_path / "named.csv", [file.name for file in files], shots.lights, np.full(11, 2.0))
+    capture = load(first, lights=table)
+    np.testing.assert_allclose(capture.lights, shots.lights, atol=1e-9)
+    np.testing.assert_allclose(capture.images, gray_of(shots) / 2, rtol=1e-6)
+    with pytest.raises(CaptureError, match="does not exist"):
+        load(first, lights="nothing.csv")
+
+
+# ---- a light file of one's own, in any layout
+
+
+def named_table(path, names, lights, strengths):
+    """Names, directions and strengths, in reverse order."""
+    rows = [
+        f"{name},{x:.12f},{y:.12f},{z:.12f},{strength}"
+        for name, (x, y, z), strength in zip(names, lights, strengths, strict=True)
+    ]
+    path.write_text("file,x,y,z,intensity\n" + "\n".join(rows[::-1]) + "\n")
+    return path
+
+
+def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, folder, shots, capture):
+    strengths = np.linspace(0.5, 1.5, 11)
+    place, _ = harvard
+    table = named_table(tmp_path / "h.csv", [f"Image_{n}.png" for n in range(1, 12)], shots.lights, strengths)
+    found = load(place, lights=table)
+    np.testing.assert_allclose(found.lights, shots.lights, atol=1e-9)
+    stored = (shots.stored[..., 1] >> 8) / 255.0
+    np.testing.assert_allclose(found.images, stored / strengths[:, None, None], rtol=1e-6)
+
+    table = named_table(tmp_path / "f.csv", [f"shot{n}.png" for n in range(1, 12)], shots.lights, strengths)
+    found = load(folder, lights=table)  # in the order of the table
+    np.testing.assert_allclose(found.lights[::-1], shots.lights, atol=1e-9)
+    np.testing.assert_allclose(found.images[::-1], gray_of(shots) / strengths[:, None, None], rtol=1e-6)
+
+    from photostereo.io import write_diligent
+
+    written = write_diligent(capture, tmp_path / "d")
+    plain = load(written)
+    names = plain.origin.files
+    exposures = np.loadtxt(written / "light_intensities.txt")[:, 0]
+    found = load(written, lights=named_table(tmp_path / "d.csv", names, capture.lights, 2 * exposures))
+    np.testing.assert_allclose(found.lights, plain.lights, atol=1e-9)
+    np.testing.assert_allclose(found.images, plain.images / 2, rtol=1e-5)
+
+
 # ---- plain folders
 # ---------------------------------------------------------------------------------------------
 

@@ -107,7 +107,7 @@ def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
             iterations=8,
             seconds={"solve": 1.25},
             history=history,
-            maps={"outlier_weights": weights},
+            maps={"inliers": weights},
             arrays={
                 "dictionary": atoms,
                 "dictionary_initial": atoms[::-1].copy(),

@@ -187,7 +187,7 @@ def test_verdicts_are_the_methods_own_or_the_difference_from_matte(capture, resu
     own = verdicts(result)
     assert own.title == "Weight of each pixel"
     inside = sphere.mask
-    assert np.abs(own.maps[3][inside] - result.maps["outlier_weights"][..., 3][inside]).max() < 1e-6
+    assert np.abs(own.maps[3][inside] - result.maps["inliers"][..., 3][inside]).max() < 1e-6
     errors = np.random.default_rng(0).random((height, width, len(capture)))
     removed = verdicts(replace(result, maps={"errors": errors}))
     assert np.abs(removed.maps[2][inside] - errors[..., 2][inside]).max() < 1e-6

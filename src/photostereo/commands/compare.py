@@ -54,8 +54,9 @@ def run(
         results = []
         with replacing_directory(target, force=force) as folder:
             for name in dict.fromkeys(methods):
-                terminal.say(f"Solving with {name} ...")
-                result = solve(capture, method=name, monitor=terminal, device=device)
+                where = device if find_method(name).on_gpu else "cpu"
+                terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
+                result = solve(capture, method=name, monitor=terminal, device=where)
                 (folder / name).mkdir()
                 result.save(folder / name)
                 write_pictures(folder / name, result)

@@ -27,6 +27,7 @@ def run(
     quiet: bool,
 ) -> None:
     """Into the folder of the solve (its other files stay), or into a folder of its own."""
+    in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     if not source.exists():
         raise CaptureError(f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.")
     with Terminal(quiet=quiet) as terminal:
@@ -34,16 +35,18 @@ def run(
             result = Reconstruction.load(source)
             target = out or source
             # The old surface goes only when the new one is complete: everything else is copied beside it.
-            replace = force or out is None
+            replace = force or in_place
             summary = json.loads((source / "summary.json").read_text(encoding="utf-8"))
         else:
             result = _from_picture(source, mask, flip_y)
             target = out or source.with_name(f"{source.stem}-mesh")
             replace, summary = force, {"capture": source.stem, "method": "normal map"}
         with replacing_directory(target, force=replace) as folder:
-            if source.is_dir() and out is None:
-                _copy_all_but_meshes(source, folder)
-            summary["surface"] = make_surface(folder, result, choice, flip_y=flip_y, monitor=terminal)
+            if in_place:
+                _copy_all_but_surface(source, folder)
+            summary["surface"] = make_surface(
+                folder, result, choice, normal_map=not in_place, flip_y=flip_y, monitor=terminal
+            )
             write_summary(folder, summary)
             page = folder / "report.html"
             if page.is_file() and not renew_surface(page, result, **surface_to_show(folder)):
@@ -55,10 +58,10 @@ def run(
     terminal.say(f"Results: {target}")
 
 
-def _copy_all_but_meshes(source: Path, folder: Path) -> None:
+def _copy_all_but_surface(source: Path, folder: Path) -> None:
     for path in source.iterdir():
         old_mesh = path.stem == "mesh" and path.suffix in (".ply", ".glb", ".obj", ".stl", ".mtl")
-        if old_mesh or path.name == "tears.npy":
+        if old_mesh or path.name in ("tears.npy", "depth.exr", "normals.exr"):
             continue
         if path.is_dir():
             shutil.copytree(path, folder / path.name)

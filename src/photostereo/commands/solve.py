@@ -17,6 +17,7 @@ from photostereo.outputs import SurfaceChoice, fill_results
 from photostereo.parameters import resolve
 from photostereo.reconstruction import Reconstruction
 from photostereo.solve import solve
+from photostereo.surface.integrate import check_method
 from photostereo.terminal import Terminal
 
 
@@ -41,6 +42,8 @@ def run(
     """Load, solve, write, tell."""
     # A misspelt method or parameter is told before photographs are decoded.
     resolve(find_method(method).parameters, parameters, method)
+    if surface is not None:
+        check_method(surface.method)
     with Terminal(quiet=quiet) as terminal:
         began = time.perf_counter()
         capture = read_capture(path, reading, images, seed)

@@ -41,7 +41,7 @@ THRESHOLD_IN_NOISE = 1.5
 PRIOR_TO_DATA = 4.0
 #: μ never below this share of the brightness scale: finer codes only cost time.
 SMALLEST_MU = 0.005
-#: The noise is estimated on at most about so many 2 × 2 blocks, evenly spread.
+#: The noise is estimated on so many 2 × 2 blocks, up to twice as many, evenly spread.
 BLOCKS = 10_000
 
 

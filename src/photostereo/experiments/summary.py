@@ -98,8 +98,8 @@ def average_over_objects(
     *,
     value: str = "mean",
 ) -> Average:
-    """The average over objects within each seed first, as in the paper; so the spread is over trials, not "
-    "objects."""
+    """The average over objects within each seed first, as in the paper; so the spread is over trials, not
+    objects."""
     by_seed: dict[int | None, list[float]] = {}
     for result in results:
         row = result.row(protocol)

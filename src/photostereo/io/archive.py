@@ -55,9 +55,13 @@ def read(path: Path, options: ReadOptions) -> Capture:
             f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
             "H, W) or (d, H, W, 3), unsigned integers or floating point."
         )
-    lights = content["lights"] if chosen is None else read_lights(in_folder(path.parent, chosen)).vectors
+    lights, strengths = content.get("lights"), content.get("intensities")
+    if chosen is not None:
+        table = read_lights(in_folder(path.parent, chosen), count=len(stored))
+        lights = table.vectors
+        strengths = strengths if table.intensities is None else table.intensities
     bits = stored.dtype.itemsize * 8
-    images = _linear(stored, content.get("intensities"), options, path)
+    images = _linear(stored, strengths, options, path)
     del stored
     name = str(content["name"]) if "name" in content else path.stem
     notes: tuple[str, ...] = ()

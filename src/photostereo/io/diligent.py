@@ -58,7 +58,9 @@ def read(path: Path, options: ReadOptions) -> Capture:
     files = _photographs(path)
     chosen = options.light_file()
     table = read_lights(in_folder(path, chosen) if chosen else path / _DIRECTIONS, count=len(files))
-    if not (path / _INTENSITIES).is_file():
+    table = table.in_order_of(files)
+    strengths = table.intensities if chosen else None
+    if strengths is None and not (path / _INTENSITIES).is_file():
         raise CaptureError(
             f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line R G B per "
             f"light); if all lights are equally strong, rename {_DIRECTIONS} to lights.txt to have the "
@@ -72,7 +74,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         files=files,
         lights=table.vectors,
         light_file=table.path,
-        intensities=read_intensities(path / _INTENSITIES, len(files)),
+        intensities=read_intensities(path / _INTENSITIES, len(files)) if strengths is None else strengths,
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
         truths=_read_truths(path),

@@ -17,7 +17,7 @@ from photostereo.capture import Capture
 from photostereo.errors import CaptureError
 from photostereo.io.assemble import Ingredients, assemble, in_folder, require_matching
 from photostereo.io.images import list_images
-from photostereo.io.lights import LightTable, read_intensities, read_lights
+from photostereo.io.lights import read_intensities, read_lights
 from photostereo.io.options import ReadOptions
 
 LAYOUT = "folder"
@@ -58,8 +58,10 @@ def read(path: Path, options: ReadOptions) -> Capture:
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files))
     require_matching(files, len(table.vectors), path, source)
-    if table.files is not None:
-        files = _in_order_of(table, files, path)
+    if table.files is not None:  # its order counts
+        table.require_names_of(files)
+        by_name = {file.name.casefold(): file for file in files}
+        files = [by_name[name.casefold()] for name in table.files]
     notes = list(table.length_note())
     if chosen is None and len(present) > 1:
         notes.append(
@@ -89,21 +91,3 @@ def read(path: Path, options: ReadOptions) -> Capture:
         notes=tuple(notes),
     )
     return assemble(found, options)
-
-
-def _in_order_of(table: LightTable, files: list[Path], path: Path) -> list[Path]:
-    """The photographs in the order of the light file's names."""
-    assert table.files is not None
-    present = {file.name.casefold(): file for file in files}
-    missing = [name for name in table.files if name.casefold() not in present]
-    if missing:
-        raise CaptureError(
-            f"{table.path} names {missing[0]}, which is not among the photographs in {path}. Correct the "
-            "name, or restore the photograph."
-        )
-    if len(set(map(str.casefold, table.files))) != len(table.files):
-        twice = next(name for name in table.files if table.files.count(name) > 1)
-        raise CaptureError(
-            f"{table.path} names {twice} twice. Each photograph has exactly one light: correct the file."
-        )
-    return [present[name.casefold()] for name in table.files]

@@ -39,7 +39,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions) -> Capture:
     """Read a folder in the Harvard layout."""
     files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
-    table, use_length = _lights(path, options, len(files))
+    table, use_length = _lights(path, options, files)
     masks = [file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file()]
     found = Ingredients(
         path=path,
@@ -56,7 +56,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     return assemble(found, options)
 
 
-def _lights(path: Path, options: ReadOptions, count: int) -> tuple[LightTable, bool]:
+def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightTable, bool]:
     """The light table, and whether the vectors' norms are strengths."""
     choice = options.lights
     if choice is None:
@@ -67,4 +67,4 @@ def _lights(path: Path, options: ReadOptions, count: int) -> tuple[LightTable, b
         raise CaptureError(
             f"{path} has no {known}, so its {choice} lights cannot be used. Choose the other light file."
         )
-    return read_lights(file, count=count), file.name == _REFINED
+    return read_lights(file, count=len(files)).in_order_of(files), file.name == _REFINED

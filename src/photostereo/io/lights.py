@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -72,6 +73,38 @@ class LightTable:
             f"the vectors in {self.path.name} have lengths from {low:.3g} to {high:.3g}; only their "
             "directions are used. Give strengths in columns of their own if the lengths mean strength",
         )
+
+    def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
+        """The lights in the order of the photographs, where the file names them; as they stand where not."""
+        if self.files is None:
+            return self
+        self.require_names_of(photographs)
+        place = {name.casefold(): index for index, name in enumerate(self.files)}
+        order = [place[photograph.name.casefold()] for photograph in photographs]
+        strengths = None if self.intensities is None else self.intensities[order]
+        return LightTable(self.path, self.vectors[order], strengths, tuple(self.files[i] for i in order))
+
+    def require_names_of(self, photographs: Sequence[Path]) -> None:
+        """Raise a :class:`CaptureError` unless the file names each of these photographs once, and no other."""
+        assert self.files is not None
+        named = [name.casefold() for name in self.files]
+        present = [photograph.name.casefold() for photograph in photographs]
+        for name, key in zip(self.files, named, strict=True):
+            if key not in present:
+                raise CaptureError(
+                    f"{self.path} names {name}, which is not among the photographs. Correct the name, or restore "
+                    "the photograph."
+                )
+            if named.count(key) > 1:
+                raise CaptureError(
+                    f"{self.path} names {name} twice. Each photograph has exactly one light: correct the file."
+                )
+        for photograph in photographs:
+            if photograph.name.casefold() not in named:
+                raise CaptureError(
+                    f"{self.path} has no light for {photograph.name}. Each photograph needs exactly one: complete "
+                    "the file, or remove the photograph."
+                )
 
 
 def read_lights(path: Path, *, count: int | None = None) -> LightTable:

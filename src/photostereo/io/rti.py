@@ -13,9 +13,17 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.errors import CaptureError
-from photostereo.io.assemble import Ingredients, assemble
+from photostereo.io.assemble import Ingredients, assemble, in_folder
 from photostereo.io.images import is_image
-from photostereo.io.lights import LightTable, base_name, checked, content_lines, decimal, read_text
+from photostereo.io.lights import (
+    LightTable,
+    base_name,
+    checked,
+    content_lines,
+    decimal,
+    read_lights,
+    read_text,
+)
 from photostereo.io.options import ReadOptions
 
 LAYOUT = "RTI"
@@ -30,14 +38,21 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions) -> Capture:
     """Read the photographs that an ``.lp`` file lists."""
     source = path
-    if path.is_dir():
+    chosen = options.light_file()
+    if chosen is not None and chosen.suffix.lower() == ".lp":
+        source, chosen = in_folder(path if path.is_dir() else path.parent, chosen), None
+    elif path.is_dir():
         candidates = _light_positions(path)
         if len(candidates) > 1:
             names = ", ".join(file.name for file in candidates)
-            raise CaptureError(f"{path} has several .lp files: {names}. Give the path of the one to use.")
+            raise CaptureError(
+                f"{path} has several .lp files: {names}. Give the path of the one to use, or name it with --lights."
+            )
         source = candidates[0]
     table = read_light_positions(source)
     files = _locate(table, source)
+    if chosen is not None:
+        table = read_lights(in_folder(source.parent, chosen), count=len(files)).in_order_of(files)
     mask = next(
         (file for file in (files[0].parent / "mask.png", source.parent / "mask.png") if file.is_file()), None
     )
@@ -53,7 +68,8 @@ def read(path: Path, options: ReadOptions) -> Capture:
         name=source.stem if path.is_file() else path.name,
         files=files,
         lights=table.vectors,
-        light_file=source,
+        light_file=table.path,
+        intensities=table.intensities,
         mask_file=mask,
         notes=notes,
     )

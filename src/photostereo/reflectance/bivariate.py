@@ -22,7 +22,7 @@ Total = Literal["sum", "top"]
 RIDGE = 1e-12
 #: Pixels per batch: some milliseconds of work.
 BATCH = 1 << 16
-#: The largest orders: beyond them the cone has more generators than a capture has photographs.
+#: The largest orders; the cone of (8, 2) has 164 generators already.
 LARGEST_ORDERS = (8, 2)
 
 

@@ -118,7 +118,7 @@ def _contestants(results: Sequence[Reconstruction], capture: Capture) -> list[Co
 
 
 def _common_albedo(results: Sequence[Reconstruction]) -> FloatArray:
-    """The mean over the results, each first brought to the same brightness."""
+    """The sum over the results, each first brought to the same brightness."""
     total = np.zeros_like(results[0].albedo)
     for result in results:
         level = float(np.mean(result.albedo[result.mask]))
@@ -138,7 +138,8 @@ def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[
     normals, known = pictures.shrink_normals(contestant.normals, mask, frame)
     textures = view_set(normals, known)
     factor = min(1.0, 360 / max(frame.height, frame.width))
-    small = Frame(frame.rows, frame.cols, round(frame.height * factor), round(frame.width * factor))
+    height, width = (max(1, round(side * factor)) for side in (frame.height, frame.width))
+    small = Frame(frame.rows, frame.cols, height, width)
     maps: dict[str, Any] = {
         "normals": figures.normals_figure(
             *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.method}"

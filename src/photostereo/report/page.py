@@ -91,8 +91,6 @@ def write_report(
         "origins": wording.origins(result, capture),
         "citation": wording.method_citation(result.method),
         "method": result.method,
-        "frame": frame,
-        "compare": None,
     }
     if capture is not None:
         context |= capture_evidence(result, capture, frame)
@@ -162,6 +160,12 @@ def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame
     }
 
 
+def _noise_in_words(snr_db: float) -> str:
+    if np.isfinite(snr_db):
+        return f"{snr_db:.0f} dB"
+    return "none" if snr_db > 0 else "no signal"
+
+
 def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> dict[str, Any]:
     """Photographs, lights and the diagnosis."""
     diagnosis = diagnose(capture, result)
@@ -171,7 +175,7 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
         ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),
         (
             "Noise",
-            f"{noise.snr_db:.0f} dB" if np.isfinite(noise.snr_db) else "none",
+            _noise_in_words(noise.snr_db),
             "estimated signal-to-noise ratio",
         ),
         ("Noise alone costs", f"{noise.expected_error:.1f}°", "typical turn of a least-squares normal"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from photostereo.reconstruction import Reconstruction
 
 #: Names under which robust methods keep their weights, one for a pixel that fits and zero for an outlier.
-WEIGHT_MAPS = ("inliers", "outlier_weights")
+WEIGHT_MAPS = ("inliers",)
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,14 @@ class _LocalHandler(SimpleHTTPRequestHandler):
 
 
 def _find_report(out_dir: str | Path) -> Path:
+    """The page of a folder; of the demo's, which has one per method, the one written last."""
     folder = Path(out_dir).resolve()
     page = folder if folder.name == "report.html" else folder / "report.html"
-    if not page.is_file():
+    if page.is_file():
+        return page
+    below = list(folder.glob("*/report.html"))
+    if not below:
         raise CaptureError(
             f"{folder} holds no report.html. Give the OUT folder of a solve, a compare or the demo."
         )
-    return page
+    return max(below, key=lambda path: path.stat().st_mtime)

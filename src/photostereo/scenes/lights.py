@@ -5,8 +5,6 @@ Every function returns (d, 3) unit vectors that point from the object to the lig
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from photostereo.errors import ParameterError, did_you_mean
@@ -62,11 +60,7 @@ def random_lights(d: int, *, rng: int | np.random.Generator = 0, max_angle: floa
 
 
 #: How lights can be placed, by name.
-PLACEMENTS: dict[str, Callable[..., Array]] = {
-    "dome": dome_lights,
-    "ring": ring_lights,
-    "random": random_lights,
-}
+PLACEMENTS = ("dome", "ring", "random")
 
 
 def place_lights(

@@ -32,6 +32,7 @@ def write_surface(
     pixel_size: float = 1.0,
     decimate: int | None = None,
     watertight: bool = False,
+    normal_map: bool = True,
     flip_y: bool = False,
     exr: bool = False,
     camera: ArrayLike | None = None,
@@ -56,6 +57,8 @@ def write_surface(
         Target number of triangles.
     watertight : bool
         Close the mesh with a base plate, for printing.
+    normal_map : bool
+        Write ``normals.png``.
     flip_y : bool
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
     monitor : Monitor
@@ -92,7 +95,8 @@ def write_surface(
         np.save(folder / "tears.npy", surface.torn_right | surface.torn_down)
         files.append("tears.npy")
     given = _unit_or_zero(np.asarray(normals), surface)
-    files.append(write_normal_png(folder / "normals.png", given, surface.mask, flip_y=flip_y).name)
+    if normal_map:
+        files.append(write_normal_png(folder / "normals.png", given, surface.mask, flip_y=flip_y).name)
     if exr:
         files.append(write_normals_exr(folder / "normals.exr", given, surface.mask, flip_y=flip_y).name)
         files.append(write_depth_exr(folder / "depth.exr", surface.depth, surface.mask, unit=pixel_size).name)

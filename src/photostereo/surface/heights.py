@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.conventions import encode_normals
 from photostereo.errors import MissingDependencyError, OutputError
 
-Float32 = NDArray[np.float32]
 Bool = NDArray[np.bool_]
 
 

@@ -83,6 +83,14 @@ class Surface:
         return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))
 
 
+def check_method(name: str) -> None:
+    """Raise a :class:`ParameterError` for a name that is no integration method."""
+    if name not in METHODS:
+        raise ParameterError(
+            f'Unknown integration method "{name}"; known: {", ".join(METHODS)}.' + did_you_mean(name, METHODS)
+        )
+
+
 def integrate(
     normals: ArrayLike,
     mask: ArrayLike | None = None,
@@ -163,11 +171,7 @@ def integrate(
     """
     from scipy.ndimage import label
 
-    if method not in METHODS:
-        raise ParameterError(
-            f'Unknown integration method "{method}"; known: {", ".join(METHODS)}.'
-            + did_you_mean(method, METHODS)
-        )
+    check_method(method)
     normals = np.asarray(normals)
     inside = prepare_mask(normals, mask)
     pinhole = camera if camera is None or isinstance(camera, Camera) else Camera.from_matrix(camera)

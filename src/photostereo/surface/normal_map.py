@@ -64,7 +64,11 @@ def read_normal_map(
                 f"The mask {mask_path} is {gray.shape[1]} × {gray.shape[0]} pixels, but the normal map "
                 f"{source} is {colors.shape[1]} × {colors.shape[0]}."
             )
-        inside = gray > np.iinfo(gray.dtype).max // 2 if gray.dtype != np.bool_ else gray
+        if gray.dtype not in (np.uint8, np.uint16):
+            raise CaptureError(
+                f"The mask {mask_path} holds {gray.dtype} values; save it as 8- or 16-bit PNG."
+            )
+        inside = gray > np.iinfo(gray.dtype).max // 2
     elif picture.shape[2] == 4:
         inside = picture[..., 3] > top / 2
     else:

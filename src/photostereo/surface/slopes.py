@@ -35,7 +35,7 @@ from photostereo.errors import ParameterError
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-#: The smallest n_z (or m) that an equation may have: slopes above 20 are cut (METHODS.md).
+#: The smallest n_z (or m) that an equation may have: slopes above 20 are cut.
 FACING_FLOOR = 0.05
 #: What an unknown normal (zero, NaN) weighs beside a known one: enough to fill small holes smoothly.
 UNKNOWN_CONFIDENCE = 1e-4

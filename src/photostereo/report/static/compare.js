@@ -40,7 +40,7 @@ class Comparison {
   move(share) {
     const split = Math.min(1, Math.max(0, share));
     this.slider.value = String(Math.round(split * 1000));
-    this.slider.setAttribute("aria-valuetext", `${Math.round(split * 100)} % ${this.chooseLeft.value}`);
+    this.slider.setAttribute("aria-valuetext", `${Math.round(split * 100)} % ${this.data.sets[this.chooseLeft.value].title}`);
     this.line.style.left = `${split * 100}%`;
     this.figure.querySelector(".still-left").style.clipPath = `inset(0 ${100 - split * 100}% 0 0)`;
     this.figure.querySelector(".still-right").style.clipPath = `inset(0 0 0 ${split * 100}%)`;

@@ -10,7 +10,7 @@ const MAGNIFY = 4;
 const LOUPE_SHARE = 0.36;
 
 class Relighter {
-  // figure: the element that holds canvas and panel; sets: functions that give the data of a result by name
+  // figure: the element that holds canvas and panel; sets: the textures of each result by name
   constructor(figure, { width, height, cover, albedo, sets, shown }) {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");

@@ -124,13 +124,12 @@ in vec2 aUv;
 in vec2 aCell;
 uniform mat4 uProject;
 uniform float uRelief;
-uniform float uMiddle;
 out vec2 vUv;
 out vec2 vCell;
 out vec3 vPlace;
 
 void main() {
-  vec3 place = vec3(aPosition.xy, uMiddle + (aPosition.z - uMiddle) * uRelief);
+  vec3 place = vec3(aPosition.xy, aPosition.z * uRelief);
   vUv = aUv;
   vCell = aCell;
   vPlace = place;

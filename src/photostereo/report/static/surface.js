@@ -76,7 +76,6 @@ class SurfaceView {
     gl.uniform3fv(places.uKey, unit(camera.turned([-0.55, 0.6, 0.75])));
     gl.uniform3fv(places.uFill, unit(camera.turned([0.6, -0.2, 0.6])));
     gl.uniform1f(places.uRelief, look.relief);
-    gl.uniform1f(places.uMiddle, 0);
     gl.uniform1i(places.uClay, look.paint === "clay" ? 1 : 0);
     gl.uniform1i(places.uWire, look.wire ? 1 : 0);
     bindTexture(gl, 0, this.textures.normals, places.uNormals);
