@@ -3,8 +3,8 @@
 λ and μ are in this package's units: photographs are divided by their 99th percentile inside the mask, and the
 slopes of the piecewise-linear models sum to p, so that λ and μ mean the same for every capture and every p.
 The paper's own grids are λ from 1e-2 to 1e3 and μ from 1e-3 to 10, on photographs in [0, 1] and slopes that
-sum to 1. λ has no unit. The percentile of the DiLiGenT objects is 0.1 to 0.2, so the paper's smallest μ is
-our 0.01; beyond our largest every code is zero.
+sum to 1. λ has no unit. The percentile of the six shared DiLiGenT objects is 0.07 to 0.42, so the paper's
+smallest μ is about our 0.01; beyond our largest every code is zero.
 """
 
 from __future__ import annotations
