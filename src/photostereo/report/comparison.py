@@ -24,7 +24,7 @@ from photostereo.report.learning import Chart
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.page import relight_data, view_set
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
-from photostereo.report.plots import Series, legend, line_chart, scatter
+from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
 
 #: All textures together take about so many bytes of the page, at about so many for each pixel of the object.
 TEXTURE_BUDGET, BYTES_PER_PIXEL = 6_500_000, 5.4
@@ -282,7 +282,7 @@ def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
         assert contestant.error is not None
         ordered = np.sort(contestant.error[mask])
         shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
-        series.append(Series(contestant.method, shares.tolist(), 1 + number % 8))
+        series.append(Series(contestant.method, shares.tolist(), tone_of(number)))
     plot: Markup = line_chart(
         angles.tolist(),
         series,

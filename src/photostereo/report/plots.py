@@ -20,13 +20,20 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 
 #: Where a plot has nothing to show.
 NOTHING = Markup("")
+#: Colours for lines and points, ``--tone-1`` to ``--tone-9`` in the style sheet: one per method.
+TONES = 9
 
 _ids = count(1)
 
 
+def tone_of(number: int) -> int:
+    """The colour of the n-th line or point; they begin again after the last."""
+    return 1 + number % TONES
+
+
 @dataclass(frozen=True)
 class Series:
-    """A line: its name in the legend and its values; ``tone`` 1…8 picks one of the page's colours."""
+    """A line: its name in the legend and its values; ``tone`` 1…9 picks one of the page's colours."""
 
     name: str
     values: Sequence[float]
@@ -167,7 +174,7 @@ def scatter(
     ]
     dots = [(across(x), up(y)) for x, y in zip(across_values, ys, strict=True)]
     for number, (cx, cy) in enumerate(dots):
-        parts.append(f'<circle class="dot tone-{1 + number % 8}" cx="{cx:.1f}" cy="{cy:.1f}" r="4.5"/>')
+        parts.append(f'<circle class="dot tone-{tone_of(number)}" cx="{cx:.1f}" cy="{cy:.1f}" r="4.5"/>')
     for (name, *_), (x, y, anchor) in zip(
         points, _place_labels(dots, [name for name, *_ in points]), strict=True
     ):
