@@ -74,7 +74,9 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         "distributed.comm.timeouts.connect": "30s",
         "distributed.nanny.pre-spawn-environ": threads,
         "distributed.admin.log-format": "%(message)s",
-        "logging.distributed": "error",
+        # What happens to a trial stands in the store; a worker that misses the scheduler while both are closed
+        # down would print a traceback.
+        "logging.distributed": "critical",
     }
     with (
         _environment_restored(),
@@ -86,7 +88,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
             dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
             memory_limit=0,
-            silence_logs="ERROR",
+            silence_logs="CRITICAL",
         ) as cluster,
         Client(cluster) as client,
     ):
