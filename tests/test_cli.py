@@ -165,10 +165,11 @@ def test_existing_out_is_kept_without_force(call, scene_folder, tmp_path) -> Non
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.txt").write_text("mine")
+    (out / "summary.json").write_text("of an older solve")
     words = ("solve", scene_folder, "-m", "ls", "-o", out, "--no-surface", "--no-report")
     code, _, error = call(*words)
     assert code == 2 and "--force" in error
-    assert [path.name for path in out.iterdir()] == ["precious.txt"]
+    assert sorted(path.name for path in out.iterdir()) == ["precious.txt", "summary.json"]
     code, _, _ = call(*words, "--force")
     assert code == 0 and (out / "normals.npy").exists() and not (out / "precious.txt").exists()
 
@@ -255,6 +256,16 @@ def test_mesh_into_its_own_folder_keeps_the_solve(call, scene_folder, tmp_path) 
     assert call("mesh", out, "--out", out, "--force", "--format", "stl")[0] == 0
     assert {name: (out / name).read_bytes() for name in kept} == kept
     assert (out / "mesh.stl").exists() and not (out / "depth.exr").exists()
+
+
+def test_force_never_takes_the_photographs(call, scene_folder, tmp_path) -> None:
+    capture = tmp_path / "mine"
+    shutil.copytree(scene_folder, capture)
+    before = sorted(path.name for path in capture.iterdir())
+    for words in (("solve", capture), ("compare", capture), ("corrupt", capture, "--gaussian", 0.1)):
+        code, _, error = call(*words, "--out", capture, "--force")
+        assert code == 2 and "holds the photographs" in error
+        assert sorted(path.name for path in capture.iterdir()) == before
 
 
 def test_a_misspelt_surface_method_is_told_at_once(call, scene_folder, tmp_path) -> None:

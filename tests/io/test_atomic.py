@@ -62,21 +62,21 @@ def test_existing_results_are_kept_without_force(tmp_path):
 def test_force_replaces_as_a_whole_and_only_at_the_end(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    (out / "a.txt").write_text("old")
+    (out / "summary.json").write_text("old")
     with replacing_directory(out, force=True) as folder:
-        (folder / "b.txt").write_text("new")
-        assert content(out) == {"a.txt": "old"}
-    assert content(tmp_path) == {"out/b.txt": "new"}
+        (folder / "comparison.json").write_text("new")
+        assert content(out) == {"summary.json": "old"}
+    assert content(tmp_path) == {"out/comparison.json": "new"}
     with pytest.raises(RuntimeError), replacing_directory(out, force=True):
         raise RuntimeError
-    assert content(tmp_path) == {"out/b.txt": "new"}
+    assert content(tmp_path) == {"out/comparison.json": "new"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 def test_failed_move_brings_the_old_result_back(tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()
-    (out / "a.txt").write_text("old")
+    (out / "summary.json").write_text("old")
     rename = os.rename
 
     def stubborn(source, target):
@@ -90,8 +90,31 @@ def test_failed_move_brings_the_old_result_back(tmp_path, monkeypatch):
         replacing_directory(out, force=True) as folder,
     ):
         (folder / "b.txt").write_text("new")
-    assert content(tmp_path) == {"out/a.txt": "old"}
+    assert content(tmp_path) == {"out/summary.json": "old"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("out", ["capture", "."])
+def test_the_photographs_are_never_replaced(tmp_path, out):
+    """Not by name, nor with the folder around them, although both could be ours."""
+    (tmp_path / "home" / "capture").mkdir(parents=True)
+    for place in (tmp_path / "home", tmp_path / "home" / "capture"):
+        (place / "photostereo.json").write_text("{}")
+    before = content(tmp_path)
+    target = tmp_path / "home" / out
+    with (
+        pytest.raises(OutputError, match="holds the photographs"),
+        replacing_directory(target, force=True, keep=tmp_path / "home" / "capture"),
+    ):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == before
+
+
+def test_a_folder_of_somebody_else_is_never_replaced(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="does not look like"), replacing_directory(tmp_path, force=True):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == {"thesis.txt": "mine"}
 
 
 def test_empty_folder_may_be_used(tmp_path):

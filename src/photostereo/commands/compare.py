@@ -52,7 +52,7 @@ def run(
         terminal.say(f"{capture}")
         target = out or Path(f"{safe_name(capture.name)}-compare")
         results = []
-        with replacing_directory(target, force=force) as folder:
+        with replacing_directory(target, force=force, keep=path) as folder:
             for name in dict.fromkeys(methods):
                 where = device if find_method(name).on_gpu else "cpu"
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.commands.compare import comparison_table
+from photostereo.commands.compare import comparison_table, write_comparison_files
 from photostereo.io.atomic import replacing_directory
 from photostereo.io.diligent import write_diligent
 from photostereo.noise import add_poisson
@@ -45,6 +45,7 @@ def run(out: Path, *, force: bool, quiet: bool) -> None:
                 report=True,
                 monitor=terminal,
             )
+        write_comparison_files(folder, capture, results)
     terminal.say(comparison_table(results))
     best = out / results[-1].method
     terminal.say(f"Results:  {out}")

@@ -51,7 +51,7 @@ def run(
         terminal.say(f"{capture}")
         target = out or Path(f"{safe_name(capture.name)}-{method}")
         with (
-            replacing_directory(target, force=force) as folder,
+            replacing_directory(target, force=force, keep=path) as folder,
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always", ConvergenceWarning)

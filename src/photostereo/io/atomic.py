@@ -16,22 +16,29 @@ from pathlib import Path
 
 from photostereo.errors import OutputError
 
+#: Files by which a folder of ours is known: of a solve, a comparison, a capture.
+MARKS = ("summary.json", "comparison.json", "photostereo.json")
+
 
 @contextmanager
-def replacing_directory(out: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+def replacing_directory(
+    out: str | os.PathLike[str], *, force: bool = False, keep: str | os.PathLike[str] | None = None
+) -> Iterator[Path]:
     """A temporary folder beside ``out`` that becomes ``out`` when the block ends without an exception.
 
     Parameters
     ----------
     out : path of the folder to make; missing parents are made too. An existing empty folder may be used.
-    force : replace an existing folder (as a whole, at the very end). Without it an existing folder is an
-        error.
+    force : replace an existing folder of results (as a whole, at the very end). Without it an existing folder
+        is an error.
+    keep : the capture that the results are made from; never replaced, by itself or with a folder around it
 
     Raises
     ------
     OutputError
-        If ``out`` exists (and ``force`` is not given), is a file, holds the current folder, the home folder
-        or a repository, or cannot be written. Raised before the block runs, so that no work is lost.
+        If ``out`` exists (and ``force`` is not given), is a file, is not a folder that photostereo wrote, holds
+        the capture, the current folder, the home folder or a repository, or cannot be written. Raised before
+        the block runs, so that no work is lost.
 
     Examples
     --------
@@ -43,7 +50,7 @@ def replacing_directory(out: str | os.PathLike[str], *, force: bool = False) -> 
     ['summary.json']
     """
     target = Path(os.path.abspath(os.path.expanduser(out)))
-    _refuse_existing_directory(target, force)
+    _refuse_existing_directory(target, force, keep)
     made = _make_parents(target.parent)
     try:
         try:
@@ -62,7 +69,7 @@ def replacing_directory(out: str | os.PathLike[str], *, force: bool = False) -> 
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
                     raise _unwritable(target, error) from error
                 raise
-            _move_into_place(folder, target, force)
+            _move_into_place(folder, target, force, keep)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -105,7 +112,7 @@ def replacing_file(out: str | os.PathLike[str], *, force: bool = False) -> Itera
         raise
 
 
-def _refuse_existing_directory(target: Path, force: bool) -> None:
+def _refuse_existing_directory(target: Path, force: bool, keep: str | os.PathLike[str] | None) -> None:
     if target.is_symlink() and not target.exists():
         raise OutputError(
             f"{target} is a link that leads nowhere. Remove it or choose another folder for the results."
@@ -122,6 +129,11 @@ def _refuse_existing_directory(target: Path, force: bool) -> None:
         raise _unwritable(target, error) from error
     if empty and not _holds_someone(target):
         return
+    if keep is not None and _holds(target, Path(keep)):
+        raise OutputError(
+            f"{target} holds the photographs themselves, so the results cannot take its place. Choose another "
+            "folder for the results."
+        )
     if not force:
         raise _exists(target)
     # Replacing means deleting what is there: never a folder in which people live.
@@ -130,13 +142,20 @@ def _refuse_existing_directory(target: Path, force: bool) -> None:
             f"{target} is not replaced, even by force, because it holds the current folder, your home "
             "folder or a git repository. Choose a folder of its own for the results."
         )
+    if not any((target / mark).is_file() for mark in MARKS):
+        raise OutputError(
+            f"{target} is not replaced, even by force, because it does not look like a folder that photostereo "
+            "wrote. Choose another folder for the results, or remove this one by hand."
+        )
 
 
 def _holds_someone(target: Path) -> bool:
-    real = target.resolve()
-    return any(
-        real == place or real in place.parents for place in (Path.cwd().resolve(), Path.home().resolve())
-    )
+    return _holds(target, Path.cwd()) or _holds(target, Path.home())
+
+
+def _holds(target: Path, place: Path) -> bool:
+    real, inside = target.resolve(), place.expanduser().resolve()
+    return real == inside or real in inside.parents
 
 
 def _make_parents(parent: Path) -> list[Path]:
@@ -153,8 +172,8 @@ def _make_parents(parent: Path) -> list[Path]:
     return missing
 
 
-def _move_into_place(folder: Path, target: Path, force: bool) -> None:
-    _refuse_existing_directory(target, force)  # it may have appeared while we worked
+def _move_into_place(folder: Path, target: Path, force: bool, keep: str | os.PathLike[str] | None) -> None:
+    _refuse_existing_directory(target, force, keep)  # it may have appeared while we worked
     aside: Path | None = None
     try:
         if target.is_symlink():

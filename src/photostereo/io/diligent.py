@@ -84,7 +84,13 @@ def read(path: Path, options: ReadOptions) -> Capture:
     return assemble(found, options)
 
 
-def write_diligent(capture: Capture, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_diligent(
+    capture: Capture,
+    directory: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    keep: str | os.PathLike[str] | None = None,
+) -> Path:
     """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it gives the capture again.
 
     One exposure is chosen for the whole capture so that its largest value is the 16-bit full scale; it goes
@@ -96,7 +102,8 @@ def write_diligent(capture: Capture, directory: str | os.PathLike[str], *, force
     ----------
     capture : what to write; a gray capture gets three equal channels
     directory : the folder to make; complete or not at all
-    force : replace an existing folder
+    force : replace an existing folder that photostereo wrote
+    keep : a folder that must not be replaced, such as that of the originals
 
     Returns
     -------
@@ -125,7 +132,7 @@ def write_diligent(capture: Capture, directory: str | os.PathLike[str], *, force
         )
     digits = max(3, len(str(len(capture))))
     names = [f"{number:0{digits}d}.png" for number in range(1, len(capture) + 1)]
-    with replacing_directory(directory, force=force) as folder:
+    with replacing_directory(directory, force=force, keep=keep) as folder:
         write_photographs(capture.images, [folder / name for name in names], exposure)
         write_png(folder / "mask.png", capture.mask.astype(np.uint8) * np.uint8(255))
         # 17 digits give back the same float64.
