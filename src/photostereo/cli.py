@@ -281,7 +281,9 @@ def corrupt(
 def mesh(
     source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal-map PNG.")],
     method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
-    formats: Annotated[str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas.")] = "ply,glb",
+    formats: Annotated[
+        str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas; other meshes in OUT go.")
+    ] = "ply,glb",
     pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units.")] = 1.0,
     decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
     watertight: Annotated[

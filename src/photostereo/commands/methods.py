@@ -19,6 +19,7 @@ def run(name: str | None) -> None:
             method = find_method(known)
             table.add_row(method.name, method.title, method.assumes)
         terminal.say(table)
+        terminal.say("Unless told otherwise, photostereo solve uses dlsr.")
         terminal.say("Parameters, defaults and citation of one: photostereo methods NAME")
         return
     method = find_method(name)

@@ -22,6 +22,10 @@ def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str,
     CaptureError
         If the picture is unreadable, black, or of another size than the photographs.
     """
+    if not path.exists():
+        raise CaptureError(
+            f'The mask {path} does not exist. Give a picture, "auto" (bright object, dark ground) or "full".'
+        )
     picture = decode_image(path)
     values = picture.max(axis=2) if picture.ndim == 3 else picture
     if values.shape != tuple(frame):
