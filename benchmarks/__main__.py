@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 #: Not benchmarks themselves, or in need of a machine of their own.
-NOT_RUN = {"__init__", "__main__", "literal", "peak", "gpu"}
+NOT_RUN = {"__init__", "__main__", "captures", "literal", "peak", "gpu"}
 
 
 def main() -> int:

@@ -6,13 +6,12 @@ Run: python -m benchmarks.noise [seeds]       Needs the DiLiGenT captures (PHOTO
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 
 import photostereo as ps
+from benchmarks.captures import ABSENT, diligent_folder
 
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
 #: One choice per ratio for every object: λ, μ of DLNV and of PDLNV (p = 2).
@@ -22,31 +21,21 @@ FIXED = {
 }
 
 
-def data_folder() -> Path:
-    for place in (
-        os.environ.get("PHOTOSTEREO_DATA"),
-        Path(__file__).resolve().parents[2] / "shared" / "data",
-    ):
-        if place and (Path(place) / "diligent").is_dir():
-            return Path(place) / "diligent" / "pmsData"
-    print(
-        "Skipped, the DiLiGenT captures are absent: set PHOTOSTEREO_DATA to the folder that holds diligent/pmsData."
-    )
-    sys.exit(0)
-
-
 def mean_error(capture, method, **parameters) -> float:
     return ps.solve(capture, method, **parameters).angular_error.mean
 
 
 def main() -> None:
     seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
-    folder = data_folder()
+    folder = diligent_folder()
+    if folder is None:
+        print(f"Skipped, {ABSENT}.")
+        return
     print("| SNR | object | LS | DLNV fixed | DLNV defaults | PLS | PDLNV fixed | PDLNV defaults |")
     print("|---|---|---|---|---|---|---|---|")
     for snr, choices in FIXED.items():
         for name in OBJECTS:
-            capture = ps.load(folder / f"{name}PNG")
+            capture = ps.load(folder / "pmsData" / f"{name}PNG")
             rows = []
             for seed in seeds:
                 noisy = ps.add_poisson(capture.take(20, rng=seed), snr, rng=seed)

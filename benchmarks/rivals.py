@@ -8,17 +8,16 @@ found. Each part prints one Markdown table; docs/rivals.md is made of them.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import nnls
 
 import photostereo as ps
+from benchmarks.captures import ABSENT, diligent_folder
 from photostereo.metrics import angle_between
 from photostereo.monitor import SILENT
 from photostereo.reflectance.bivariate import Bivariate, bernstein_basis, monotone_cone
@@ -65,20 +64,13 @@ CBR_VARIANTS: tuple[dict, ...] = (
 )
 
 
-def data_folder() -> Path | None:
-    for candidate in (os.environ.get("PHOTOSTEREO_DATA"), "../shared/data"):
-        if candidate and Path(candidate).is_dir():
-            return Path(candidate)
-    return None
-
-
 class Object:
     """Pixels, lights and truth of one DiLiGenT object, as the models take them."""
 
     def __init__(self, name: str) -> None:
-        folder = data_folder()
+        folder = diligent_folder()
         assert folder is not None
-        self.name, self.folder = name, folder / "diligent"
+        self.name, self.folder = name, folder
         self.capture = ps.load(self.folder / "pmsData" / f"{name}PNG")
         self.pixels = self.capture.pixels(self.capture.intensity_scale())
         self.lights = np.ascontiguousarray(self.capture.lights.T)
@@ -226,7 +218,7 @@ def clock(function: Callable, repeat: int = 3) -> float:
 
 def speed() -> None:
     """Compiled models against plain loops over the pixels, which are timed on 500 of them and scaled."""
-    if data_folder() is not None:
+    if diligent_folder() is not None:
         it = Object("cat")
         pixels, lights, title = it.pixels, it.lights, "cat, 45,200 pixels x 96"
     else:
@@ -350,8 +342,8 @@ PARTS: dict[str, tuple[Callable, bool]] = {
 def main(arguments: list[str]) -> None:
     for name in arguments or PARTS:
         part, needs_data = PARTS[name]
-        if needs_data and data_folder() is None:
-            print(f"{name}: skipped, the shared research captures are absent (set PHOTOSTEREO_DATA)\n")
+        if needs_data and diligent_folder() is None:
+            print(f"{name}: skipped, {ABSENT}\n")
             continue
         part()
 

@@ -8,7 +8,6 @@ Run: python -m benchmarks.surface [accuracy] [rectangle] [poisson] [robust] [mem
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.peak import peak_memory
 from photostereo.surface import integrate
 from photostereo.surface.links import Laplacian, find_links
@@ -30,22 +30,13 @@ TIGHT = {"tol": 1e-8, "inner_rtol": 1e-6, "max_iter": 1000}
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 
 
-def data_folder() -> Path | None:
-    for place in (
-        os.environ.get("PHOTOSTEREO_DATA"),
-        Path(__file__).resolve().parents[2] / "shared" / "data",
-    ):
-        if place and (Path(place) / "diligent").is_dir():
-            return Path(place) / "diligent" / "pmsData"
-    return None
-
-
 def true_normals(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     import cv2
     from scipy.io import loadmat
 
-    normals = loadmat(folder / f"{name}PNG" / "Normal_gt.mat")["Normal_gt"].astype(np.float64)
-    return normals, cv2.imread(str(folder / f"{name}PNG" / "mask.png"), cv2.IMREAD_GRAYSCALE) > 0
+    place = folder / "pmsData" / f"{name}PNG"
+    normals = loadmat(place / "Normal_gt.mat")["Normal_gt"].astype(np.float64)
+    return normals, cv2.imread(str(place / "mask.png"), cv2.IMREAD_GRAYSCALE) > 0
 
 
 def enlarged(normals: np.ndarray, mask: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
@@ -91,9 +82,9 @@ def timed(work, repeat: int = 1):
 
 
 def accuracy() -> None:
-    folder = data_folder()
+    folder = diligent_folder()
     if folder is None:
-        print("accuracy: skipped, the DiLiGenT captures are absent")
+        print(f"accuracy: skipped, {ABSENT}")
         return
     print("Mean angle (degrees) between the true normals and those of the integrated surface")
     print("| object | pixels | simchony | poisson | robust | robust, tears honoured | tears |")
@@ -152,7 +143,7 @@ def robust() -> None:
     scenes = {}
     truth, normals = wave(850)
     scenes["breaking wave"] = (normals, np.ones(truth.shape, dtype=bool))
-    folder = data_folder()
+    folder = diligent_folder()
     if folder is not None:
         scenes["reading × 5.1"] = enlarged(*true_normals(folder, "reading"), 5.1)
     integrate(wave(96)[1], method="robust")

@@ -163,8 +163,8 @@ def solve(
 def compare(
     capture: CapturePath,
     methods: Annotated[
-        str, typer.Option("--methods", help="Names with commas.")
-    ] = "ls,pls,l1,sbl,rpca,cbr,dlnv,pdlnv,dlsr",
+        str | None, typer.Option("--methods", help="Names with commas (default: all methods).")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="OUT", help="Folder for the results (default: NAME-compare)."),
@@ -186,7 +186,7 @@ def compare(
     run(
         capture,
         out,
-        methods=[name.strip() for name in methods.split(",") if name.strip()],
+        methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
         images=images,
         seed=seed,
         reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},

@@ -19,7 +19,7 @@ from photostereo.errors import ParameterError
 from photostereo.io.atomic import replacing_directory
 from photostereo.io.results import write_pictures
 from photostereo.io.sixteen_bit import write_png
-from photostereo.methods import find_method
+from photostereo.methods import find_method, method_names
 from photostereo.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.solve import solve
@@ -33,7 +33,7 @@ def run(
     path: Path,
     out: Path | None,
     *,
-    methods: Sequence[str],
+    methods: Sequence[str] | None,
     images: int | None,
     seed: int,
     reading: Mapping[str, Any],
@@ -42,7 +42,9 @@ def run(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Solve by each method with its defaults; write a folder per method, a table and pictures."""
+    """Solve by each method (None: all) with its defaults; write a folder per method, a table and pictures."""
+    if methods is None:
+        methods = method_names()
     if not methods:
         raise ParameterError("No methods were given. Name at least one, for instance --methods ls,pdlnv.")
     for name in methods:

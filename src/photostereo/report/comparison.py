@@ -138,8 +138,7 @@ def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[
     normals, known = pictures.shrink_normals(contestant.normals, mask, frame)
     textures = view_set(normals, known)
     factor = min(1.0, 360 / max(frame.height, frame.width))
-    height, width = (max(1, round(side * factor)) for side in (frame.height, frame.width))
-    small = Frame(frame.rows, frame.cols, height, width)
+    small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     maps: dict[str, Any] = {
         "normals": figures.normals_figure(
             *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.method}"

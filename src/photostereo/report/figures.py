@@ -130,7 +130,7 @@ def still_figures(
 ) -> list[MapFigure]:
     """The object under four lights, for browsers that cannot relight it."""
     factor = min(1.0, side / max(inside.shape))
-    height, width = (max(1, round(side * factor)) for side in inside.shape)
+    height, width = pictures.scaled_size(inside.shape[0], inside.shape[1], factor)
     small, known = pictures.resize_masked(normals, inside, height, width)
     colour = pictures.resize(albedo / np.float32(255), height, width) ** 2.2
     result = []

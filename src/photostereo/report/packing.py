@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray
-from photostereo.report.pictures import Frame, resize
+from photostereo.report.pictures import Frame, resize, scaled_size
 
 #: More vertices than this are not worth their bytes in a page; the full mesh is linked.
 MAX_VERTICES = 160_000
@@ -161,4 +161,4 @@ def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
     """A map shrunk so that its longer side has at most so many pixels."""
     height, width = values.shape[:2]
     factor = min(1.0, side / max(height, width))
-    return resize(values, max(1, round(height * factor)), max(1, round(width * factor)))
+    return resize(values, *scaled_size(height, width, factor))

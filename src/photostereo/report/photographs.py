@@ -138,4 +138,4 @@ def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Fra
     height, width = frame.rows.stop - frame.rows.start, frame.cols.stop - frame.cols.start
     within_budget = np.sqrt(VERDICT_BUDGET / 0.5 / count / capture.pixel_count)
     factor = min(0.7 * side / max(height, width), float(within_budget), 1.0)
-    return Frame(frame.rows, frame.cols, max(1, round(height * factor)), max(1, round(width * factor)))
+    return Frame(frame.rows, frame.cols, *pictures.scaled_size(height, width, factor))

@@ -51,9 +51,16 @@ def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float
     left, right = max(int(cols[0]) - edge, 0), min(int(cols[-1]) + 1 + edge, mask.shape[1])
     height, width = bottom - top, right - left
     factor = min(1.0, float(np.sqrt(max_pixels / (height * width))))
-    return Frame(
-        slice(top, bottom), slice(left, right), max(1, round(height * factor)), max(1, round(width * factor))
-    )
+    return Frame(slice(top, bottom), slice(left, right), *scaled_size(height, width, factor))
+
+
+def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
+    """The size times a factor, in whole pixels and never less than one.
+
+    >>> scaled_size(600, 3, 0.1)
+    (60, 1)
+    """
+    return max(1, round(height * factor)), max(1, round(width * factor))
 
 
 def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
