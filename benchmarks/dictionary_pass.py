@@ -20,8 +20,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from photostereo.dictionary import initial_dictionary
-from photostereo.dictionary.compiled import dictionary_pass
+from photostereo.priors.dictionary import initial_dictionary
+from photostereo.priors.dictionary.compiled import dictionary_pass
 
 SIZE = (8, 8, 3)
 MU = 0.4

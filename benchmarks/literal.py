@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.dictionary.atoms import initial_dictionary
-from photostereo.dictionary.patches import PatchGrid
-from photostereo.reflectance.piecewise_kernels import pieces_matrix
+from photostereo.priors.dictionary.atoms import initial_dictionary
+from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.reflectance.piecewise.kernels import pieces_matrix
 
 PROXIMAL_STEPS = 25
 

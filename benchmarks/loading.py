@@ -31,8 +31,8 @@ _MEMORY_SCRIPT = """
 import json, sys, tempfile
 import numpy as np
 import photostereo as ps
-from photostereo.io import load, write_diligent
-from photostereo.solve import solve
+from photostereo.capture import load, write_diligent
+from photostereo.solver.solve import solve
 
 def resident(field):
     for line in open("/proc/self/status"):
@@ -57,8 +57,7 @@ print(json.dumps({"before": before, "load": loaded - before, "solve": resident("
 
 def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, width: int = 512) -> Path:
     """A full-size ball with texture and sensor noise in the DiLiGenT layout: files of a realistic size."""
-    from photostereo.capture import Capture
-    from photostereo.io import write_diligent
+    from photostereo.capture import Capture, write_diligent
 
     rng = np.random.default_rng(0)
     rows, cols = np.mgrid[:height, :width].astype(np.float32)
@@ -79,8 +78,8 @@ def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, widt
 
 def measure_time(folder: Path, turns: int = 7) -> dict[str, float]:
     """Seconds for decoding alone on two threads, and for load and `ls`; the best of several turns of each."""
-    from photostereo.io import load
-    from photostereo.solve import solve
+    from photostereo.capture import load
+    from photostereo.solver.solve import solve
 
     files = [str(folder / name) for name in load(folder).origin.files]
 

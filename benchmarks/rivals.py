@@ -18,11 +18,16 @@ from scipy.optimize import nnls
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
-from photostereo.metrics import angle_between
 from photostereo.monitor import SILENT
-from photostereo.reflectance.bivariate import Bivariate, bernstein_basis, monotone_cone
-from photostereo.reflectance.lowrank import LowRank, robust_pca, robust_pca_readable
-from photostereo.reflectance.sparse import LeastAbsolute, SparseBayes, l1_reweighted_readable, sbl_readable
+from photostereo.quality.metrics import angle_between
+from photostereo.reflectance.bivariate.model import Bivariate, bernstein_basis, monotone_cone
+from photostereo.reflectance.lowrank.model import LowRank, robust_pca, robust_pca_readable
+from photostereo.reflectance.sparse.model import (
+    LeastAbsolute,
+    SparseBayes,
+    l1_reweighted_readable,
+    sbl_readable,
+)
 from photostereo.scenes import dome_lights
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
@@ -284,9 +289,9 @@ import sys
 import numpy as np
 from benchmarks.peak import peak_memory
 from photostereo.monitor import SILENT
-from photostereo.reflectance.bivariate import Bivariate
-from photostereo.reflectance.lowrank import LowRank
-from photostereo.reflectance.sparse import LeastAbsolute, SparseBayes
+from photostereo.reflectance.bivariate.model import Bivariate
+from photostereo.reflectance.lowrank.model import LowRank
+from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes
 name, count = sys.argv[1], int(sys.argv[2])
 make = {"l1": LeastAbsolute, "sbl": SparseBayes, "rpca": LowRank, "cbr": Bivariate}.get(name)
 rng = np.random.default_rng(0)

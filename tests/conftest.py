@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from photostereo.capture.capture import Capture, Origin
+from photostereo.monitor import Iteration
+from photostereo.quality.metrics import summarise_error
+from photostereo.reconstruction import Reconstruction
+
+SIZE = 96
 PROJECT = Path(__file__).resolve().parents[1]
 
 
@@ -24,3 +34,109 @@ def data_dir() -> Path:
     if found is None:
         pytest.skip("the shared research captures are absent: set PHOTOSTEREO_DATA to their folder")
     return found
+
+
+def dome(count: int) -> np.ndarray:
+    """Lights on a spiral over the hemisphere."""
+    k = np.arange(count) + 0.5
+    elevation = np.arcsin(0.35 + 0.6 * k / count)
+    azimuth = k * np.pi * (3 - np.sqrt(5))
+    return np.stack(
+        [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)], axis=1
+    )
+
+
+@dataclass
+class Sphere:
+    """Normals, depth and mask of a sphere in closed form."""
+
+    normals: np.ndarray
+    depth: np.ndarray
+    mask: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def sphere() -> Sphere:
+    radius, middle = 0.42 * SIZE, (SIZE - 1) / 2
+    rows, cols = np.mgrid[:SIZE, :SIZE].astype(float)
+    x, y = (cols - middle) / radius, (middle - rows) / radius
+    mask = x**2 + y**2 < 0.96
+    z = np.sqrt(np.where(mask, 1 - x**2 - y**2, 0))
+    normals = np.where(mask[..., None], np.stack([x, y, z], axis=-1), 0).astype(np.float32)
+    return Sphere(normals, np.where(mask, radius * z, np.nan), mask)
+
+
+def photograph(sphere: Sphere, lights: np.ndarray, *, name: str = "sphere", truth: bool = True) -> Capture:
+    rows, _ = np.mgrid[:SIZE, :SIZE]
+    albedo = np.where((rows // 12) % 2, 0.8, 0.5)
+    images = np.maximum(np.einsum("hwc,jc->jhw", sphere.normals, lights), 0) * albedo
+    return Capture(
+        images=images,
+        lights=lights,
+        mask=sphere.mask,
+        name=name,
+        truth=sphere.normals if truth else None,
+        origin=Origin(Path("sphere"), "test", 16, tuple(f"photo {i}.png" for i in range(len(lights)))),
+    )
+
+
+@pytest.fixture(scope="session")
+def make_capture(sphere: Sphere) -> Callable[..., Capture]:
+    def make(count: int = 12, **options: Any) -> Capture:
+        return photograph(sphere, dome(count), **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def capture(make_capture: Callable[..., Capture]) -> Capture:
+    return make_capture()
+
+
+@pytest.fixture(scope="session")
+def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
+    """A made-up result: the true normals tilted, and all that a robust dictionary method records."""
+
+    def make(
+        *, name: str = "sphere", method: str = "pdlnv", tilt: float = 4.0, count: int = 12
+    ) -> Reconstruction:
+        rng = np.random.default_rng(1)
+        angle = np.radians(tilt)
+        turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+        normals = (sphere.normals @ turn.T).astype(np.float32)
+        rows, _ = np.mgrid[:SIZE, :SIZE]
+        albedo = np.where(sphere.mask, np.where((rows // 12) % 2, 0.8, 0.5), 0).astype(np.float32)
+        atoms = rng.normal(size=(16, 48)).astype(np.float32)
+        history = tuple(
+            Iteration(n, 100 / n + 10, 60 / n, 30 / n + 5, 10 / n + 5, 0.1 / n, 0.1 / n, 0.01, tilt + 1 / n)
+            for n in range(1, 9)
+        )
+        weights = rng.random((SIZE, SIZE, count)).astype(np.float32) * sphere.mask[..., None]
+        return Reconstruction(
+            normals=normals,
+            albedo=albedo,
+            mask=sphere.mask,
+            method=method,
+            parameters={"lam": 1.0, "mu": 0.05, "patch": (4, 4, 3)},
+            capture=name,
+            digest="0123456789abcdef",
+            status="iterations",
+            iterations=8,
+            seconds={"solve": 1.25},
+            history=history,
+            maps={"inliers": weights},
+            arrays={
+                "dictionary": atoms,
+                "dictionary_initial": atoms[::-1].copy(),
+                "atom_use": np.linspace(0, 0.5, 16),
+            },
+            angular_error=summarise_error(normals, sphere.normals, sphere.mask),
+            versions={"photostereo": "test"},
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def result(make_result: Callable[..., Reconstruction]) -> Reconstruction:
+    return make_result()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from photostereo import cli, load
-from photostereo.io.sixteen_bit import write_png
+from photostereo.capture.sixteen_bit import write_png
 
 
 def run(*words: object, monkeypatch: pytest.MonkeyPatch, capsys) -> tuple[int, str, str]:
@@ -225,7 +225,7 @@ def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(call, scene_folder,
 
 
 def test_methods_lists_all_and_details_one(call) -> None:
-    from photostereo.methods import method_names
+    from photostereo.solver.methods import method_names
 
     code, said, _ = call("methods")
     assert code == 0 and all(name in said for name in method_names())

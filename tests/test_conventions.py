@@ -12,7 +12,7 @@ from photostereo.conventions import (
     linear_from_srgb,
     srgb_from_linear,
 )
-from photostereo.metrics import angle_between
+from photostereo.quality.metrics import angle_between
 
 
 @pytest.mark.parametrize(("bits", "limit"), [(8, 0.5), (16, 0.002)])

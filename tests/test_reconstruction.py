@@ -8,7 +8,7 @@ import pytest
 from photostereo.errors import CaptureError
 from photostereo.reconstruction import Reconstruction
 from photostereo.scenes import render_scene
-from photostereo.solve import solve
+from photostereo.solver.solve import solve
 
 
 def test_round_trip(tmp_path) -> None:

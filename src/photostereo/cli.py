@@ -11,6 +11,7 @@ import typer
 
 from photostereo._version import __version__
 from photostereo.errors import ParameterError, PhotostereoError
+from photostereo.threads import shorten_spinning
 
 app = typer.Typer(
     name="photostereo",
@@ -45,6 +46,7 @@ Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 def main() -> None:
     """The entry point: errors that the user can mend become one paragraph and exit code 2."""
     signal.signal(signal.SIGTERM, _terminate)
+    shorten_spinning()  # before NumPy comes
     try:
         app()
     except PhotostereoError as problem:
@@ -138,7 +140,7 @@ def solve(
 ) -> None:
     """Normals, albedo, depth, mesh and a report of a capture."""
     from photostereo.commands.solve import run
-    from photostereo.outputs import SurfaceChoice
+    from photostereo.results.folder import SurfaceChoice
 
     run(
         capture,
@@ -304,7 +306,7 @@ def mesh(
 ) -> None:
     """Depth and mesh again, with other options, or from any normal map."""
     from photostereo.commands.mesh import run
-    from photostereo.outputs import SurfaceChoice
+    from photostereo.results.folder import SurfaceChoice
 
     choice = SurfaceChoice(
         method=method,
@@ -345,7 +347,7 @@ def _parse_settings(settings: list[str] | None) -> dict[str, str]:
 
 
 def _register_experiments() -> None:
-    from photostereo.experiments.commands import register
+    from photostereo.commands.experiments import register
 
     register(app)
 

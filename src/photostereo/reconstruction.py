@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import CaptureError
-from photostereo.metrics import ErrorSummary
 from photostereo.monitor import Iteration
+from photostereo.quality.metrics import ErrorSummary
 
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """The result of :func:`photostereo.solve`; frozen, arrays read-only.
+    """The result of :func:`photostereo.solver.solve`; frozen, arrays read-only.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Reconstruction:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an
         existing folder.
 
-        Pictures, surface and report are written by :mod:`photostereo.io.results`, ``surface`` and ``report``.
+        Pictures, surface and report are written by :mod:`photostereo.results.pictures`, ``surface`` and ``report``.
         """
         folder = Path(folder)
         np.save(folder / "normals.npy", self.normals)

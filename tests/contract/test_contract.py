@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture
-from photostereo.methods import find_method, method_names
-from photostereo.metrics import angle_between
+from photostereo.quality.metrics import angle_between
 from photostereo.scenes import dome_lights, lambertian_reference, render_scene
-from photostereo.solve import solve
+from photostereo.solver.methods import find_method, method_names
+from photostereo.solver.solve import solve
 
 METHODS = method_names()
 

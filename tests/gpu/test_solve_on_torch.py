@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from photostereo.backend import find_device
-from photostereo.descent import FETCH_EVERY
+from photostereo.capture.corruptions import add_poisson
 from photostereo.errors import ParameterError
-from photostereo.grid import solve_grid
-from photostereo.metrics import angle_between
 from photostereo.monitor import Monitor
-from photostereo.noise import add_poisson
+from photostereo.quality.metrics import angle_between
 from photostereo.scenes import dome_lights, render_scene
-from photostereo.solve import SolveState, prepare, solve
+from photostereo.solver.descent import FETCH_EVERY
+from photostereo.solver.grid import solve_grid
+from photostereo.solver.solve import SolveState, prepare, solve
 
 
 @pytest.fixture(scope="module")

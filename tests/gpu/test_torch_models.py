@@ -8,8 +8,8 @@ import torch
 
 from photostereo.backend import find_device, to_numpy
 from photostereo.monitor import SILENT
-from photostereo.reflectance.lambertian import Lambertian
-from photostereo.reflectance.piecewise import Piecewise
+from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.reflectance.projection import tensor_batches
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.dictionary.atoms import initial_dictionary
-from photostereo.dictionary.readable import update_dictionary
-from photostereo.dictionary.torch_pass import dictionary_pass, fused_pass, plain_pass, plan_launch
+from photostereo.priors.dictionary.atoms import initial_dictionary
+from photostereo.priors.dictionary.readable import update_dictionary
+from photostereo.priors.dictionary.torch_pass import dictionary_pass, fused_pass, plain_pass, plan_launch
 
 SIZES = [(700, 48, 60), (300, 108, 40), (40, 7, 12), (33, 3, 3)]
 

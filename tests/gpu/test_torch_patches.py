@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.dictionary.patches import PatchGrid
-from photostereo.dictionary.torch_patches import TorchPatches
+from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.priors.dictionary.torch_patches import TorchPatches
 
 
 @pytest.fixture(params=[((8, 8, 3), 4), ((5, 7, 1), 3), ((4, 4, 3), 1), ((3, 3, 3), (2, 3))])

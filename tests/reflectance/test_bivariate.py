@@ -10,8 +10,8 @@ from scipy.optimize import lsq_linear, minimize, nnls
 
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT
-from photostereo.reflectance.bivariate import RIDGE, Bivariate, bernstein_basis, monotone_cone
-from photostereo.reflectance.bivariate_kernels import nonnegative_least_squares, scratch
+from photostereo.reflectance.bivariate.kernels import nonnegative_least_squares, scratch
+from photostereo.reflectance.bivariate.model import RIDGE, Bivariate, bernstein_basis, monotone_cone
 
 
 def curved(count=12, photographs=30, seed=0):

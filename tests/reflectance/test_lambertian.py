@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.monitor import SILENT
-from photostereo.reflectance.lambertian import Lambertian
+from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import solve_symmetric_3x3
 
 

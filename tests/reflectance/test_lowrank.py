@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from photostereo.monitor import SILENT, Monitor
-from photostereo.reflectance import lowrank
-from photostereo.reflectance.lambertian import Lambertian
-from photostereo.reflectance.lowrank import (
+from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.reflectance.lowrank import model as lowrank
+from photostereo.reflectance.lowrank.kernels import eigenvectors
+from photostereo.reflectance.lowrank.model import (
     EIGEN_SWEEPS,
     EIGEN_TOLERANCE,
     LowRank,
     robust_pca,
     robust_pca_readable,
 )
-from photostereo.reflectance.lowrank_kernels import eigenvectors
 
 
 def low_rank_and_sparse(rows=300, columns=40, rank=3, share=0.05, seed=0):

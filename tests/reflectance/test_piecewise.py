@@ -7,8 +7,8 @@ import pytest
 
 from photostereo.monitor import SILENT
 from photostereo.reflectance.model import solve_symmetric_3x3
-from photostereo.reflectance.piecewise import Piecewise
-from photostereo.reflectance.piecewise_kernels import RIDGE, pieces_matrix, statistics
+from photostereo.reflectance.piecewise.kernels import RIDGE, pieces_matrix, statistics
+from photostereo.reflectance.piecewise.model import Piecewise
 
 GAMMA = 1e3
 

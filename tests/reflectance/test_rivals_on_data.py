@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.metrics import angle_between
 from photostereo.monitor import SILENT
-from photostereo.reflectance.bivariate import Bivariate
-from photostereo.reflectance.lowrank import LowRank
-from photostereo.reflectance.sparse import SparseBayes
+from photostereo.quality.metrics import angle_between
+from photostereo.reflectance.bivariate.model import Bivariate
+from photostereo.reflectance.lowrank.model import LowRank
+from photostereo.reflectance.sparse.model import SparseBayes
 
 from .test_bivariate import check_optimal
 from .test_sparse import check_against_programme

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from photostereo.monitor import SILENT, Monitor
-from photostereo.reflectance.sparse import (
+from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
     l1_reweighted_readable,

@@ -68,7 +68,7 @@ def compile_kernel(package: str, file: str, name: str, **definitions: object) ->
     Parameters
     ----------
     package, file : str
-        Where the source is, for example ``"photostereo.dictionary"`` and ``"dictionary_pass.cu"``.
+        Where the source is, for example ``"photostereo.priors.dictionary"`` and ``"dictionary_pass.cu"``.
     name : str
         Of a kernel that is declared ``extern "C" __global__``.
     **definitions

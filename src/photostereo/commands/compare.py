@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from photostereo.capture import Capture
+from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.solve import read_capture, safe_name
+from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
-from photostereo.io.atomic import replacing_directory
-from photostereo.io.results import write_pictures
-from photostereo.io.sixteen_bit import write_png
-from photostereo.methods import find_method, method_names
-from photostereo.metrics import angular_error
+from photostereo.files.atomic import replacing_directory
+from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
-from photostereo.solve import solve
-from photostereo.terminal import Terminal
+from photostereo.results.pictures import write_pictures
+from photostereo.solver.methods import find_method, method_names
+from photostereo.solver.solve import solve
 
 #: Error pictures saturate here, in degrees.
 ERROR_TOP = 45.0

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from photostereo.capture.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
+from photostereo.capture.readers.diligent import write_diligent
 from photostereo.commands.solve import read_capture
+from photostereo.commands.terminal import Terminal
 from photostereo.errors import ParameterError
-from photostereo.io.diligent import write_diligent
-from photostereo.noise import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
-from photostereo.terminal import Terminal
 
 
 def run(

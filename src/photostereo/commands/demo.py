@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from photostereo.capture.corruptions import add_poisson
+from photostereo.capture.readers.diligent import write_diligent
 from photostereo.commands.compare import comparison_table, write_comparison_files
-from photostereo.io.atomic import replacing_directory
-from photostereo.io.diligent import write_diligent
-from photostereo.noise import add_poisson
-from photostereo.outputs import SurfaceChoice, fill_results
+from photostereo.commands.terminal import Terminal
+from photostereo.files.atomic import replacing_directory
+from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.scenes import dome_lights, render_scene
-from photostereo.solve import solve
-from photostereo.terminal import Terminal
+from photostereo.solver.solve import solve
 
 PHOTOGRAPHS = 20
 #: As much noise as signal: what a hand-held lamp and a short exposure in the dark give.

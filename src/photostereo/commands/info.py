@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from photostereo.capture import Capture
-from photostereo.io import load
-from photostereo.report.diagnosis import Diagnosis, diagnose
-from photostereo.terminal import Terminal
+from photostereo.capture import Capture, load
+from photostereo.commands.terminal import Terminal
+from photostereo.quality.diagnosis import Diagnosis, diagnose
 
 
 def run(path: Path, *, color: bool, srgb: bool, mask: str | None, lights: str | None, as_json: bool) -> None:

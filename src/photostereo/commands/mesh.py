@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from photostereo.commands.terminal import Terminal
 from photostereo.errors import CaptureError
-from photostereo.io.atomic import replacing_directory
-from photostereo.outputs import SurfaceChoice, make_surface, surface_to_show, write_summary
+from photostereo.files.atomic import replacing_directory
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import renew_surface
-from photostereo.terminal import Terminal
+from photostereo.results.folder import SurfaceChoice, make_surface, surface_to_show, write_summary
 
 
 def run(

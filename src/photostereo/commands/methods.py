@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from photostereo.methods import find_method, method_names
-from photostereo.terminal import Terminal
+from photostereo.commands.terminal import Terminal
+from photostereo.solver.methods import find_method, method_names
 
 
 def run(name: str | None) -> None:

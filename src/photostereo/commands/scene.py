@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.io.diligent import write_diligent
+from photostereo.capture.readers.diligent import write_diligent
+from photostereo.commands.terminal import Terminal
 from photostereo.scenes import place_lights, render_scene
-from photostereo.terminal import Terminal
 
 
 def run(

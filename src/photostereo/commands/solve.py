@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture
+from photostereo.capture import Capture, load
+from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning
-from photostereo.io import load
-from photostereo.io.atomic import replacing_directory
-from photostereo.methods import find_method
-from photostereo.outputs import SurfaceChoice, fill_results
+from photostereo.files.atomic import replacing_directory
 from photostereo.parameters import resolve
 from photostereo.reconstruction import Reconstruction
-from photostereo.solve import solve
-from photostereo.surface.integrate import check_method
-from photostereo.terminal import Terminal
+from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.solver.methods import find_method
+from photostereo.solver.solve import solve
+from photostereo.surface.integration import check_method
 
 
 def run(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from photostereo.commands.terminal import Terminal
 from photostereo.report import open_report, serve_report
-from photostereo.terminal import Terminal
 
 
 def run(out: Path, *, serve: bool, port: int) -> None:

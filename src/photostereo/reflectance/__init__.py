@@ -1,2 +1,1 @@
-"""Reflectance models: how the intensities of one pixel constrain its normal. Arrays only; one model per
-file."""
+"""Reflectance models: how the intensities of one pixel constrain its normal. Arrays only; one folder per model."""

@@ -50,7 +50,7 @@ class Fit:
 
 
 class Model(Protocol):
-    """What :func:`photostereo.solve` needs of a reflectance model; see the module's text for the symbols."""
+    """What :func:`photostereo.solver.solve` needs of a reflectance model; see the module's text for the symbols."""
 
     @property
     def noise(self) -> float | None:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import ParameterError
-from photostereo.metrics import angular_error
+from photostereo.quality.exposure import matte_residual
+from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.document import render_page, safe_links, write_page
-from photostereo.report.exposure import matte_residual
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
 from photostereo.report.packing import grid_data, pack_heights

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray
-from photostereo.metrics import angular_error
+from photostereo.quality.diagnosis import diagnose
+from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
-from photostereo.report.diagnosis import diagnose
 from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
 from photostereo.report.packing import pack_normals

@@ -9,9 +9,9 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.conventions import FloatArray
+from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report import pictures
 from photostereo.report.colours import paint
-from photostereo.report.light_geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report.packing import small_map
 from photostereo.report.pictures import Frame
 from photostereo.report.verdicts import Verdicts, find_verdicts

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from photostereo.conventions import FloatArray, gray_from_rgb
+from photostereo.quality.exposure import matte_fit
 from photostereo.report import pictures
-from photostereo.report.exposure import matte_fit
 from photostereo.report.pictures import Frame
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def method_title(name: str) -> str:
     """The method's name in words; the name itself where the registry does not know it."""
     from photostereo.errors import ParameterError
-    from photostereo.methods import find_method
+    from photostereo.solver.methods import find_method
 
     try:
         return find_method(name).title
@@ -26,7 +26,7 @@ def method_title(name: str) -> str:
 def method_citation(name: str) -> str:
     """Where the method comes from, or nothing."""
     from photostereo.errors import ParameterError
-    from photostereo.methods import find_method
+    from photostereo.solver.methods import find_method
 
     try:
         return find_method(name).citation

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.monitor import SILENT, Monitor
 from photostereo.surface.heights import write_depth_exr, write_heights, write_normal_png, write_normals_exr
-from photostereo.surface.integrate import Surface, integrate
+from photostereo.surface.integration import Surface, integrate
 from photostereo.surface.mesh import build_mesh, decimate_mesh
 from photostereo.surface.mesh_files import check_format, write_mesh
 from photostereo.surface.normal_map import read_normal_map as read_normal_map
@@ -48,7 +48,7 @@ def write_surface(
         the surface tears (a link to the right or downward neighbour is cut), ``normals.png``
         and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
     normals, mask, albedo
-        As for :func:`~photostereo.surface.integrate` and :func:`~photostereo.surface.build_mesh`.
+        As for :func:`~photostereo.surface.integration` and :func:`~photostereo.surface.build_mesh`.
     method : {"poisson", "simchony", "robust"}
     formats : sequence of {"ply", "glb", "obj", "stl"}
     pixel_size : float
@@ -64,7 +64,7 @@ def write_surface(
     monitor : Monitor
         Told of the stages, and of every iteration of ``robust``.
     **options
-        Further options of :func:`~photostereo.surface.integrate`.
+        Further options of :func:`~photostereo.surface.integration`.
 
     Returns
     -------

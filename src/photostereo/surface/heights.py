@@ -48,7 +48,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, *, unit: float = 1
     """
     import tifffile
 
-    from photostereo.io.sixteen_bit import write_png
+    from photostereo.capture.sixteen_bit import write_png
 
     z = np.asarray(depth, dtype=np.float64)
     picture, span = encode_heights(z * unit, mask)
@@ -69,7 +69,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, *, unit: float = 1
 
 def write_normal_png(path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False) -> Path:
     """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
-    from photostereo.io.sixteen_bit import write_png
+    from photostereo.capture.sixteen_bit import write_png
 
     write_png(path, encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y))
     return path

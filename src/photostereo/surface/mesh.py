@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.conventions import srgb_from_linear
 from photostereo.errors import MissingDependencyError, ParameterError
-from photostereo.surface.integrate import Surface
+from photostereo.surface.integration import Surface
 from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def solve_poisson(
     rtol: float = 1e-10,
     max_iter: int = 200,
 ) -> LinearSolution:
-    """Heights of the packed mask pixels; see :func:`photostereo.surface.integrate`."""
+    """Heights of the packed mask pixels; see :func:`photostereo.surface.integration`."""
     weight, goal = mean_equations(field, links)
     laplacian = Laplacian(links)
     laplacian.set_weights(weight, pull)

@@ -1,0 +1,5 @@
+"""Photographs with their lights: the :class:`Capture`, reading and writing it, and noise to try methods on."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,147 @@
+"""From a list of photographs and a table of lights to a Capture: the part that all folder layouts share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.options import ReadOptions, settle_mask
+from photostereo.capture.stack import read_stack
+from photostereo.errors import CaptureError
+
+
+@dataclass(frozen=True, eq=False)
+class Ingredients:
+    """What a layout found in a folder, before any photograph is decoded.
+
+    Attributes
+    ----------
+    path : the capture's folder or file
+    layout : the name of the format
+    name : the name of the capture
+    files : the photographs, in the order of the lights
+    lights : (d, 3) directions, of any length
+    light_file : where they came from, for messages
+    intensities : (d,) or (d, 3) strengths, or None
+    mask_file : the mask picture, or None
+    mask_default : ``"full"`` or ``"auto"``, where there is no mask picture
+    gray_limit : clip gray intensities from above here, or None
+    truths : for each truth of :class:`Capture` that is known, the file it came from and its values
+    expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
+    notes : what the layout noticed
+    """
+
+    path: Path
+    layout: str
+    name: str
+    files: Sequence[Path]
+    lights: NDArray[Any]
+    light_file: Path
+    intensities: NDArray[Any] | None = None
+    mask_file: Path | None = None
+    mask_default: str = "full"
+    gray_limit: float | None = None
+    truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
+    expected_bits: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def assemble(found: Ingredients, options: ReadOptions) -> Capture:
+    """Decode the photographs and put the capture together."""
+    require_matching(found.files, len(found.lights), found.path, found.light_file)
+    stack = read_stack(
+        found.files,
+        intensities=found.intensities,
+        color=options.color,
+        srgb=options.srgb,
+        gray_limit=found.gray_limit,
+        workers=options.workers,
+    )
+    frame = (int(stack.images.shape[1]), int(stack.images.shape[2]))
+    for file, truth in found.truths.values():
+        require_truth_size(truth, file, frame)
+    mask, mask_notes = settle_mask(
+        options, stack.images, found.mask_file, name=found.name, otherwise=found.mask_default
+    )
+    notes = [*found.notes, *stack.notes, *mask_notes]
+    behind = int((found.lights[:, 2] <= 0).sum())
+    if behind:
+        notes.append(
+            f"{behind} of {len(found.lights)} lights in {found.light_file.name} come from behind the object "
+            "(z is not positive): directions point from the object to the light, z towards the camera"
+        )
+    if stack.bit_depth < found.expected_bits:
+        notes.append(
+            f"the photographs are {stack.bit_depth}-bit where {found.expected_bits} bits are usual: dark "
+            "values are coarse. Use the originals if there are any"
+        )
+    if "truth" in found.truths:
+        unknown = int((~found.truths["truth"][1][mask].any(axis=1)).sum())
+        if unknown:
+            notes.append(f"the true normal is unknown (zero) at {unknown} mask pixels")
+    return build(
+        found.path,
+        images=stack.images,
+        lights=found.lights,
+        mask=mask,
+        name=found.name,
+        origin=Origin(
+            path=found.path,
+            layout=found.layout,
+            bit_depth=stack.bit_depth,
+            files=tuple(file.name for file in found.files),
+            notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
+        ),
+        **{label: truth for label, (_, truth) in found.truths.items()},
+    )
+
+
+def build(path: Path, **parts: Any) -> Capture:
+    """A Capture, with the place it was read from in the message if its parts do not fit."""
+    try:
+        return Capture(**parts)
+    except CaptureError as error:
+        raise CaptureError(f"{error} (Read from {path}.)") from error
+
+
+def require_matching(files: Sequence[Path], lights: int, path: Path, light_file: Path) -> None:
+    """At least three photographs, and one light for each; an error that names the files otherwise."""
+    if len(files) < 3:
+        raise CaptureError(
+            f"{path} has {len(files)} photograph(s), but photometric stereo needs at least three under "
+            "different lights (ten or more for good results). Add photographs and their lights."
+        )
+    if len(files) != lights:
+        few = "fewer" if lights < len(files) else "more"
+        raise CaptureError(
+            f"{light_file} gives {lights} lights, {few} than the {len(files)} photographs in {path} (from "
+            f"{files[0].name} to {files[-1].name}). Each photograph needs exactly one light, in the same "
+            "order: complete the light file, or move pictures that are not photographs of the object out "
+            "of the folder."
+        )
+
+
+def require_truth_size(truth: NDArray[Any], path: Path, frame: tuple[int, int]) -> None:
+    """The truth has the size of the photographs; an error that names its file otherwise."""
+    if truth.shape[:2] != tuple(frame):
+        raise CaptureError(
+            f"The truth in {path} measures {' × '.join(map(str, truth.shape[:2]))} pixels (rows × columns) "
+            f"but the photographs {frame[0]} × {frame[1]}. Crop or scale it in the same way as the "
+            "photographs, or remove it."
+        )
+
+
+def in_folder(folder: Path, name: Path) -> Path:
+    """A file that the user named: as it stands if it exists, else relative to the capture's folder."""
+    return name if name.exists() or not (folder / name).exists() else folder / name
+
+
+def finite_or_zero(truth: NDArray[Any]) -> NDArray[np.float32]:
+    """Truth as float32, zero (unknown) where it is NaN or infinite."""
+    return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)

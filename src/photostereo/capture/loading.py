@@ -1,0 +1,131 @@
+"""``load``: whatever the user points at, as a Capture."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.capture.images import list_images
+from photostereo.capture.options import ReadOptions
+from photostereo.capture.readers import archive, diligent, folder, harvard, rti
+from photostereo.errors import CaptureError
+
+
+class Layout(Protocol):
+    """What a file of this package offers so that ``load`` can use it."""
+
+    LAYOUT: str
+    EXPECTS: str
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the path looks like this layout (cheap; decodes nothing)."""
+
+    def read(self, path: Path, options: ReadOptions) -> Capture:
+        """Read it."""
+
+
+#: In the order in which they are tried: the more particular first.
+LAYOUTS: tuple[Layout, ...] = (archive, diligent, harvard, rti, folder)
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    color: bool = False,
+    srgb: bool = False,
+    mask: str | os.PathLike[str] | NDArray[Any] | None = None,
+    lights: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Capture:
+    """Read a capture from a folder or file; the layout is recognised.
+
+    Parameters
+    ----------
+    path : a folder in the DiLiGenT or Harvard layout, a plain folder with photographs and
+        ``lights.csv|txt|json``, an RTI ``.lp`` file (or a folder with one), or a NumPy ``.npz`` archive
+    color : keep three channels instead of the gray luma
+    srgb : undo the sRGB curve; for 8-bit photographs that a camera developed for viewing. Without it the
+        values are taken as linear
+    mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` for a bright object
+        before a dark background, the path of a picture, or an array (H, W)
+    lights : None for the light file in the folder, or the path of another one. Harvard layout: also
+        ``"refined"`` (the default where present) or ``"directions"``
+    workers : decoding threads; one per processor where missing
+
+    Returns
+    -------
+    Capture
+        With ``capture.origin`` telling the layout, the bit depth and anything noteworthy.
+
+    Raises
+    ------
+    CaptureError
+        If nothing is there, no layout fits, or the parts do not fit each other; the message says what to do.
+    MissingDependencyError
+        If the photographs are EXR or camera RAW and the library that reads them is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from photostereo.capture import write_archive
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> wall = Capture(images=np.ones((3, 4, 5)), lights=lights)
+    >>> file = write_archive(wall, tempfile.mkdtemp() + "/wall.npz")
+    >>> load(file).frame
+    (4, 5)
+    """
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise CaptureError(
+            f"{place} does not exist. Give the folder that holds the photographs and their light file, an "
+            "RTI .lp file or an .npz archive."
+        )
+    options = ReadOptions(
+        color=color,
+        srgb=srgb,
+        mask=Path(mask) if isinstance(mask, os.PathLike) else mask,
+        lights=None if lights is None else os.fspath(lights),
+        workers=workers,
+    )
+    layout = recognise(place)
+    if layout is None and place.is_dir() and lights is not None and list_images(place):
+        layout = folder
+    if layout is None:
+        raise CaptureError(_nothing_fits(place))
+    return layout.read(place, options)
+
+
+def recognise(path: Path) -> Layout | None:
+    """The layout of a folder or file, or None."""
+    return next((layout for layout in LAYOUTS if layout.recognises(path)), None)
+
+
+def _nothing_fits(place: Path) -> str:
+    looked = "; ".join(layout.EXPECTS for layout in LAYOUTS)
+    if place.is_file():
+        return (
+            f"{place} is not a capture. Give a folder, an .lp or an .npz file. What is understood: {looked}."
+        )
+    inside = sorted(
+        entry.name for entry in place.iterdir() if entry.is_dir() and recognise(entry) is not None
+    )
+    if inside:
+        shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
+        return (
+            f"{place} is not a capture itself but holds {len(inside)} of them: {shown}. Give the path of one."
+        )
+    photographs, mask = folder.photographs_and_mask(place)
+    if photographs:
+        also = f" (and the mask {mask.name})" if mask else ""
+        return (
+            f"{place} has {len(photographs)} photographs{also} but no light directions: none of "
+            f"{', '.join(folder.LIGHT_FILES)} or *.lp is there. Write lights.csv with a first line "
+            "file,x,y,z and one line per photograph (x right, y up, z towards the camera; from the object "
+            "to the light), or name a light file (lights=..., --lights). Directions come from the geometry "
+            "of your lamps, or from the highlight on a chrome ball photographed under the same lights."
+        )
+    return f"{place} has no photographs and no light directions. What is understood: {looked}."

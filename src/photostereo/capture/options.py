@@ -1,0 +1,69 @@
+"""What the user can say about how a capture is to be read; the same for every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.masks import mask_from_brightness, read_mask
+from photostereo.conventions import BoolArray
+from photostereo.errors import CaptureError
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOptions:
+    """How to read a capture.
+
+    Attributes
+    ----------
+    color : keep three channels
+    srgb : undo the sRGB curve
+    mask : None for what the layout offers, ``"auto"`` to find a bright object before a dark background,
+        ``"full"`` for the full frame, the path of a picture, or an array
+    lights : None for what the layout offers, the path of a light file, or the name of a variant that the
+        layout has (Harvard: ``"refined"`` or ``"directions"``)
+    workers : decoding threads; None for one per processor
+    """
+
+    color: bool = False
+    srgb: bool = False
+    mask: str | Path | NDArray[Any] | None = None
+    lights: str | Path | None = None
+    workers: int | None = None
+
+    def light_file(self) -> Path | None:
+        """The light file that the user named, or None."""
+        return None if self.lights is None else Path(self.lights).expanduser()
+
+
+def settle_mask(
+    options: ReadOptions, images: NDArray[Any], found: Path | None, *, name: str, otherwise: str = "full"
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """The mask: the user's choice, else the layout's file (``found``), else the layout's default."""
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    choice = options.mask
+    if choice is None:
+        choice = found if found is not None else otherwise
+    if isinstance(choice, np.ndarray):
+        if choice.shape[:2] != frame:
+            raise CaptureError(
+                f"The mask given for {name} measures {' × '.join(map(str, choice.shape))} but the "
+                f"photographs {frame[0]} × {frame[1]} (rows × columns). Scale or crop one of them so that "
+                "they agree."
+            )
+        return np.asarray(choice, dtype=bool), ()
+    if choice == "full":
+        return np.ones(frame, dtype=bool), ("no mask: the full frame is used",)
+    if choice == "auto":
+        mask = mask_from_brightness(images)
+        if not mask.any():
+            raise CaptureError(
+                f"No object brighter than its background was found in {name}. Give a mask picture."
+            )
+        share = 100 * mask.mean()
+        return mask, (f"no mask file: the mask was found from brightness ({share:.0f} % of the frame)",)
+    return read_mask(Path(choice).expanduser(), frame)

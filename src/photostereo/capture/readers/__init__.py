@@ -1,0 +1,1 @@
+"""One file per layout of a capture on disk, all behind :func:`photostereo.load`."""

@@ -1,0 +1,301 @@
+"""What a worker does: one trial, with everything that trials share kept between them.
+
+A worker keeps the last captures it loaded, the last corrupted subsets and the last models' statistics, so
+that a grid over (λ, μ) loads, corrupts and reduces the photographs once. Captures lose their truth before
+they are solved: the error at every iteration would cost a tenth of the time, and only trials that keep their
+history want it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import threading
+import time
+import traceback
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.conventions import FloatArray
+from photostereo.errors import CaptureError, ParameterError, PhotostereoError
+from photostereo.jobs.store import Outcome
+from photostereo.jobs.trial import CaptureSpec, Corruption, Trial
+
+if TYPE_CHECKING:
+    from photostereo.solver.solve import Prepared
+
+Value = TypeVar("Value")
+
+# Numba's portable threading layer must not be entered from two threads of a process at once, and two trials
+# in one process would share its cores anyway: a process runs one trial at a time.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class _Recent:
+    """The last few values by key."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made where it is not there; always made where the key is None."""
+        if key is None:
+            return make()
+        if key not in self._values:
+            self._values[key] = make()
+        self._values.move_to_end(key)
+        while len(self._values) > self._size:
+            self._values.popitem(last=False)
+        value: Value = self._values[key]
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """A corrupted subset without its truth, and the truth."""
+
+    capture: Capture
+    truth: FloatArray
+
+
+_captures = _Recent(3)
+_scenes = _Recent(2)
+_prepared = _Recent(3)
+_warm: set[str] = set()
+
+
+def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
+    """Run one trial; whatever goes wrong with it is an outcome, not an exception.
+
+    Parameters
+    ----------
+    facts : of the trial, as :meth:`Trial.as_dict` gives them
+    keep : send the maps along: normals, truth, mask, history, dictionaries
+    """
+    trial = Trial.from_dict(facts)
+    with _ONE_AT_A_TIME:
+        try:
+            set_threads()
+            if trial.task == "represent":
+                return _represent(trial)
+            return _solve(trial, keep)
+        except PhotostereoError as problem:
+            return _failure(str(problem))
+        except MemoryError:
+            return _failure("The worker ran out of memory.")
+        except Exception as problem:
+            last = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+            return _failure(f"{type(problem).__name__}: {problem} ({where})")
+
+
+def _solve(trial: Trial, keep: bool) -> Outcome:
+    from photostereo.quality.metrics import summarise_error
+    from photostereo.solver.methods import find_method
+    from photostereo.solver.solve import solve
+
+    scene = load_scene(*trial.scene)
+    _warm_up(trial.method)
+    entry = find_method(trial.method)
+    model_names = {parameter.name for parameter in entry.model_parameters}
+    model_values = {name: value for name, value in trial.parameters.items() if name in model_names}
+    capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
+        key = None if keep else (trial.scene, trial.method, repr(sorted(model_values.items())))
+        prepared, spent = _prepared.get(key, lambda: _prepare(capture, trial.method, model_values))
+        began = time.process_time()
+        result = solve(capture, trial.method, prepared=prepared, **trial.parameters)
+        spent += time.process_time() - began
+    summary = summarise_error(result.normals, scene.truth, capture.mask)
+    facts = result.summary()
+    return Outcome(
+        status="done",
+        errors={name: float(value) for name, value in summary.as_dict().items()},
+        outcome=result.status,
+        iterations=result.iterations,
+        nonzeros=result.history[-1].nonzeros if result.history else None,
+        settled=facts["parameters"],
+        extra={"cpu_seconds": round(spent, 4)},
+        seconds=float(sum(result.seconds.values())),
+        stages={name: round(value, 4) for name, value in result.seconds.items()},
+        versions=dict(result.versions),
+        host=host_facts(),
+        arrays=_packed(result, scene.truth) if keep else None,
+    )
+
+
+def _prepare(capture: Capture, method: str, values: dict[str, Any]) -> tuple[Prepared, float]:
+    """The model's statistics, and the processor seconds that they took."""
+    from photostereo.solver.solve import prepare
+
+    began = time.process_time()
+    prepared = prepare(capture, method, **values)
+    return prepared, time.process_time() - began
+
+
+def _represent(trial: Trial) -> Outcome:
+    """Learn a dictionary on the least-squares normals: ‖P − DB‖/‖P‖ and the share of non-zeros."""
+    from photostereo.monitor import SILENT
+    from photostereo.priors.dictionary.prior import DictionaryPrior
+    from photostereo.solver.solve import prepare, versions
+
+    scene = load_scene(*trial.scene)
+    values = {"passes": 30, "atoms": 192, **trial.parameters}
+    began = time.perf_counter()
+    normals = prepare(scene.capture, "ls").model.alone(SILENT).normals
+    prior = DictionaryPrior(scene.capture.mask, mu=values["mu"], q=1e3, atoms=values["atoms"])
+    state = prior.begin(normals)
+    energy = float(np.linalg.norm(state.residual.astype(np.float64)))
+    for _ in range(values["passes"]):
+        prior.update(state)
+    left = float(np.linalg.norm(state.residual.astype(np.float64)))
+    share = state.nonzeros / state.codes.size
+    return Outcome(
+        status="done",
+        outcome="iterations",
+        iterations=values["passes"],
+        nonzeros=share,
+        settled=values,
+        extra={"representation_error": left / energy},
+        seconds=time.perf_counter() - began,
+        versions=versions(),
+        host=host_facts(),
+    )
+
+
+def load_scene(capture: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None) -> _Scene:
+    """A capture's seeded subset with its seeded noise; kept, as is the capture itself."""
+    return _scenes.get(
+        (capture, images, corruption, seed), lambda: _make_scene(capture, images, corruption, seed)
+    )
+
+
+def _make_scene(spec: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None) -> _Scene:
+    clean = _captures.get(spec, lambda: _load(spec))
+    truth = clean.truth
+    if truth is None:
+        raise CaptureError(f"{spec.path} has no true normals to compare with.")
+    # Separate streams: the same seed draws the same photographs whatever the noise is, so that curves over
+    # its level compare like with like.
+    capture = clean if images is None else clean.take(images, rng=np.random.default_rng([seed or 0, 1]))
+    capture = corrupt(capture, corruption, np.random.default_rng([seed or 0, 2]))
+    return _Scene(replace(capture, truth=None), truth)
+
+
+def _load(spec: CaptureSpec) -> Capture:
+    from photostereo.capture import load
+    from photostereo.solver.solve import solve
+
+    capture = load(spec.path, workers=1)
+    if spec.reference == "ls":
+        return replace(capture, truth=solve(capture, "ls").normals)
+    return capture
+
+
+def corrupt(capture: Capture, corruption: Corruption, rng: np.random.Generator) -> Capture:
+    """The capture with the noise that a plan asks for."""
+    from photostereo.capture import corruptions as noise
+
+    if corruption.kind == "none":
+        return capture
+    if corruption.kind == "poisson":
+        return noise.add_poisson(capture, corruption.level, rng)
+    if corruption.kind == "salt_pepper":
+        return noise.add_salt_and_pepper(capture, corruption.level, rng)
+    if corruption.kind == "gaussian":
+        return noise.add_gaussian(capture, corruption.level, rng)
+    raise ParameterError(f'There is no corruption "{corruption.kind}".')
+
+
+def _warm_up(method: str) -> None:
+    """Compile a method's kernels (or fetch them from the cache) outside the timing, on a small surface."""
+    if method in _warm:
+        return
+    _warm.add(method)
+    from photostereo.solver.methods import find_method
+    from photostereo.solver.solve import solve
+
+    rng = np.random.default_rng(0)
+    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    lights = np.stack([0.5 * np.cos(angle), 0.5 * np.sin(angle), np.full(12, 0.8)], axis=1)
+    capture = Capture(rng.random((12, 64, 64)), lights, name="warm-up")
+    brief: dict[str, Any] = {"lam": 1.0, "mu": 0.1} if find_method(method).has_prior else {}
+    if any(parameter.name == "max_iter" for parameter in find_method(method).parameters):
+        brief["max_iter"] = 1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            solve(capture, method, **brief)
+    except Exception:  # the trial itself will say what is wrong
+        return
+
+
+def set_threads() -> None:
+    """As many Numba threads as the worker has of its own; what a user set by hand stays."""
+    if "NUMBA_NUM_THREADS" in os.environ:
+        return
+    try:
+        from distributed import get_worker
+
+        wanted = int(get_worker().state.nthreads)
+    except (ImportError, ValueError):
+        return
+    import numba
+
+    numba.set_num_threads(max(1, min(wanted, numba.config.NUMBA_NUM_THREADS)))
+
+
+def _packed(result: Any, truth: FloatArray) -> bytes:
+    """The maps of a reconstruction as the bytes of an ``.npz`` file."""
+    history = {
+        f"history_{name}": np.array([getattr(record, name) for record in result.history], dtype=np.float64)
+        for name in ("cost", "data", "fit", "sparsity", "nonzeros", "error")
+        if result.history
+    }
+    chosen = {
+        name: result.arrays[name] for name in ("dictionary", "dictionary_initial") if name in result.arrays
+    }
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {
+        "normals": result.normals,
+        "truth": truth.astype(np.float32),
+        "mask": result.mask,
+        **{name: array.astype(np.float32) for name, array in chosen.items()},
+        **history,
+    }
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _failure(problem: str) -> Outcome:
+    from photostereo.solver.solve import versions
+
+    return Outcome(status="failed", error=problem, versions=versions(), host=host_facts())
+
+
+def host_facts() -> dict[str, Any]:
+    """The machine, as far as it matters for a time."""
+    return {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("NUMBA_NUM_THREADS"),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "")
+    except OSError:
+        return platform.processor()

@@ -1,0 +1,1 @@
+"""Where the light was: light files, and what a set of directions can see."""

@@ -1,0 +1,41 @@
+"""The ``dictionary`` parameter: a kind of initial dictionary, the user's own array, or a file that holds
+one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.errors import ParameterError
+from photostereo.parameters import Parameter
+from photostereo.priors.dictionary.atoms import KINDS
+
+
+def _kind_or_array(value: Any) -> Any:
+    if isinstance(value, (str, Path)):
+        if str(value) in KINDS:
+            return str(value)
+        return _read_dictionary(Path(value))
+    return np.asarray(value, dtype=np.float64)
+
+
+def _read_dictionary(path: Path) -> Any:
+    if path.suffix != ".npy":
+        raise ValueError(path)
+    try:
+        return np.load(path, allow_pickle=False).astype(np.float64)
+    except (OSError, ValueError) as problem:
+        raise ParameterError(
+            f"The dictionary {path} cannot be read ({problem}). Give the dictionary.npy that a former solve wrote, or "
+            f"one of {', '.join(KINDS)}."
+        ) from None
+
+
+def dictionary_parameter(name: str, default: str) -> Parameter:
+    """The initial dictionary; atoms are the rows of an array."""
+    words = f"one of {', '.join(KINDS)}, the path of a .npy file, or an array with one atom per row"
+    return Parameter(
+        name, _kind_or_array, default, "initial dictionary: a kind, a .npy file, or an array", words
+    )

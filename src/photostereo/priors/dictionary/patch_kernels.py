@@ -1,0 +1,82 @@
+"""The compiled loops behind :class:`photostereo.priors.dictionary.patches.PatchGrid`.
+
+The normals go through a picture of three planes (3, H, W), where a row of a patch is contiguous. Every output is
+written by one thread, in a fixed order, so the results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, prange
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def paste(n: Array, pixel_index: Array, picture: Array) -> None:
+    """The normals of the mask pixels as a picture (3, H, W), zero outside the mask."""
+    for row in prange(picture.shape[1]):
+        for col in range(picture.shape[2]):
+            pixel = pixel_index[row, col]
+            if pixel >= 0:
+                for c in range(3):
+                    picture[c, row, col] = n[pixel, c]
+            else:
+                for c in range(3):
+                    picture[c, row, col] = 0
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
+    """``windows[j, c, y, x] = picture[c, row_j + y, col_j + x]``."""
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for j in prange(window_rows.size):
+        for c in range(3):
+            for y in range(w_y):
+                source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
+                target = windows[j, c, y]
+                for x in range(w_x):
+                    target[x] = source[x]
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def cut_and_add(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
+    """As :func:`cut`, with ``+=``."""
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for j in prange(window_rows.size):
+        for c in range(3):
+            for y in range(w_y):
+                source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
+                target = windows[j, c, y]
+                for x in range(w_x):
+                    target[x] += source[x]
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def add_up(windows: Array, window_index: Array, pixel_index: Array, picture: Array, out: Array) -> None:
+    """``out[pixel, c]`` = the sum of that pixel's value over all the windows that cover it.
+
+    Each row of the picture collects its row of every window across it, and is then read at the mask pixels.
+    """
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for row in prange(picture.shape[1]):
+        for c in range(3):
+            for col in range(picture.shape[2]):
+                picture[c, row, col] = 0
+        for a in range(window_index.shape[0]):
+            y = row - window_index[a, 0, 1]
+            if 0 <= y < w_y:
+                for b in range(window_index.shape[1]):
+                    j, left = window_index[a, b, 0], window_index[a, b, 2]
+                    if j >= 0:
+                        for c in range(3):
+                            target, source = picture[c, row, left : left + w_x], windows[j, c, y]
+                            for x in range(w_x):
+                                target[x] += source[x]
+        for col in range(picture.shape[2]):
+            pixel = pixel_index[row, col]
+            if pixel >= 0:
+                for c in range(3):
+                    out[pixel, c] = picture[c, row, col]

@@ -1,0 +1,310 @@
+"""Overlapping patches of a normal map, and the exact adjoint of cutting them out.
+
+``P_j`` cuts patch j out of the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z`` components.
+Its vector runs over the component slowest, then over y (the rows of the picture), and over x fastest. The
+paper writes its vectors column by column; the two are equal up to transposing the picture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.errors import ParameterError
+
+IntArray = NDArray[np.int32]
+
+
+def patch_starts(length: int, width: int, stride: int) -> IntArray:
+    """First indices of windows along one axis: 0, s, 2s, ..., and the last one anchored at the border.
+
+    >>> patch_starts(11, 4, 3)
+    array([0, 3, 6, 7], dtype=int32)
+    """
+    starts = list(range(0, length - width + 1, stride))
+    if starts[-1] != length - width:
+        starts.append(length - width)
+    return np.array(starts, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class PatchGrid:
+    """The patches of a masked picture that touch the mask; outside the mask the normals are zero.
+
+    Build it with :meth:`from_mask`. With ``w_z = 3`` a patch holds all three components of the normals; with
+    ``w_z = 1`` each window gives three patches, one after another, for x, y and z.
+
+    Attributes
+    ----------
+    mask : (H, W) array of bool
+    size : (w_x, w_y, w_z)
+    stride : (s_x, s_y)
+    row_starts, col_starts : arrays of int
+        Window positions along y and x, whether or not the window was kept.
+    window_rows, window_cols : arrays of int
+        The top row and the left column of each kept window.
+
+    Examples
+    --------
+    >>> grid = PatchGrid.from_mask(np.ones((612, 512), bool), size=(8, 8, 3), stride=4)
+    >>> grid.n_patches, grid.patch_length
+    (19304, 192)
+    >>> n = np.ones((grid.n_pixels, 3))
+    >>> bool(np.all(grid.adjoint(grid.extract(n)) == grid.count[:, None] * n))
+    True
+    """
+
+    mask: BoolArray
+    size: tuple[int, int, int]
+    stride: tuple[int, int]
+    row_starts: IntArray
+    col_starts: IntArray
+    window_rows: IntArray
+    window_cols: IntArray
+
+    @classmethod
+    def from_mask(
+        cls, mask: BoolArray, *, size: tuple[int, int, int] = (8, 8, 3), stride: int | tuple[int, int] = 4
+    ) -> PatchGrid:
+        """The grid of patches that touch ``mask``.
+
+        Parameters
+        ----------
+        mask : (H, W) array of bool
+            Pixels of the object; all True for the full frame.
+        size : (w_x, w_y, w_z)
+            Columns, rows and components of a patch; ``w_z`` is 1 or 3.
+        stride : int or (s_x, s_y)
+            Distance between neighbouring patches, at most the patch's width, so that every pixel is covered.
+
+        Raises
+        ------
+        ParameterError
+            Where the patch does not fit into the picture or the stride would leave pixels uncovered.
+        """
+        mask = np.array(mask, dtype=bool)
+        if mask.ndim != 2 or not mask.any():
+            raise ParameterError(
+                f"Patches need a mask of two dimensions with at least one pixel in it; this one has shape "
+                f"{mask.shape} and {int(mask.sum())} pixels. Check the capture's mask."
+            )
+        size, stride = _checked_size(size), _checked_stride(stride)
+        _check_fit(mask.shape, size, stride)
+        height, width = mask.shape
+        row_starts = patch_starts(height, size[1], stride[1])
+        col_starts = patch_starts(width, size[0], stride[0])
+        # Mask pixels in each window from the summed-area table, without looking into every window.
+        table = np.zeros((height + 1, width + 1), dtype=np.int64)
+        table[1:, 1:] = mask.cumsum(axis=0).cumsum(axis=1)
+        top, left = row_starts[:, None], col_starts[None, :]
+        low, right = top + size[1], left + size[0]
+        touches = (table[low, right] - table[top, right] - table[low, left] + table[top, left]) > 0
+        rows, cols = np.nonzero(touches)
+        fields = (mask, row_starts, col_starts, row_starts[rows], col_starts[cols])
+        for array in fields:
+            array.setflags(write=False)
+        return cls(fields[0], size, stride, *fields[1:])
+
+    @property
+    def n_pixels(self) -> int:
+        """Number of mask pixels, N."""
+        return int(self._pixel_rows.size)
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches, w."""
+        return int(self.window_rows.size) * (3 // self.size[2])
+
+    @property
+    def patch_length(self) -> int:
+        """Number of values in one patch, ``m = w_x w_y w_z``."""
+        return self.size[0] * self.size[1] * self.size[2]
+
+    @cached_property
+    def count(self) -> NDArray[np.float64]:
+        """How many patches cover each mask pixel: the diagonal of ``sum_j P_j^T P_j``, shape (N,).
+
+        It is the same for the three components, also with ``w_z = 1``, where a patch covers one of them.
+        """
+        first_row, last_row, first_col, last_col = self._covering
+        counts = (last_row - first_row).astype(np.float64) * (last_col - first_col)
+        counts.setflags(write=False)
+        return counts
+
+    def extract(self, n: FloatArray) -> FloatArray:
+        """All patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
+        n = self._checked_normals(n)
+        return self.extract_into(n, np.empty((self.n_patches, self.patch_length), dtype=n.dtype))
+
+    def extract_into(self, n: FloatArray, out: FloatArray) -> FloatArray:
+        """As :meth:`extract`, written into ``out`` (w, m); returns ``out``."""
+        from photostereo.priors.dictionary.patch_kernels import cut
+
+        windows = self._as_windows(out, writes=True)
+        cut(self._picture(n), self.window_rows, self.window_cols, windows)
+        return out
+
+    def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
+        """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
+        from photostereo.priors.dictionary.patch_kernels import cut_and_add
+
+        windows = self._as_windows(out, writes=True)
+        cut_and_add(self._picture(n), self.window_rows, self.window_cols, windows)
+        return out
+
+    def adjoint(self, P: FloatArray) -> FloatArray:
+        """``sum_j P_j^T p_j``: add every patch back where it was cut out; (w, m) to (N, 3), dtype of ``P``.
+
+        Each row of the picture gathers its own values in a fixed order, so the result does not depend on the
+        threads.
+        """
+        from photostereo.priors.dictionary.patch_kernels import add_up
+
+        windows = self._as_windows(P, writes=False)
+        out = np.empty((self.n_pixels, 3), dtype=windows.dtype)
+        picture = np.empty((3, *self.mask.shape), dtype=windows.dtype)
+        add_up(windows, self._window_index, self._pixel_index, picture, out)
+        return out
+
+    def pull(self, n: FloatArray, R: FloatArray) -> FloatArray:
+        """``r = sum_j P_j^T D b_j`` from the residual alone: ``count * n - adjoint(R)``, shape (N, 3)."""
+        pull = self.adjoint(R)
+        np.subtract(self.count.astype(pull.dtype)[:, None] * n, pull, out=pull)
+        return pull
+
+    # What the kernels need, computed once per grid.
+
+    @cached_property
+    def _pixel_index(self) -> IntArray:
+        """Position of each pixel of the picture among the mask pixels; -1 outside the mask."""
+        index = np.full(self.mask.shape, -1, dtype=np.int32)
+        index[self.mask] = np.arange(self.n_pixels, dtype=np.int32)
+        return index
+
+    @cached_property
+    def _pixel_rows(self) -> NDArray[np.intp]:
+        return np.nonzero(self.mask)[0]
+
+    @cached_property
+    def _pixel_positions(self) -> IntArray:
+        """Row and column of each mask pixel, shape (N, 2)."""
+        return np.argwhere(self.mask).astype(np.int32)
+
+    @cached_property
+    def _window_index(self) -> NDArray[np.int32]:
+        """For each (row start, column start) the place of its window among the kept ones; -1 where dropped.
+
+        Shape (rows, columns, 3): that place, the top row, the left column.
+        """
+        table = np.full((self.row_starts.size, self.col_starts.size, 3), -1, dtype=np.int32)
+        at_row = np.searchsorted(self.row_starts, self.window_rows)
+        at_col = np.searchsorted(self.col_starts, self.window_cols)
+        table[at_row, at_col, 0] = np.arange(self.window_rows.size)
+        table[..., 1] = self.row_starts[:, None]
+        table[..., 2] = self.col_starts[None, :]
+        return table
+
+    @cached_property
+    def _covering(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """For each mask pixel the ranges [first, last) of row starts and of column starts that cover it."""
+        rows, cols = self._pixel_positions.T
+        w_x, w_y, _ = self.size
+        ranges = (
+            np.searchsorted(self.row_starts, rows - (w_y - 1)),
+            np.searchsorted(self.row_starts, rows, side="right"),
+            np.searchsorted(self.col_starts, cols - (w_x - 1)),
+            np.searchsorted(self.col_starts, cols, side="right"),
+        )
+        first_row, last_row, first_col, last_col = (edge.astype(np.int32) for edge in ranges)
+        return first_row, last_row, first_col, last_col
+
+    def _picture(self, n: FloatArray) -> NDArray[Any]:
+        """The normals as three planes (3, H, W), zero outside the mask."""
+        from photostereo.priors.dictionary.patch_kernels import paste
+
+        n = self._checked_normals(n)
+        picture = np.empty((3, *self.mask.shape), dtype=n.dtype)
+        paste(n, self._pixel_index, picture)
+        return picture
+
+    def _checked_normals(self, n: FloatArray) -> FloatArray:
+        n = np.ascontiguousarray(n)
+        if n.shape != (self.n_pixels, 3) or n.dtype not in (np.float32, np.float64):
+            raise ParameterError(
+                f"The normals must be float32 or float64 of shape ({self.n_pixels}, 3), one row per mask "
+                f"pixel; these are {n.dtype} of shape {n.shape}. Index the normal map with the mask first."
+            )
+        return n
+
+    def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
+        """Patches as (windows, 3, w_y, w_x): for ``w_z = 1`` three consecutive rows make one window."""
+        shape = (self.n_patches, self.patch_length)
+        if (
+            P.shape != shape
+            or (writes and not P.flags.c_contiguous)
+            or P.dtype not in (np.float32, np.float64)
+        ):
+            raise ParameterError(
+                f"The patches must be a contiguous float32 or float64 array of shape {shape}; this one is "
+                f"{P.dtype} of shape {P.shape}. Make it with PatchGrid.extract."
+            )
+        return np.ascontiguousarray(P).reshape(-1, 3, self.size[1], self.size[0])
+
+
+def extract_readable(grid: PatchGrid, n: FloatArray) -> FloatArray:
+    """:meth:`PatchGrid.extract` in plain NumPy: paste the normals into a picture, cut each patch out."""
+    w_x, w_y, _ = grid.size
+    picture = np.zeros((*grid.mask.shape, 3), dtype=n.dtype)
+    picture[grid.mask] = n
+    corners = zip(grid.window_rows, grid.window_cols, strict=True)
+    windows = [picture[row : row + w_y, col : col + w_x].transpose(2, 0, 1) for row, col in corners]
+    return np.stack(windows).reshape(grid.n_patches, grid.patch_length)
+
+
+def adjoint_readable(grid: PatchGrid, P: FloatArray) -> FloatArray:
+    """:meth:`PatchGrid.adjoint` in plain NumPy: add each patch back into a picture, read the mask pixels."""
+    w_x, w_y, _ = grid.size
+    picture = np.zeros((*grid.mask.shape, 3), dtype=P.dtype)
+    windows = P.reshape(-1, 3, w_y, w_x).transpose(0, 2, 3, 1)
+    for window, row, col in zip(windows, grid.window_rows, grid.window_cols, strict=True):
+        picture[row : row + w_y, col : col + w_x] += window
+    return np.asarray(picture[grid.mask])
+
+
+def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
+    if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
+        raise ParameterError(f"A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.")
+    if size[2] not in (1, 3):
+        raise ParameterError(
+            f"A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them apart; got "
+            f"w_z = {size[2]}."
+        )
+    return int(size[0]), int(size[1]), int(size[2])
+
+
+def _checked_stride(stride: int | tuple[int, int]) -> tuple[int, int]:
+    pair = stride if isinstance(stride, tuple | list) else (stride, stride)
+    if np.shape(pair) != (2,) or any(int(step) != step or step < 1 for step in pair):
+        raise ParameterError(
+            f"The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}."
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple[int, int]) -> None:
+    for axis, length, width, step in zip("xy", shape[::-1], size[:2], stride, strict=True):
+        if width > length:
+            raise ParameterError(
+                f"The patch is larger than the picture: w_{axis} = {width} pixels, but the picture has "
+                f"{length} along {axis}. Choose a smaller patch size."
+            )
+        if step > width:
+            raise ParameterError(
+                f"The stride is larger than the patch: {step} against w_{axis} = {width}, which would leave "
+                f"pixels between the patches uncovered. Choose a stride of at most {width}."
+            )

@@ -1,0 +1,140 @@
+"""The dictionary prior on the normal map: one half of block coordinate descent.
+
+    λ ( Σ_j ‖P_j n − Σ_i B[i, j] d_i‖² + μ² ‖B‖₀ )     subject to  |B| ≤ q,  ‖d_i‖ = 1
+
+The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything it is asked for follows from R:
+its cost is ‖R‖² + μ² ‖B‖₀, and its pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never
+formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
+from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
+from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.priors.dictionary.readable import check_thresholds
+
+
+@dataclass
+class DictionaryState:
+    """Atoms, codes and residual; the pass updates them in place.
+
+    Attributes
+    ----------
+    atoms : (K, m) one atom per row
+    codes : (K, w)
+    residual : (w, m) P − BᵀD
+
+    On a GPU the arrays are tensors and may have a leading axis: several problems solved at once.
+    """
+
+    atoms: Array
+    codes: Array
+    residual: Array
+
+    @property
+    def nonzeros(self) -> Array:
+        """How many codes are not zero, for each problem."""
+        return (self.codes != 0).sum((-2, -1))
+
+
+class DictionaryPrior:
+    """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
+
+    Parameters
+    ----------
+    mask : (H, W) bool
+    mu, q : threshold and bound of the codes, μ ≤ q
+    patch, stride, atoms, dictionary, rng : see :class:`.PatchGrid` and :func:`.initial_dictionary`
+    learn : update the atoms; otherwise the codes only
+    dtype : of the pass, float32 or float64
+    device : where the normals and the state live
+
+    With tensors μ may be a tensor too, one threshold for each of the problems on the leading axis.
+    """
+
+    def __init__(
+        self,
+        mask: NDArray[np.bool_],
+        *,
+        mu: Array,
+        q: float = 1e3,
+        patch: tuple[int, int, int] = (8, 8, 3),
+        stride: int = 4,
+        atoms: int | None = None,
+        dictionary: str | NDArray[Any] = "dct",
+        learn: bool = True,
+        rng: np.random.Generator | int | None = 0,
+        dtype: Any = np.float32,
+        device: Device = CPU,
+    ) -> None:
+        check_thresholds(float(np.max(to_numpy(mu))), q)
+        self.grid = PatchGrid.from_mask(mask, size=patch, stride=stride)
+        self._patches = self._patches_on(device)
+        self.mu, self.q, self.learn = mu, q, learn
+        self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
+        if atoms is None and isinstance(dictionary, str):
+            # A square dictionary, or as many atoms as a very small object has patches to learn them from.
+            atoms = min(self.grid.patch_length, self.grid.n_patches)
+        self._atoms = atoms
+        if learn:
+            check_atom_count(atoms or len(dictionary), self.grid.n_patches)
+
+    def _patches_on(self, device: Device) -> Any:
+        if not device.uses_torch:
+            return self.grid
+        from photostereo.priors.dictionary.torch_patches import TorchPatches
+
+        return TorchPatches(self.grid, device.torch_name)
+
+    @property
+    def count(self) -> Array:
+        """(N,) how many patches cover each pixel."""
+        return self._patches.count
+
+    def begin(self, normals: Array) -> DictionaryState:
+        """The initial dictionary and no codes."""
+        residual = self._patches.extract(cast(normals, self._dtype.name))
+        problems, patches = residual.shape[:-2], residual.shape[-2]
+        examples = None
+        if isinstance(self._dictionary, str) and self._dictionary == "random-patches":
+            examples = to_numpy(residual).reshape(-1, *residual.shape[-2:])[0]
+        atoms = initial_dictionary(
+            self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
+        )
+        codes = np.zeros((*problems, len(atoms), patches), dtype=self._dtype)
+        atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
+        return DictionaryState(like(atoms, residual), like(codes, residual), residual)
+
+    def update(self, state: DictionaryState) -> None:
+        """One pass over the atoms: the (D, B) half-step."""
+        arrays = (state.residual, state.atoms, state.codes)
+        if is_tensor(state.residual):
+            from photostereo.priors.dictionary import torch_pass
+
+            torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+        else:
+            from photostereo.priors.dictionary import compiled
+
+            compiled.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+
+    def pull(self, state: DictionaryState, normals: Array) -> Array:
+        """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
+        return self.count[:, None] * normals - self._patches.adjoint(state.residual)
+
+    def follow(self, state: DictionaryState, change: Array) -> None:
+        """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
+        self._patches.add_extract(cast(change, self._dtype.name), state.residual)
+
+    def cost(self, state: DictionaryState) -> tuple[Array, Array]:
+        """The two terms without λ: Σ ‖P_j n − D b_j‖² and μ² ‖B‖₀."""
+        residual = state.residual
+        # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
+        rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
+        return cast(rows, "float64").sum(-1), self.mu**2 * cast(state.nonzeros, "float64")

@@ -1,0 +1,178 @@
+"""The dictionary pass on torch tensors: plain torch on any device, one fused CUDA kernel on a GPU.
+
+Both are the sequential update of :mod:`.readable`, and both take several problems at once: every array may
+have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own dictionary
+and codes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+Tensor = Any
+
+#: Blocks of the CUDA kernel have 16 warps of 32 threads.
+WARPS = 16
+#: A block with fewer patches than this would wait more than work.
+FEWEST_PATCHES = 32
+#: Teams of more blocks than this add up in two steps.
+WIDEST_DIRECT_SUM = 24
+
+
+def dictionary_pass(
+    R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: Tensor, update_atoms: bool = True
+) -> None:
+    """One pass over the atoms, **in place**; see :func:`photostereo.priors.dictionary.compiled.dictionary_pass`.
+
+    Parameters
+    ----------
+    R, D, B : (..., w, m), (..., K, m), (..., K, w) tensors of one floating type
+        Residual, atoms and codes; contiguous. A leading axis counts the problems.
+    mu, q : number or tensor (...)
+        Threshold and bound of the codes, one for all problems or one for each.
+    update_atoms : bool
+        False keeps the dictionaries and updates the codes only.
+    """
+    import torch
+
+    problems = R.shape[0] if R.ndim == 3 else 1
+    arrays = [array.view(problems, *array.shape[-2:]) for array in (R, D, B)]
+    # A number becomes a tensor on the device itself: a copy from the host would wait for all queued work.
+    bounds = [
+        value.to(R.dtype).expand(problems).contiguous()
+        if torch.is_tensor(value)
+        else torch.full((problems,), value, dtype=R.dtype, device=R.device)
+        for value in (mu, q)
+    ]
+    run = fused_pass if R.is_cuda else plain_pass
+    run(arrays[0], arrays[1], arrays[2], bounds[0], bounds[1], update_atoms)
+
+
+def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:
+    """The pass in plain torch, on any device: the text of the fused kernel, one line per step."""
+    import torch
+
+    mu, q = mu[:, None], q[:, None]
+    first = torch.zeros_like(D[:, 0])
+    first[:, 0] = 1
+    for i in range(D.shape[1]):
+        d, old = D[:, i].clone(), B[:, i].clone()
+        y = torch.einsum("gwm,gm->gw", R, d) + old
+        g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
+        B[:, i] = g
+        if update_atoms:
+            toward = torch.einsum("gwm,gw->gm", R, g) + d * (old * g).sum(1, keepdim=True)
+            length = torch.linalg.vector_norm(toward, dim=1, keepdim=True)
+            used = (g != 0).any(1, keepdim=True)
+            D[:, i] = torch.where(used, torch.where(length > 0, toward / length, d), first)
+        R += torch.einsum("gw,gm->gwm", old, d) - torch.einsum("gw,gm->gwm", g, D[:, i])
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """How the problems are laid out on the multiprocessors.
+
+    Attributes
+    ----------
+    team : blocks per problem
+    group : blocks of a team whose sums are added first; 1 for a small team
+    rows : patches per block
+    resident : whether a block keeps its patches in shared memory
+    at_once : problems per launch; all their blocks run at the same time
+    shared : bytes of shared memory per block
+    """
+
+    team: int
+    group: int
+    rows: int
+    resident: bool
+    at_once: int
+    shared: int
+
+
+def plan_launch(
+    problems: int, patches: int, length: int, itemsize: int, *, processors: int, shared_limit: int
+) -> LaunchPlan:
+    """The plan for so many problems of one size on a GPU of so many multiprocessors, one block on each.
+
+    One problem is spread thin, since a pass waits on its blocks' sums more than it computes. Many problems
+    share the GPU in as few rounds as their residuals fit into shared memory.
+
+    >>> plan = plan_launch(1, 19304, 192, 4, processors=132, shared_limit=232448)
+    >>> plan.team, plan.rows, plan.resident, plan.at_once
+    (132, 147, True, 1)
+    >>> plan = plan_launch(64, 3000, 192, 4, processors=132, shared_limit=232448)
+    >>> plan.team, plan.resident, plan.at_once
+    (12, True, 11)
+    """
+    padded = 32 * math.ceil(length / 32)
+    fixed = (
+        8 * (length + 1) + itemsize * WARPS * padded + 256
+    )  # total, gathered, and a little of the compiler's own
+    per_row, per_resident_row = 2 * itemsize, itemsize * (padded + 2)
+    most_rows = max((shared_limit - fixed) // per_resident_row, 1)
+    smallest_team = math.ceil(patches / most_rows)
+    resident = smallest_team <= processors
+    if not resident or problems == 1:
+        team = min(processors, max(1, math.ceil(patches / FEWEST_PATCHES)))
+        team = max(team, smallest_team) if resident else processors
+        at_once = 1
+    else:
+        rounds = math.ceil(problems / (processors // smallest_team))
+        at_once = math.ceil(problems / rounds)
+        team = min(processors // at_once, max(smallest_team, math.ceil(patches / FEWEST_PATCHES)))
+    rows = math.ceil(patches / team)
+    team = math.ceil(patches / rows)
+    group = math.ceil(math.sqrt(team)) if team > WIDEST_DIRECT_SUM else 1
+    shared = fixed + rows * (per_resident_row if resident else per_row)
+    return LaunchPlan(team, group, rows, resident, at_once, shared)
+
+
+def fused_pass(
+    R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool, plan: LaunchPlan | None = None
+) -> None:
+    """The pass as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments, on a GPU."""
+    import torch
+
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    problems, patches, length = R.shape
+    atoms = D.shape[1]
+    if plan is None:
+        limits = torch.cuda.get_device_properties(R.device)
+        plan = plan_launch(
+            problems,
+            patches,
+            length,
+            R.element_size(),
+            processors=limits.multi_processor_count,
+            shared_limit=limits.shared_memory_per_block_optin,
+        )
+    real = {torch.float32: "float", torch.float64: "double"}[R.dtype]
+    with torch.cuda.device(R.device):
+        kernel = compile_kernel(
+            "photostereo.priors.dictionary",
+            "dictionary_pass.cu",
+            "dictionary_pass",
+            REAL=real,
+            LENGTH=length,
+            WARPS=WARPS,
+        )
+        groups = math.ceil(plan.team / plan.group)
+        shares = torch.empty(
+            2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64, device=R.device
+        )
+        for first in range(0, problems, plan.at_once):
+            part = slice(first, min(first + plan.at_once, problems))
+            count = part.stop - part.start
+            arrived = torch.zeros(count * (1 + groups), dtype=torch.int32, device=R.device)
+            sizes = (patches, atoms, plan.team, plan.group, plan.rows, plan.resident, update_atoms)
+            kernel.launch(
+                count * plan.team,
+                32 * WARPS,
+                (R[part], D[part], B[part], mu[part], q[part], shares, arrived, *sizes),
+                shared=plan.shared,
+                cooperative=True,
+            )

@@ -1,0 +1,157 @@
+"""Cutting patches out of normals and adding them back, on torch tensors; the twin of :class:`.PatchGrid`.
+
+Every array may have a leading axis: several normal maps over the same mask.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from photostereo.priors.dictionary.patches import PatchGrid
+
+Tensor = Any
+
+_THREADS = 256
+
+
+class TorchPatches:
+    """The patches of a grid for tensors on one device: the same methods as :class:`.PatchGrid`, same results.
+
+    Parameters
+    ----------
+    grid : PatchGrid
+    device : str
+        torch's name of the device.
+
+    Examples
+    --------
+    >>> import torch
+    >>> grid = PatchGrid.from_mask(np.ones((12, 9), bool), size=(4, 4, 3), stride=2)
+    >>> patches, n = TorchPatches(grid, "cpu"), torch.ones(grid.n_pixels, 3)
+    >>> bool((patches.adjoint(patches.extract(n)) == patches.count[:, None] * n).all())
+    True
+    """
+
+    def __init__(self, grid: PatchGrid, device: str) -> None:
+        self._grid, self._device = grid, device
+
+    @cached_property
+    def count(self) -> Tensor:
+        """(N,) how many patches cover each pixel."""
+        return self._put(self._grid.count)
+
+    def extract(self, n: Tensor) -> Tensor:
+        """All patches of the normals ``n`` (..., N, 3): one row per patch, (..., w, m)."""
+        import torch
+
+        grid = self._grid
+        empty = torch.zeros(*n.shape[:-2], grid.n_patches, grid.patch_length, dtype=n.dtype, device=n.device)
+        return self.add_extract(n, empty)
+
+    def add_extract(self, n: Tensor, out: Tensor) -> Tensor:
+        """``out += extract(n)`` in place."""
+        if n.is_cuda:
+            self._add_on_gpu(n.contiguous(), out)
+            return out
+        import torch
+
+        # Row N of the padded normals is zero: every pixel outside the mask reads it.
+        padded = torch.cat([n, torch.zeros_like(n[..., :1, :])], -2)
+        windows = padded[..., self._pixels_of_windows, :].transpose(-1, -2)
+        self._windows(out).add_(windows)
+        return out
+
+    def adjoint(self, P: Tensor) -> Tensor:
+        """``sum_j P_j^T p_j``: (..., w, m) to (..., N, 3), summed in double, in the dtype of ``P``."""
+        if P.is_cuda:
+            return self._sum_on_gpu(P.contiguous())
+        flat = self._windows(P).flatten(-3)
+        places, covered = self._places_of_pixels
+        area = self._grid.size[0] * self._grid.size[1]
+        components = [(flat[..., places + c * area].double() * covered).sum(-1) for c in range(3)]
+        import torch
+
+        return torch.stack(components, -1).to(P.dtype)
+
+    def _windows(self, P: Tensor) -> Tensor:
+        """Patches as (..., windows, 3, w_y w_x); a view."""
+        return P.view(*P.shape[:-2], self._grid.window_rows.size, 3, -1)
+
+    # Plain torch: index tables, built once.
+
+    @cached_property
+    def _pixels_of_windows(self) -> Tensor:
+        """(windows, w_y w_x): which mask pixel each value of a window is; N outside the mask."""
+        grid = self._grid
+        w_x, w_y, _ = grid.size
+        rows = grid.window_rows[:, None, None] + np.arange(w_y)[None, :, None]
+        cols = grid.window_cols[:, None, None] + np.arange(w_x)[None, None, :]
+        index = grid._pixel_index[rows, cols].reshape(len(rows), -1).astype(np.int64)
+        return self._put(np.where(index < 0, grid.n_pixels, index))
+
+    @cached_property
+    def _places_of_pixels(self) -> tuple[Tensor, Tensor]:
+        """(N, c) places in the flat windows (first component) of each pixel, and which of them count."""
+        grid = self._grid
+        first_row, last_row, first_col, last_col = grid._covering
+        row, col = grid._pixel_positions.T
+        w_x, w_y, _ = grid.size
+        places, covered = [], []
+        for a in range(int((last_row - first_row).max())):
+            for b in range(int((last_col - first_col).max())):
+                inside = (first_row + a < last_row) & (first_col + b < last_col)
+                at_row = np.where(inside, first_row + a, first_row)
+                at_col = np.where(inside, first_col + b, first_col)
+                window, top, left = grid._window_index[at_row, at_col].T.astype(np.int64)
+                places.append(window * 3 * w_x * w_y + (row - top) * w_x + (col - left))
+                covered.append(inside)
+        return self._put(np.stack(places, 1)), self._put(np.stack(covered, 1))
+
+    # CUDA: the loops of patch_kernels.py.
+
+    def _add_on_gpu(self, n: Tensor, out: Tensor) -> None:
+        grid = self._grid
+        pixel_index, rows, cols = self._gather_tables
+        problems, (w_x, w_y, _) = n[..., 0, 0].numel(), grid.size
+        sizes = (problems, grid.n_pixels, grid.mask.shape[1], grid.window_rows.size, w_y, w_x)
+        total = problems * grid.window_rows.size * w_y * w_x
+        self._launch("add_patches", total, n.dtype, (n, pixel_index, rows, cols, out, *sizes))
+
+    def _sum_on_gpu(self, P: Tensor) -> Tensor:
+        grid = self._grid
+        problems, (w_x, w_y, _) = P[..., 0, 0].numel(), grid.size
+        out = P.new_empty(*P.shape[:-2], grid.n_pixels, 3)
+        sizes = (problems, grid.n_pixels, grid.col_starts.size, grid.window_rows.size, w_y, w_x)
+        arguments = (P, *self._scatter_tables, out, *sizes)
+        self._launch("sum_patches", problems * grid.n_pixels, P.dtype, arguments)
+        return out
+
+    def _launch(self, name: str, total: int, dtype: Any, arguments: tuple[Any, ...]) -> None:
+        import torch
+
+        from photostereo.backend.cuda_kernels import compile_kernel
+
+        real = {torch.float32: "float", torch.float64: "double"}[dtype]
+        with torch.cuda.device(self._device):
+            kernel = compile_kernel("photostereo.priors.dictionary", "patches.cu", name, REAL=real)
+            kernel.launch(min(-(-total // _THREADS), 1 << 20), _THREADS, arguments)
+
+    @cached_property
+    def _gather_tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        grid = self._grid
+        return self._put(grid._pixel_index), self._put(grid.window_rows), self._put(grid.window_cols)
+
+    @cached_property
+    def _scatter_tables(self) -> tuple[Tensor, ...]:
+        grid = self._grid
+        return tuple(
+            self._put(table) for table in (grid._window_index, grid._pixel_positions, *grid._covering)
+        )
+
+    def _put(self, array: Any) -> Tensor:
+        import torch
+
+        return torch.as_tensor(np.array(array, order="C"), device=self._device)

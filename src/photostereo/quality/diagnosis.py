@@ -1,0 +1,94 @@
+"""What is good and bad about a capture and a result: numbers, maps and plain advice. Needs NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.conventions import FloatArray
+from photostereo.lights.geometry import LightGeometry, light_geometry
+from photostereo.quality.advice import Finding, advise
+from photostereo.quality.exposure import dark_counts, least_squares_normals, matte_residual, saturation_share
+from photostereo.quality.noise_level import NoiseEstimate, estimate_noise
+
+if TYPE_CHECKING:
+    from photostereo.reconstruction import Reconstruction
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The state of a capture and, where one was given, of a result.
+
+    Attributes
+    ----------
+    photographs : how many there are
+    dark_count : (H, W) int, in how many photographs each pixel is dark; -1 outside the mask
+    lights : conditioning of the light directions
+    noise : estimated noise level
+    saturation : share of saturated values inside the mask
+    saturation_by_photograph : (d,) the same for each photograph
+    residual : (H, W) relative misfit of a matte surface with the normals found; NaN outside the mask
+    findings : what was noticed, each with its severity, worst first
+    """
+
+    photographs: int
+    dark_count: NDArray[np.int32]
+    lights: LightGeometry
+    noise: NoiseEstimate
+    saturation: float
+    saturation_by_photograph: FloatArray
+    residual: FloatArray
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """The findings as plain sentences."""
+        return tuple(finding.text for finding in self.findings)
+
+    @property
+    def poorly_lit(self) -> float:
+        """Share of the mask pixels that fewer than four photographs light."""
+        dark = self.dark_count[self.dark_count >= 0]
+        return float((self.photographs - dark < 4).mean())
+
+
+def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosis:
+    """Look at a capture as an experienced photographer would, and say what to improve.
+
+    Parameters
+    ----------
+    capture : Capture
+    result : Reconstruction, optional
+        Its normals are checked against the photographs; least squares stands in where it is missing.
+
+    Returns
+    -------
+    Diagnosis
+        Arrays have the frame of the capture.
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.7, 0, 0.7], [0, 0.7, 0.7], [-0.7, 0, 0.7], [0, -0.7, 0.7]])
+    >>> shading = np.linalg.norm(lights, axis=1)[:, None, None] * np.ones((5, 16, 16))
+    >>> diagnosis = diagnose(Capture(images=shading, lights=lights, name="wall"))
+    >>> diagnosis.photographs, diagnosis.saturation
+    (5, 0.0)
+    """
+    gray = capture.gray()
+    scale = gray.intensity_scale()
+    normals = result.normals if result is not None else least_squares_normals(gray.images, gray.lights)
+    saturation, by_photograph = saturation_share(gray.images, gray.mask)
+    bare = Diagnosis(
+        photographs=len(gray),
+        dark_count=dark_counts(gray.images, gray.mask, scale),
+        lights=light_geometry(gray.lights),
+        noise=estimate_noise(gray.images, gray.lights, gray.mask),
+        saturation=saturation,
+        saturation_by_photograph=by_photograph,
+        residual=matte_residual(gray.images, normals, gray.lights, gray.mask),
+    )
+    return Diagnosis(**{**bare.__dict__, "findings": advise(bare, gray, result)})

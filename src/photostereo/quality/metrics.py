@@ -1,0 +1,95 @@
+"""Angular error between normal maps, and the few numbers that sum it up."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from photostereo.backend import Array, cast, is_tensor, namespace
+from photostereo.conventions import BoolArray, FloatArray
+
+
+def angle_between(a: Array, b: Array) -> Array:
+    """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
+
+    ``atan2(|a × b|, a · b)`` is accurate at all angles, which the arc cosine is not near 0 and 180 degrees.
+
+    >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
+    array([45., 90.])
+    """
+    xp = namespace(a)
+    a, b = cast(a, "float64"), cast(b, "float64")
+    x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    degrees = xp.rad2deg(xp.arctan2(xp.sqrt(x * x + y * y + z * z), (a * b).sum(-1)))
+    # atan2(0, 0) = 0 would reward an unknown normal.
+    unknown = ~((a != 0).any(-1) & (b != 0).any(-1))
+    return xp.where(unknown, 90.0, degrees)
+
+
+def mean_angle(a: Array, b: Array) -> Array:
+    """The mean of :func:`angle_between` over the pixels (the last but one axis), fast.
+
+    >>> float(mean_angle(np.array([[0.0, 0.0, 2.0]]), np.array([[0.0, 1.0, 1.0]])))
+    45.0
+    """
+    if is_tensor(a) or a.ndim != 2:
+        return angle_between(a, b).mean(-1)
+    from photostereo.quality.metric_kernels import angles_between
+
+    degrees = np.empty(len(a))
+    angles_between(a, b, degrees)
+    return degrees.mean()
+
+
+def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
+    """Map of the angular error in degrees, NaN outside the mask.
+
+    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published
+    figures.
+    """
+    error = angle_between(normals, truth)
+    return error if mask is None else np.where(mask, error, np.nan)
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """Angular error over the mask, in degrees; shares in [0, 1]."""
+
+    mean: float
+    median: float
+    p90: float
+    p95: float
+    max: float
+    within_5deg: float
+    within_10deg: float
+    within_30deg: float
+    pixels: int
+    unknown_truth: int
+
+    def as_dict(self) -> dict[str, float | int]:
+        return asdict(self)
+
+
+def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
+    """The usual figures of the angular error inside the mask.
+
+    ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
+    """
+    estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
+    error = angle_between(estimate, actual)
+    median, p90, p95 = np.percentile(error, (50, 90, 95)).tolist()  # one partial sort for all three
+    return ErrorSummary(
+        mean=float(error.mean()),
+        median=median,
+        p90=p90,
+        p95=p95,
+        max=float(error.max()),
+        within_5deg=float((error <= 5).mean()),
+        within_10deg=float((error <= 10).mean()),
+        within_30deg=float((error <= 30).mean()),
+        pixels=int(error.size),
+        unknown_truth=int((~np.any(actual != 0, axis=-1)).sum()),
+    )

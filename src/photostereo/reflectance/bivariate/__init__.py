@@ -1,0 +1,1 @@
+"""A bivariate inverse reflectance per pixel."""

@@ -1,0 +1,243 @@
+"""Bivariate inverse reflectance: light · normal as a monotone function of intensity and of light · view."""
+
+from __future__ import annotations
+
+import itertools
+from math import comb
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.errors import ParameterError
+from photostereo.monitor import Monitor
+from photostereo.reflectance.batches import pixel_batches
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
+from photostereo.reflectance.projection import project
+
+Slope = Literal["rising", "falling", "free"]
+Total = Literal["sum", "top"]
+
+#: Ridge on T relative to its trace: it settles pixels whose polynomials are seen by too few photographs.
+RIDGE = 1e-12
+#: Pixels per batch: some milliseconds of work.
+BATCH = 1 << 16
+#: The largest orders; the cone of (8, 2) has 164 generators already.
+LARGEST_ORDERS = (8, 2)
+
+
+class Bivariate:
+    r"""Constrained bivariate regression (CBR), after Ikehata and Aizawa (2014): a reimplementation.
+
+    .. math:: \min_{n, a} \; \sum_{px} \| \Phi_{px} a_{px} - L^T n_{px} \|^2
+              \quad\text{s.t.}\quad a_{px} \text{ monotone}, \; c^T a_{px} = 1
+
+    ``Φ a`` is a polynomial g(I / Imax, t) of two variables in Bernstein form, of orders (N1, N2): I the
+    intensity, t the cosine between light and view, rescaled to [0, 1] over the lights. ``g(0, t) = 0`` (no
+    coefficient of index 0), and the coefficients do not fall with the intensity, nor with t
+    (``slope="rising"``).
+
+    The normal is eliminated, ``n = A⁻¹Qᵀa`` with ``A = L Lᵀ``, ``Q = ΦᵀLᵀ``, which leaves ``aᵀS a`` with
+    ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, the rows of G being the upper sets
+    of the grid (:func:`monotone_cone`), so each pixel is one small non-negative least squares, solved to its
+    optimality conditions. The constraint is in units in which a Lambertian pixel gets its least-squares
+    normal.
+
+    With a prior the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated in turn, each exactly.
+
+    The authors' orders, thresholds and scaling of the constraint are not published in full; docs/rivals.md
+    compares variants with their published normal maps.
+
+    Parameters
+    ----------
+    pixels : (N, d) intensities
+    lights : (3, d) unit columns
+    orders : (N1, N2)
+    slope : of g along t: ``"rising"``, ``"falling"`` or ``"free"``
+    total : what the constraint fixes: the ``"sum"`` of all coefficients, or of those at the ``"top"`` (I =
+        Imax)
+    shadow : entries darker than this share of their pixel's maximum are left out; 0 uses all of them
+    gamma : weight of the constraint when there is a prior
+
+    References
+    ----------
+    S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general isotropic
+    surfaces, CVPR 2014, doi:10.1109/CVPR.2014.280.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> L = rng.normal(size=(3, 30)) + [[0], [0], [3]]
+    >>> L /= np.linalg.norm(L, axis=0)
+    >>> n = np.array([[0.1, 0.2, 0.9]])
+    >>> gamma_curve = np.sqrt(n @ L)  # l·n is the square of the intensity, up to its scale: of order (2, 0)
+    >>> found = Bivariate(gamma_curve, L).alone(Monitor()).normals
+    >>> bool(np.allclose(found / np.linalg.norm(found), n / np.linalg.norm(n), atol=1e-6))
+    True
+    """
+
+    def __init__(
+        self,
+        pixels: Array,
+        lights: Array,
+        *,
+        orders: tuple[int, int] = (2, 1),
+        slope: Slope = "rising",
+        total: Total = "sum",
+        shadow: float = 0.0,
+        gamma: float = 1e4,
+    ) -> None:
+        from photostereo.reflectance.bivariate import kernels
+
+        first, second = _checked_orders(orders)
+        lights = np.ascontiguousarray(lights, dtype=np.float64)
+        count, width = len(pixels), second + 1
+        size = first * width
+        self._gamma = gamma
+        self._cone = monotone_cone(first, width, slope)
+        self._total = np.ones(size)
+        if total == "top":
+            self._total[:-width] = 0.0
+        # The coefficients of the identity g(x, t) = x are i / N1: with this unit they satisfy the constraint.
+        unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
+        self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
+        self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
+        basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(lights[2])).T)
+        kernels.statistics(
+            np.ascontiguousarray(pixels),
+            lights,
+            basis,
+            first,
+            shadow,
+            unit,
+            self._gram,
+            self._cross,
+            self._lights_gram,
+            self._usable,
+        )
+        self._least_squares = np.zeros((count, 3))
+        untold = ~self._usable
+        if untold.any():
+            self._least_squares[untold] = project(pixels[untold], np.linalg.pinv(lights).T)
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(self._lights_gram)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        from photostereo.reflectance.bivariate import kernels
+
+        count, size = self._cross.shape[:2]
+        normals, coefficients = np.empty((count, 3)), np.empty((count, size))
+        for part in pixel_batches(count, monitor, "bivariate regression", size=BATCH):
+            kernels.constrained_fit(
+                self._gram[part],
+                self._cross[part],
+                self._lights_gram[part],
+                self._cone,
+                self._total,
+                self._least_squares[part],
+                RIDGE,
+                self._usable[part],
+                normals[part],
+                coefficients[part],
+            )
+        return Fit(normals, {"coefficients": coefficients})
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        fit = self.alone(monitor)
+        return fit.normals, fit.unknowns
+
+    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
+        right = np.einsum("npk,np->nk", self._cross, unknowns["coefficients"]) + lam * pull
+        A, shift = self._lights_gram, lam * count
+        solution = solve_symmetric_3x3(
+            A[:, 0] + shift,
+            A[:, 1],
+            A[:, 2],
+            A[:, 3] + shift,
+            A[:, 4],
+            A[:, 5] + shift,
+            (right[:, 0], right[:, 1], right[:, 2]),
+        )
+        return np.stack(solution, axis=1)
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        from photostereo.reflectance.bivariate import kernels
+
+        coefficients = np.empty(self._cross.shape[:2])
+        normals = np.ascontiguousarray(normals, dtype=np.float64)
+        kernels.update_coefficients(
+            self._gram, self._cross, self._cone, self._total, normals, self._gamma, self._usable, coefficients
+        )
+        return {"coefficients": coefficients}
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> float:
+        a, A = unknowns["coefficients"], self._lights_gram
+        x, y, z = normals[:, 0], normals[:, 1], normals[:, 2]
+        shading = A[:, 0] * x * x + A[:, 3] * y * y + A[:, 5] * z * z
+        shading = shading + 2.0 * (A[:, 1] * x * y + A[:, 2] * x * z + A[:, 4] * y * z)
+        mixed = np.einsum("np,npk,nk->n", a, self._cross, normals)
+        own = np.einsum("np,npq,nq->n", a, self._gram, a)
+        penalty = np.where(self._usable, self._gamma * (a @ self._total - 1.0) ** 2, 0.0)
+        return float((own - 2.0 * mixed + shading + penalty).sum())
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        """``coefficients`` (N, N1 (N2 + 1)): of the Bernstein polynomials, intensity index slowest."""
+        return {"coefficients": unknowns["coefficients"]}
+
+
+def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
+    if len(orders) != 2 or not (1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]):
+        raise ParameterError(
+            f"The orders of the bivariate polynomial are two whole numbers, N1 from 1 to {LARGEST_ORDERS[0]} "
+            f"for the intensity and N2 from 0 to {LARGEST_ORDERS[1]} for the light's angle; got {orders}."
+        )
+    return int(orders[0]), int(orders[1])
+
+
+def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Onto [0, 1]; zero where all lights stand at one angle to the view."""
+    spread = np.ptp(cosines)
+    return (cosines - cosines.min()) / spread if spread > 0 else np.zeros_like(cosines)
+
+
+def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The order + 1 Bernstein polynomials at x in [0, 1], one per column.
+
+    >>> bernstein_basis(2, np.array([0.0, 0.5]))
+    array([[1.  , 0.  , 0.  ],
+           [0.25, 0.5 , 0.25]])
+    """
+    return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=1)
+
+
+def monotone_cone(first: int, second: int, along: Slope) -> NDArray[np.float64]:
+    """Generators (rows) of the cone of coefficient grids ``first × second`` that are monotone.
+
+    Non-negative grids that do not fall along either index are the non-negative combinations of the
+    indicators of the non-empty upper sets: each is a staircase, one threshold per column. Along the second
+    index the coefficients may instead fall, or be free.
+
+    >>> monotone_cone(2, 1, "rising")
+    array([[1., 1.],
+           [0., 1.]])
+    >>> len(monotone_cone(2, 2, "rising")), len(monotone_cone(3, 3, "rising"))
+    (5, 19)
+    >>> len(monotone_cone(3, 3, "free"))
+    9
+    """
+    rows = []
+    for thresholds in itertools.product(range(first + 1), repeat=second):
+        steps = np.diff(thresholds)
+        if (along == "rising" and (steps > 0).any()) or (along == "falling" and (steps < 0).any()):
+            continue
+        if along == "free" and sum(t < first for t in thresholds) != 1:
+            continue
+        if min(thresholds) == first:
+            continue
+        rows.append((np.arange(first)[:, None] >= np.array(thresholds)[None, :]).astype(float).ravel())
+    return np.array(rows)

@@ -1,0 +1,1 @@
+"""Photographs as a matrix of low rank plus sparse errors."""

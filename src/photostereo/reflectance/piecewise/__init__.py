@@ -1,0 +1,1 @@
+"""A piecewise-linear reflectance curve per pixel."""

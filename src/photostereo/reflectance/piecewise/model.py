@@ -1,0 +1,165 @@
+"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light ·
+normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from photostereo.backend import is_tensor, like, namespace
+from photostereo.monitor import Monitor
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
+from photostereo.reflectance.projection import project
+
+Knots = Literal["max", "range"]
+
+
+@dataclass(frozen=True)
+class PiecewiseStatistics:
+    """All that the model keeps of the photographs, for N pixels and p pieces.
+
+    Attributes
+    ----------
+    gram : (N, p, p) ``T = CᵀC``
+    cross : (N, p, 3) ``Q = CᵀLᵀ``
+    usable : (N,) False where the curve cannot be told (no intensity, or no range): there a = 1, the
+        Lambertian model
+    """
+
+    gram: Array
+    cross: Array
+    usable: Array
+
+
+class Piecewise:
+    r"""Piecewise-linear least squares (PLS), the model behind PDLNV.
+
+    .. math:: \min_{n, a} \; \sum_{px} \| C_{px} a_{px} - L^T n_{px} \|^2 \quad\text{s.t.}\quad 1^T a_{px} = p
+
+    ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's range,
+    ``a`` the slopes of the inverse reflectance. The paper asks for slopes that sum to 1; we ask for p, so
+    that a Lambertian pixel has a = 1 and n = its least-squares solution for every p. It is the same problem
+    in other units (n, a, μ times p), and λ and μ keep their meaning when p changes.
+
+    Only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are kept of the photographs. The slopes are eliminated: with the
+    constraint as a penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
+
+        a(n) = M⁻¹ (Q n + γ p 1),      data(n) = nᵀH n − 2 hᵀn + κ,
+        H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² / (1 + γ 1ᵀT⁻¹1),
+
+    so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is
+    exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
+
+    Parameters
+    ----------
+    pixels : (N, d) intensities, of order one
+    lights : (3, d) unit columns
+    p : number of pieces; 1 is the Lambertian model
+    knots : ``"max"`` for knots at k Imax / p (the default), ``"range"`` for Imin + k (Imax − Imin) / p
+    gamma : weight of the constraint when there is a prior
+    begin : start with a prior from ``"pls"`` or from ``"ls"`` (a = 1)
+
+    References
+    ----------
+    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian regression for
+    general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
+    """
+
+    def __init__(
+        self,
+        pixels: Array,
+        lights: Array,
+        *,
+        p: int = 2,
+        knots: Knots = "max",
+        gamma: float = 1e4,
+        begin: Literal["pls", "ls"] = "pls",
+    ) -> None:
+        self._kernels = kernels = _kernels_for(pixels)
+        self._lights_gram = lights @ lights.T
+        self._begin = begin
+        self._pieces = p
+        self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
+        self._reduced = kernels.eliminate_slopes(self._statistics, pixels, lights, gamma)
+        inverse = like(np.linalg.inv(self._lights_gram), pixels)
+        self._least_squares = project(pixels, lights) @ inverse
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(self._reduced.hessian)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        normals, slopes = self._kernels.constrained_fit(
+            self._statistics, self._lights_gram, self._least_squares
+        )
+        return Fit(normals, {"slopes": slopes})
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        if self._begin == "pls":
+            fit = self.alone(monitor)
+            return fit.normals, fit.unknowns
+        normals = self._least_squares
+        return normals, {"slopes": like(np.ones((len(normals), self._pieces)), normals)}
+
+    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
+        hessian, linear = self._reduced.hessian, self._reduced.linear
+        if not is_tensor(pull):
+            normals = np.empty_like(linear)
+            self._kernels.pulled_normals(hessian, linear, lam * count, lam * pull, normals)
+            return normals
+        shift = lam * count
+        right = linear + lam * pull
+        solution = solve_symmetric_3x3(
+            hessian[:, 0] + shift,
+            hessian[:, 1],
+            hessian[:, 2],
+            hessian[:, 3] + shift,
+            hessian[:, 4],
+            hessian[:, 5] + shift,
+            (right[..., 0], right[..., 1], right[..., 2]),
+        )
+        return namespace(right).stack(solution, -1)
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        reduced = self._reduced
+        if not is_tensor(normals):
+            values = np.empty((len(normals), self._pieces))
+            self._kernels.slopes_of(normals, reduced.slopes_of_normals, reduced.slopes_offset, values)
+            return {"slopes": values}
+        of_normals, n = reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
+        slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
+        slopes += of_normals[:, :, 2] * n[..., 2, :]
+        slopes += reduced.slopes_offset
+        return {"slopes": slopes}
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        # At the best slopes for these normals, which update_unknowns always provides.
+        h = self._reduced.hessian
+        if not is_tensor(normals):
+            costs = np.empty(len(normals))
+            self._kernels.costs_of(normals, h, self._reduced.linear, self._reduced.constant, costs)
+            return costs.sum()
+        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
+        quadratic = h[:, 0] * x * x + h[:, 3] * y * y + h[:, 5] * z * z
+        quadratic = quadratic + 2 * (h[:, 1] * x * y + h[:, 2] * x * z + h[:, 4] * y * z)
+        linear = (self._reduced.linear * normals).sum(-1)
+        return (quadratic - 2.0 * linear + self._reduced.constant).sum(-1)
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        return {"slopes": unknowns["slopes"]}
+
+
+def _kernels_for(pixels: Array) -> Any:
+    """The module with the loops over pixels for this kind of array."""
+    if is_tensor(pixels):
+        from photostereo.reflectance.piecewise import torch_kernels
+
+        return torch_kernels
+    from photostereo.reflectance.piecewise import kernels
+
+    return kernels

@@ -1,0 +1,1 @@
+"""Lambertian shading with errors in a few photographs."""

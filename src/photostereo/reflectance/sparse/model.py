@@ -1,0 +1,402 @@
+"""Sparse regression: Lambertian shading with errors in a few photographs (shadows, highlights, dead pixels).
+
+Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × normal, r = y − Lᵀn the residual,
+γ_j the variance of the error in photograph j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import cast, contiguous, empty, is_tensor, like, to_numpy
+from photostereo.monitor import SILENT, Monitor
+from photostereo.reflectance.batches import pixel_batches
+from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
+from photostereo.reflectance.projection import project
+
+#: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
+PRIOR_VARIANCE = 1e6
+#: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
+#: and a capture as converged when all but so few of its pixels are.
+SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
+#: The smallest noise that is believed (standard deviation, as a share of the capture's brightness scale).
+SMALLEST_NOISE = 1e-3
+#: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
+INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
+#: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
+LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
+
+
+class _Reweighted:
+    """What the sparse models do once a prior is present: a weighted 3 × 3 system per pixel.
+
+    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. At the best
+    weights for the present normals the photographs are reduced to ``gram = L W Lᵀ``, ``moment = L W y`` and
+    one constant, so the normals' update never reads them; both half-steps are exact, and the cost cannot
+    rise.
+    """
+
+    _redescending: bool
+
+    def __init__(self, pixels: Array, lights: Array) -> None:
+        self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
+        self._lights = like(np.ascontiguousarray(lights, dtype=np.float64), pixels)
+        self._threshold: Array | None = None
+
+    def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
+        """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
+        if is_tensor(self._pixels):
+            from photostereo.reflectance.sparse import torch_kernels as kernels
+        else:
+            from photostereo.reflectance.sparse import absolute_kernels as kernels  # type: ignore[no-redef]
+
+        count = len(self._pixels)
+        normals = empty((count, 3), self._pixels)
+        iterations = empty((count,), self._pixels, "int64")
+        starts = project(self._pixels, np.linalg.pinv(to_numpy(self._lights)).T)
+        for part in self._batches(monitor, "least absolute residuals"):
+            kernels.l1_regression(
+                self._pixels[part],
+                self._lights,
+                starts[part],
+                1e-6,
+                1e-8,
+                max_iter,
+                normals[part],
+                iterations[part],
+            )
+        return normals, to_numpy(iterations)
+
+    def _batches(self, monitor: Monitor, stage: str) -> Iterator[slice]:
+        count, photographs = self._pixels.shape
+        if not is_tensor(self._pixels):
+            return pixel_batches(count, monitor, stage)
+        from photostereo.reflectance.sparse.torch_kernels import batch_size
+
+        return pixel_batches(count, monitor, stage, size=batch_size(photographs))
+
+    def _residual_noise(self) -> float:
+        return noise_of_residuals(self._pixels, self._lights, self._least_absolute(SILENT)[0])
+
+    def _thresholds(self) -> Array:
+        """Per pixel, the squared residual above which a photograph counts as an outlier."""
+        if self._threshold is None:
+            self._threshold = self._everywhere(self._residual_noise() ** 2)
+        return self._threshold
+
+    def _everywhere(self, value: float) -> Array:
+        """The same number for every pixel."""
+        array = empty((len(self._pixels),), self._pixels)
+        array[:] = value
+        return array
+
+    @property
+    def noise(self) -> float:
+        """Of the inliers: what is an outlier does not disturb a robust model and must not count as noise."""
+        return math.sqrt(self._thresholds().mean())
+
+    def mean_hessian(self, unknowns: Unknowns) -> Array:
+        return mean_symmetric_3x3(unknowns["gram"])
+
+    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
+        gram, moment = unknowns["gram"], unknowns["moment"]
+        count, pull = cast(count, "float64"), contiguous(cast(pull, "float64"))
+        normals = empty(tuple(pull.shape), self._pixels)
+        _kernels_for(self._pixels).weighted_normals(gram, moment, lam, count, pull, normals)
+        return normals
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        normals = contiguous(cast(normals, "float64"))
+        shape = tuple(normals.shape[:-1])
+        gram, moment, rest = (empty((*shape, *entries), self._pixels) for entries in ((6,), (3,), ()))
+        _kernels_for(self._pixels).reweigh(
+            self._pixels, self._lights, normals, self._thresholds(), self._redescending, gram, moment, rest
+        )
+        return {"gram": gram, "moment": moment, "rest": rest}
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        h = unknowns["gram"]
+        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
+        quadratic = h[..., 0] * x * x + h[..., 3] * y * y + h[..., 5] * z * z
+        quadratic = quadratic + 2.0 * (h[..., 1] * x * y + h[..., 2] * x * z + h[..., 4] * y * z)
+        linear = (unknowns["moment"] * normals).sum(-1)
+        return (quadratic - 2.0 * linear + unknowns["rest"]).sum(-1)
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
+        if "inliers" in unknowns:
+            return {"inliers": unknowns["inliers"]}
+        weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
+        normals = contiguous(cast(normals, "float64"))
+        _kernels_for(self._pixels).inlier_weights(
+            self._pixels, self._lights, normals, self._thresholds(), self._redescending, weights
+        )
+        return {"inliers": weights}
+
+
+class LeastAbsolute(_Reweighted):
+    r"""Least absolute residuals (L1): half of the photographs may be wrong by any amount.
+
+    .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|_1
+
+    Each pixel is divided by its maximum and starts at least squares. A few steps of reweighted least squares
+    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimiser, where reweighting alone would
+    crawl; a descent along the edges of the piecewise linear cost then ends at the minimiser exactly, with
+    multipliers that prove it.
+
+    With a prior the cost is Huber's, quadratic below the noise of the capture (see
+    :func:`noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its meaning.
+
+    Parameters
+    ----------
+    pixels : (N, d) intensities
+    lights : (3, d) unit columns
+    max_iter : reweighting steps before the exact descent; they change the time, not the result
+
+    References
+    ----------
+    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, CVPR
+    2012, doi:10.1109/CVPR.2012.6247691. The descent: I. Barrodale, F. D. K. Roberts, An improved algorithm
+    for discrete l1 linear approximation, SIAM Journal on Numerical Analysis 10(5), 1973, doi:10.1137/0710069.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> L = rng.normal(size=(3, 20)) + [[0], [0], [2]]
+    >>> L /= np.linalg.norm(L, axis=0)
+    >>> n = np.array([[0.1, 0.2, 0.9]])
+    >>> y = n @ L
+    >>> y[0, [1, 5, 7]] = 0, 2, 1
+    >>> bool(np.allclose(LeastAbsolute(y, L).alone(Monitor()).normals, n))
+    True
+    """
+
+    _redescending = False
+
+    def __init__(self, pixels: Array, lights: Array, *, max_iter: int = 10) -> None:
+        super().__init__(pixels, lights)
+        self._max_iter = max_iter
+
+    def alone(self, monitor: Monitor) -> Fit:
+        normals, iterations = self._least_absolute(monitor, self._max_iter)
+        return Fit(normals, {}, int(np.abs(iterations).max(initial=0)), bool((iterations >= 0).all()))
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        normals, _ = self._least_absolute(monitor, self._max_iter)
+        if self._threshold is None:
+            noise = noise_of_residuals(self._pixels, self._lights, normals)
+            self._threshold = self._everywhere(noise**2)
+        return normals, self.update_unknowns(normals, {})
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        return {}
+
+
+class SparseBayes(_Reweighted):
+    r"""Sparse Bayesian learning (SBL): the evidence decides which photographs are wrong, and by how much.
+
+    .. math:: y = L^T n + e + \varepsilon, \quad e_j \sim N(0, \gamma_j), \quad \varepsilon \sim N(0, \lambda
+    I), \qquad
+              \max_\gamma \; p(y \,|\, \gamma)
+
+    Without a prior: expectation maximisation. With S = γ + λ,
+
+        Cov = (L S⁻¹ Lᵀ + I/σ²)⁻¹,   n = Cov L S⁻¹ y,   γ ← (k r)² + γ λ/S + k² diag(Lᵀ Cov L),   k = γ/S,
+
+    which costs one pass over the d photographs per iteration.
+
+    With a prior n is a parameter, and ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` is minimised over both.
+    Times λ, so that an inlier weighs one as in least squares and the prior's weight keeps its meaning, the
+    cost of a photograph is ``λ (r²/S + log(S/λ))``. Its exact minimiser is ``S = max(r², λ)``: weight
+    ``λ/S``, one for an inlier.
+
+    Parameters
+    ----------
+    pixels : (N, d) intensities, of order one
+    lights : (3, d) unit columns
+    noise : λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None
+        measures it on
+        the capture (:func:`noise_of_residuals`): one value for all pixels, which neither strong noise nor
+        a bright outlier misleads
+    max_iter, tol : of the EM; a pixel stops when no component of n moves by more than ``tol`` times its
+        brightness
+
+    References
+    ----------
+    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, CVPR
+    2012, doi:10.1109/CVPR.2012.6247691.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> L = rng.normal(size=(3, 20)) + [[0], [0], [2]]
+    >>> L /= np.linalg.norm(L, axis=0)
+    >>> n = np.array([[0.1, 0.2, 0.9]])
+    >>> y = n @ L
+    >>> y[0, [1, 5, 7]] = 0, 2, 1
+    >>> fit = SparseBayes(y, L, noise=1e-6).alone(Monitor())
+    >>> bool(np.allclose(fit.normals, n, atol=1e-3)), np.flatnonzero(fit.unknowns["inliers"][0] < 0.1)
+    (True, array([1, 5, 7]))
+    """
+
+    _redescending = True
+
+    def __init__(
+        self,
+        pixels: Array,
+        lights: Array,
+        *,
+        noise: float | None = 1e-3,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+    ) -> None:
+        super().__init__(pixels, lights)
+        self._noise, self._max_iter, self._tol = noise, max_iter, tol
+        self._brightness: Array | None = None
+
+    def alone(self, monitor: Monitor) -> Fit:
+        return self._expectation_maximisation(monitor, keep_weights=True)
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        normals = self._expectation_maximisation(monitor, keep_weights=False).normals
+        return normals, self.update_unknowns(normals, {})
+
+    def _thresholds(self) -> Array:
+        if self._threshold is None and self._noise is not None:
+            self._threshold = self._noise * self._scales() ** 2
+        return super()._thresholds()
+
+    def _scales(self) -> Array:
+        if self._brightness is None:
+            self._brightness = empty((len(self._pixels),), self._pixels)
+            _kernels_for(self._pixels).brightest(self._pixels, self._brightness)
+        return self._brightness
+
+    def _expectation_maximisation(self, monitor: Monitor, *, keep_weights: bool) -> Fit:
+        count, photographs = self._pixels.shape
+        scale = self._scales()
+        noise = self._noise
+        if noise is None:
+            # One variance for the capture: the scale is the capture's too, except that a pixel without light
+            # keeps 0.
+            noise = self._residual_noise() ** 2 if self._threshold is None else float(self._threshold[0])
+            self._threshold = self._everywhere(noise)
+            scale = cast(scale > 0, "float64")
+        normals = empty((count, 3), self._pixels)
+        iterations = empty((count,), self._pixels, "int64")
+        weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
+        for part in self._batches(monitor, "sparse Bayesian learning"):
+            _kernels_for(self._pixels).sbl_em(
+                self._pixels[part],
+                self._lights,
+                scale[part],
+                noise,
+                PRIOR_VARIANCE,
+                self._tol,
+                SETTLED,
+                self._max_iter,
+                normals[part],
+                iterations[part],
+                weights[part] if keep_weights else weights,
+            )
+        unknowns = {"inliers": weights} if keep_weights else {}
+        steps = to_numpy(iterations)
+        settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
+        return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
+
+
+def _kernels_for(pixels: Array) -> Any:
+    """The module with the loops over pixels for this kind of array."""
+    if is_tensor(pixels):
+        from photostereo.reflectance.sparse import torch_kernels
+
+        return torch_kernels
+    from photostereo.reflectance.sparse import kernels
+
+    return kernels
+
+
+def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
+    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
+
+    Two readings of |r|, each scaled as for Gaussian noise, and each too large where it fails, so the smaller
+    one counts: the value that two thirds of them do not exceed, which outliers and the errors of the model
+    inflate; and the value that a third of the entries that saw light do not exceed, which is inflated where
+    photons are so few that most entries saw none. (The median over all entries would then see no noise at
+    all.) A least-absolute fit leaves three residuals of every pixel at zero; they are left out. Never below
+    1e-3 of the brightness scale: quantisation alone is of that order.
+
+    >>> rng = np.random.default_rng(0)
+    >>> L = rng.normal(size=(3, 20))
+    >>> y = rng.normal(0, 0.05, (2000, 20))
+    >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Monitor()).normals), 2)
+    0.05
+    """
+    count, photographs = pixels.shape
+    # Evenly spaced pixels tell the same; a quantile over all of a large capture is slow.
+    step = max(1, count // 20_000)
+    residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
+    if residuals.size == 0:
+        return SMALLEST_NOISE
+    share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
+    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
+    lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
+    if lit.size:
+        noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
+    return max(noise, SMALLEST_NOISE)
+
+
+def l1_reweighted_readable(
+    Y: NDArray[np.float64],
+    L: NDArray[np.float64],
+    *,
+    floor: float = 1e-6,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+) -> NDArray[np.float64]:
+    """L1 by reweighting alone, all pixels at once, in plain NumPy: what the compiled loop starts with."""
+    top = np.abs(Y).max(axis=1, keepdims=True)
+    top[top == 0] = 1.0
+    y = Y / top
+    n = y @ np.linalg.pinv(L)
+    for _ in range(max_iter):
+        w = 1.0 / np.maximum(np.abs(y - n @ L), floor)
+        gram = np.einsum("aj,nj,bj->nab", L, w, L)
+        step = np.linalg.solve(gram, ((w * (y - n @ L)) @ L.T)[:, :, None])[:, :, 0]
+        n = n + step
+        if np.abs(step).max() < tol:
+            break
+    return np.asarray(n * top)
+
+
+def sbl_readable(
+    Y: NDArray[np.float64],
+    L: NDArray[np.float64],
+    *,
+    noise: float = 1e-3,
+    max_iter: int = 200,
+    tol: float = 1e-5,
+) -> NDArray[np.float64]:
+    """SBL by expectation maximisation, pixel after pixel in plain NumPy: what the compiled loop means."""
+    normals = np.zeros((len(Y), 3))
+    for i, row in enumerate(Y):
+        top = np.abs(row).max()
+        if top == 0:
+            continue
+        y, gamma, n = row / top, np.ones(L.shape[1]), np.zeros(3)
+        for _ in range(max_iter):
+            S = gamma + noise
+            covariance = np.linalg.inv((L / S) @ L.T + np.eye(3) / PRIOR_VARIANCE)
+            previous, n = n, covariance @ (L @ (y / S))
+            if np.abs(n - previous).max() < tol:
+                break
+            k = gamma / S
+            spread = np.einsum("aj,ab,bj->j", L, covariance, L)
+            gamma = np.maximum((k * (y - L.T @ n)) ** 2 + gamma * noise / S + k**2 * spread, 1e-10)
+        normals[i] = n * top
+    return normals

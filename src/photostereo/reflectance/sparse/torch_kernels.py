@@ -1,0 +1,134 @@
+"""The per-pixel loops of sparse regression on torch tensors, with the names and arguments of the compiled
+ones.
+
+On a GPU they are the kernels of ``sparse.cu``. Tensors on the CPU share their memory with NumPy arrays, so
+there the compiled loops themselves run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from photostereo.reflectance.model import solve_symmetric_3x3
+from photostereo.reflectance.projection import tensor_batches
+from photostereo.reflectance.sparse import absolute_kernels
+from photostereo.reflectance.sparse import kernels as sparse_kernels
+
+Tensor = Any
+
+#: Threads per block.
+THREADS = 64
+#: Threads that share the photographs of one pixel in ``sbl_em``; as in ``sparse.cu``.
+SHARING = 8
+
+
+def batch_size(photographs: int) -> int:
+    """Pixels per launch: enough to fill a GPU, with at most a gigabyte of scratch memory."""
+    return max((1 << 25) // photographs, 1)
+
+
+def sbl_em(
+    Y: Tensor,
+    L: Tensor,
+    scale: Tensor,
+    noise: float,
+    prior_variance: float,
+    tol: float,
+    settled: float,
+    max_iter: int,
+    n: Tensor,
+    iterations: Tensor,
+    weights: Tensor,
+) -> None:
+    """As :func:`.sparse_kernels.sbl_em`."""
+    numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
+    if not Y.is_cuda:
+        arrays = (array.numpy() for array in (n, iterations, weights))
+        sparse_kernels.sbl_em(Y.numpy(), L.numpy(), scale.numpy(), *numbers, *arrays)
+        return
+    count, photographs = Y.shape
+    sizes = (count, photographs, len(weights) == count)
+    scratch = n.new_empty(2 * count * photographs)
+    arguments = (Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes)
+    _launch("sbl_em", Y, arguments, threads=SHARING * count)
+
+
+def l1_regression(
+    Y: Tensor,
+    L: Tensor,
+    start: Tensor,
+    floor: float,
+    tol: float,
+    max_iter: int,
+    n: Tensor,
+    iterations: Tensor,
+) -> None:
+    """As :func:`.absolute_kernels.l1_regression`."""
+    if not Y.is_cuda:
+        arrays = (array.numpy() for array in (Y, L, start))
+        absolute_kernels.l1_regression(*arrays, floor, tol, max_iter, n.numpy(), iterations.numpy())
+        return
+    count, photographs = Y.shape
+    scratch = n.new_empty(3 * count * photographs)
+    numbers = (float(floor), float(tol), int(max_iter))
+    _launch("l1_regression", Y, (Y, L, start, *numbers, n, iterations, scratch, count, photographs))
+
+
+def reweigh(
+    Y: Tensor,
+    L: Tensor,
+    n: Tensor,
+    threshold: Tensor,
+    redescending: bool,
+    gram: Tensor,
+    moment: Tensor,
+    rest: Tensor,
+) -> None:
+    """As :func:`.sparse_kernels.reweigh`; all but Y, L and the threshold may have a leading axis of problems."""
+    count, photographs = Y.shape
+    outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]
+    if Y.is_cuda:
+        sizes = (rest.numel() // count, count, photographs, redescending)
+        _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), threads=rest.numel())
+        return
+    for g, normals in enumerate(n.view(-1, count, 3)):
+        arrays = (array.numpy() for array in (Y, L, normals, threshold))
+        sparse_kernels.reweigh(*arrays, redescending, *(array[g].numpy() for array in outputs))
+
+
+def weighted_normals(
+    gram: Tensor, moment: Tensor, lam: float, count: Tensor, pull: Tensor, n: Tensor
+) -> None:
+    """Fill n with the solution of ``(gram + λ c I) n = moment + λ r``, one 3 × 3 system per pixel."""
+    shift, right = lam * count, moment + lam * pull
+    xx, xy, xz, yy, yz, zz = gram.unbind(-1)
+    system = (xx + shift, xy, xz, yy + shift, yz, zz + shift)
+    for c, column in enumerate(solve_symmetric_3x3(*system, right.unbind(-1))):
+        n[..., c] = column
+
+
+def inlier_weights(
+    Y: Tensor, L: Tensor, n: Tensor, threshold: Tensor, redescending: bool, weights: Tensor
+) -> None:
+    """As :func:`.sparse_kernels.inlier_weights`."""
+    for part in tensor_batches(Y, copies=3):
+        squared = (Y[part].double() - n[part] @ L).square()
+        limit = threshold[part][:, None]
+        w = (limit / squared).where((squared > limit) & (limit > 0), 1.0)
+        weights[part] = (w if redescending else w.sqrt()).to(weights.dtype)
+
+
+def brightest(Y: Tensor, top: Tensor) -> None:
+    """Fill top (N) with the largest absolute intensity of each pixel."""
+    top.copy_(Y.abs().amax(1))
+
+
+def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
+    import torch
+
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    intensity = {torch.float32: "float", torch.float64: "double"}[Y.dtype]
+    with torch.cuda.device(Y.device):
+        kernel = compile_kernel("photostereo.reflectance.sparse", "sparse.cu", name, INTENSITY=intensity)
+        kernel.launch(-(-(threads or len(Y)) // THREADS), THREADS, arguments)

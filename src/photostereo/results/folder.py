@@ -1,0 +1,120 @@
+"""The OUT folder of a solve: arrays, pictures, surface, report and ``summary.json``, complete or not at
+all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.monitor import SILENT, Monitor
+from photostereo.reconstruction import Reconstruction
+from photostereo.results.pictures import write_pictures
+
+
+@dataclass(frozen=True)
+class SurfaceChoice:
+    """How depth and mesh are made; see :func:`photostereo.surface.export.write_surface`."""
+
+    method: str = "poisson"
+    formats: tuple[str, ...] = ("ply", "glb")
+    pixel_size: float = 1.0
+    decimate: int | None = None
+    watertight: bool = False
+    exr: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fill_results(
+    folder: Path,
+    capture: Capture | None,
+    result: Reconstruction,
+    *,
+    surface: SurfaceChoice | None,
+    report: bool,
+    flip_y: bool = False,
+    monitor: Monitor = SILENT,
+) -> dict[str, Any]:
+    """Write everything that belongs to a result into an existing folder that the caller moves into place."""
+    result.save(folder)
+    write_pictures(folder, result, flip_y=flip_y)
+    summary = result.summary()
+    if capture is not None:
+        height, width = capture.frame
+        summary["photographs"] = {
+            "count": len(capture),
+            "height": height,
+            "width": width,
+            "mask_pixels": capture.pixel_count,
+        }
+    shown: dict[str, Any] = {}
+    if surface is not None:
+        began = time.perf_counter()
+        monitor.stage("surface")
+        summary["surface"] = make_surface(
+            folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor
+        )
+        shown = surface_to_show(folder)
+        summary["seconds"]["surface"] = time.perf_counter() - began
+    if report:
+        from photostereo.report import write_report
+
+        began = time.perf_counter()
+        monitor.stage("report")
+        write_report(folder / "report.html", result, capture, **shown)
+        summary["seconds"]["report"] = time.perf_counter() - began
+    write_summary(folder, summary)
+    return summary
+
+
+def make_surface(
+    folder: Path,
+    result: Reconstruction,
+    choice: SurfaceChoice,
+    *,
+    normal_map: bool,
+    flip_y: bool = False,
+    monitor: Monitor = SILENT,
+) -> dict[str, Any]:
+    """Depth and meshes of a result, and ``normals.png`` where it is not there yet; the facts for the summary."""
+    from photostereo.surface.export import write_surface
+
+    return write_surface(
+        folder,
+        result.normals,
+        result.mask,
+        result.albedo,
+        method=choice.method,
+        formats=choice.formats,
+        pixel_size=choice.pixel_size,
+        decimate=choice.decimate,
+        watertight=choice.watertight,
+        normal_map=normal_map,
+        flip_y=flip_y,
+        exr=choice.exr,
+        monitor=monitor,
+        **choice.options,
+    )
+
+
+def surface_to_show(folder: Path) -> dict[str, Any]:
+    """What a page needs of the surface in this folder: depth, tears, and the meshes to link."""
+    tears = folder / "tears.npy"
+    return {
+        "depth": np.load(folder / "depth.npy"),
+        "tears": np.load(tears) if tears.exists() else None,
+        "files": {path.name: path.name for path in sorted(folder.glob("mesh.*"))},
+    }
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+    """``summary.json``, replaced at once."""
+    partial = folder / "summary.json.partial"
+    partial.write_text(json.dumps(summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(folder / "summary.json")

@@ -1,0 +1,1 @@
+"""A reflectance model, perhaps a prior, and block coordinate descent."""

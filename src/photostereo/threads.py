@@ -1,0 +1,22 @@
+"""How threads wait.
+
+Threads that wait spin by default for milliseconds before they sleep, on cores that others need. The compiled
+kernels meet at a barrier once per atom: on a machine that is busy with anything else GNU OpenMP's spinning
+makes a pass a hundred times slower. OpenBLAS's threads spin for 2^26 cycles after every matrix product and
+take half of the next kernel's cores. A short spin costs next to nothing on an idle machine.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def shorten_spinning() -> None:
+    """Ask both libraries for a short spin; the user's own settings win.
+
+    Each reads its setting when it is loaded. The command line calls this first of all. From Python, OpenBLAS
+    has come with NumPy long before, but the compiled kernels' OpenMP is loaded when they first run.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "100")
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")

@@ -1,0 +1,108 @@
+"""Capture: validated, frozen, and its few operations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo.capture.capture import Capture, Origin
+from photostereo.conventions import gray_from_rgb
+from photostereo.errors import CaptureError
+
+LIGHTS = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1], [0.1, -0.5, 1]], float)
+
+
+def make(**changes) -> Capture:
+    rng = np.random.default_rng(0)
+    fields = {"images": rng.uniform(size=(5, 6, 7)), "lights": LIGHTS, "name": "thing", **changes}
+    return Capture(**fields)
+
+
+def test_lights_are_unit_and_arrays_are_read_only() -> None:
+    capture = make()
+    assert np.allclose(np.linalg.norm(capture.lights, axis=1), 1)
+    for array in (capture.images, capture.lights, capture.mask):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError):
+        capture.name = "other"
+
+
+def test_freezing_leaves_the_caller_s_array_writable() -> None:
+    images = np.ones((5, 6, 7), dtype=np.float32)
+    make(images=images)
+    images[0] = 2  # must not raise
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"images": np.ones((2, 4, 4)), "lights": LIGHTS[:2]}, "at least three"),
+        ({"lights": LIGHTS[:4]}, "5 photographs but 4"),
+        ({"lights": np.vstack([LIGHTS, LIGHTS])}, "5 photographs but 10"),
+        ({"lights": LIGHTS * np.array([[1], [0], [1], [1], [1]])}, "zero vector"),
+        ({"lights": LIGHTS * np.array([1, 0, 1])}, "plane"),
+        ({"lights": np.where(LIGHTS == 0.1, np.nan, LIGHTS)}, "NaN"),
+        ({"images": np.full((5, 6, 7), np.nan)}, "NaN or infinite"),
+        ({"images": np.full((5, 6, 7), np.inf)}, "NaN or infinite"),
+        ({"images": np.ones((5, 6, 7, 2))}, "shape"),
+        ({"mask": np.zeros((6, 7), bool)}, "empty"),
+        ({"mask": np.ones((5, 7), bool)}, "mask"),
+        ({"truth": np.ones((5, 5, 3))}, "true normals"),
+        ({"truth_depth": np.ones((1, 1))}, "true depth"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict, words: str) -> None:
+    with pytest.raises(CaptureError, match=words) as problem:
+        make(**changes)
+    assert "thing" in str(problem.value)
+
+
+def test_take_draws_without_repetition_and_keeps_pairs() -> None:
+    capture = make(origin=Origin(path=None, layout="x", files=tuple("abcde")))
+    subset = capture.take(3, rng=0)
+    again = capture.take(3, rng=0)
+    assert np.array_equal(subset.images, again.images)
+    for image, light, name in zip(subset.images, subset.lights, subset.origin.files, strict=True):
+        index = "abcde".index(name)
+        assert np.array_equal(image, capture.images[index])
+        assert np.array_equal(light, capture.lights[index])
+    with pytest.raises(CaptureError, match="from 3 to 5"):
+        capture.take(6)
+
+
+def test_crop_keeps_everything_in_step() -> None:
+    mask = np.zeros((6, 7), bool)
+    mask[2:4, 3:6] = True
+    truth = np.random.default_rng(1).normal(size=(6, 7, 3))
+    capture = make(mask=mask, truth=truth)
+    cropped = capture.crop_to_mask(margin=1)
+    assert cropped.frame == (4, 5)
+    assert np.array_equal(cropped.pixels(), capture.pixels())
+    assert np.array_equal(cropped.truth[cropped.mask], capture.truth[capture.mask])
+
+
+def test_pixels_are_the_mask_pixels_in_row_major_order() -> None:
+    mask = np.random.default_rng(2).uniform(size=(6, 7)) > 0.4
+    capture = make(mask=mask)
+    assert np.array_equal(capture.pixels(), capture.images[:, mask].T)
+    assert np.allclose(capture.pixels(2.0), capture.images[:, mask].T / 2)
+
+
+def test_colour_becomes_gray_by_the_published_weights() -> None:
+    rgb = np.random.default_rng(3).uniform(size=(5, 6, 7, 3)).astype(np.float32)
+    capture = make(images=rgb)
+    gray = capture.gray()
+    assert not gray.is_color and np.allclose(gray.images, gray_from_rgb(rgb), atol=1e-6)
+    assert np.allclose(capture.pixels(), gray.pixels(), atol=1e-6)
+    assert capture.intensity_scale() == pytest.approx(gray.intensity_scale(), rel=1e-5)
+
+
+def test_digest_tells_content_not_names() -> None:
+    images = np.random.default_rng(4).uniform(size=(5, 6, 7))
+    first = make(images=images)
+    assert make(images=images, name="other").digest == first.digest
+    changed = images.copy()
+    changed[0, 0, 0] += 1e-3
+    assert make(images=changed).digest != first.digest
+    assert make(images=images, lights=LIGHTS[::-1]).digest != first.digest

@@ -1,0 +1,211 @@
+"""Block coordinate descent: the cost falls at every half-step, special cases agree, a solve can be
+resumed."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from photostereo.capture.corruptions import add_poisson
+from photostereo.errors import ParameterError
+from photostereo.monitor import SILENT, Monitor
+from photostereo.parameters import resolve
+from photostereo.quality.metrics import angle_between
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.methods import find_method
+from photostereo.solver.solve import SolveState, build_prior, solve
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    clean = render_scene("relief", size=72, lights=dome_lights(10), reflectance="blinn-phong")
+    return add_poisson(clean, 12.0, rng=0)
+
+
+def total_cost(model, prior, state, normals, unknowns, lam):
+    """The objective from its definition: patches, codes and atoms, nothing incremental."""
+    patches = prior.grid.extract(normals)
+    fit = ((patches - state.codes.T @ state.atoms) ** 2).sum()
+    return model.cost(normals, unknowns) + lam * (fit + prior.mu**2 * np.count_nonzero(state.codes))
+
+
+@pytest.mark.parametrize("scene", ["relief", "figure"])
+@pytest.mark.parametrize(
+    ("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4)]
+)
+def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> None:
+    capture = add_poisson(render_scene(scene, size=56, lights=dome_lights(9)), 10.0, rng=1)
+    given = {"lam": 1.5, "mu": 0.08, "precision": "double", **({"p": p} if method == "pdlnv" else {})}
+    entry = find_method(method)
+    values = resolve(entry.parameters, given, method)
+    pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
+    model = entry.model(
+        pixels,
+        np.ascontiguousarray(capture.lights.T),
+        **{q.name: values[q.name] for q in entry.model_parameters},
+    )
+    prior = build_prior(capture.mask, values)
+    normals, unknowns = model.start(SILENT)
+    unknowns = model.update_unknowns(normals, unknowns)
+    state = prior.begin(normals)
+    costs = [total_cost(model, prior, state, normals, unknowns, values["lam"])]
+    for _ in range(5):
+        prior.update(state)
+        costs.append(total_cost(model, prior, state, normals, unknowns, values["lam"]))
+        updated = model.update_normals(unknowns, values["lam"], prior.count, prior.pull(state, normals))
+        unknowns = model.update_unknowns(updated, unknowns)
+        prior.follow(state, updated - normals)
+        normals = updated
+        costs.append(total_cost(model, prior, state, normals, unknowns, values["lam"]))
+        # The residual that is kept up to date is the one of the definition.
+        exact = prior.grid.extract(normals) - state.codes.T @ state.atoms
+        assert np.abs(exact - state.residual).max() < 1e-10
+    steps = np.diff(costs)
+    assert steps.max() <= 1e-9 * costs[0], steps
+    assert costs[-1] < 0.99 * costs[0]
+
+
+def test_recorded_cost_is_the_objective_and_falls(noisy) -> None:
+    result = solve(noisy, "pdlnv", lam=2.0, mu=0.1, max_iter=12)
+    costs = [record.cost for record in result.history]
+    assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(costs))
+    for record in result.history:
+        assert record.cost == pytest.approx(record.data + record.fit + record.sparsity, rel=1e-12)
+        assert record.error is not None and 0 < record.nonzeros < 1
+
+
+def test_pdlnv_without_weight_is_pls(noisy) -> None:
+    prior = solve(noisy, "pdlnv", lam=0.0, mu=0.1, max_iter=2, p=3)
+    alone = solve(noisy, "pls", p=3)
+    inside = noisy.mask
+    assert angle_between(prior.normals[inside], alone.normals[inside]).max() < 1e-3
+
+
+def test_pdlnv_with_one_piece_is_dlnv(noisy) -> None:
+    options = {"lam": 2.0, "mu": 0.1, "max_iter": 6, "precision": "double"}
+    one = solve(noisy, "pdlnv", p=1, gamma=1e8, **options)
+    lambertian = solve(noisy, "dlnv", **options)
+    inside = noisy.mask
+    assert angle_between(one.normals[inside], lambertian.normals[inside]).max() < 1e-2
+    assert np.abs(one.albedo - lambertian.albedo).max() < 1e-4 * lambertian.albedo.max()
+
+
+def test_single_precision_is_enough(noisy) -> None:
+    options = {"lam": 5.0, "mu": 0.15, "max_iter": 10}
+    single = solve(noisy, "dlnv", precision="single", **options)
+    double = solve(noisy, "dlnv", precision="double", **options)
+    inside = noisy.mask
+    assert angle_between(single.normals[inside], double.normals[inside]).mean() < 0.02
+    assert single.history[-1].cost == pytest.approx(double.history[-1].cost, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["dlnv", "pdlnv", "dlsr"])
+def test_resumed_equals_uninterrupted(method: str, noisy, tmp_path) -> None:
+    options = {"lam": 2.0, "mu": 0.1}
+    whole = solve(noisy, method, max_iter=9, **options)
+    solve(noisy, method, max_iter=4, checkpoint=tmp_path / "state.npz", **options)
+    resumed = solve(noisy, method, max_iter=9, resume=tmp_path / "state.npz", **options)
+    assert np.array_equal(whole.normals, resumed.normals)
+    for name in ("dictionary", "dictionary_initial"):
+        assert np.array_equal(whole.arrays[name], resumed.arrays[name]), name
+    assert [r.cost for r in whole.history] == [r.cost for r in resumed.history]
+
+
+def test_resuming_leaves_the_given_state_alone(noisy, tmp_path) -> None:
+    solve(noisy, "dlnv", max_iter=2, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
+    state = SolveState.load(tmp_path / "state.npz")
+    atoms = state.dictionary.atoms.copy()
+    solve(noisy, "dlnv", max_iter=4, lam=2.0, mu=0.1, resume=state)
+    assert np.array_equal(state.dictionary.atoms, atoms) and len(state.history) == 2
+
+
+def test_resuming_on_another_capture_is_an_error(noisy, tmp_path) -> None:
+    solve(noisy, "dlnv", max_iter=2, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
+    other = render_scene("sphere", size=64)
+    with pytest.raises(ParameterError, match="saved state"):
+        solve(other, "dlnv", lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
+
+
+@pytest.mark.parametrize(("saved", "resumed"), [("dlnv", "dlsr"), ("pdlnv", "dlnv"), ("dlsr", "pdlnv")])
+def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy, tmp_path) -> None:
+    solve(noisy, saved, max_iter=1, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
+    with pytest.raises(ParameterError, match="another method"):
+        solve(noisy, resumed, max_iter=2, lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
+
+
+def test_tolerance_stops_early(noisy) -> None:
+    result = solve(noisy, "dlnv", lam=2.0, mu=0.1, max_iter=200, tol=1e-2)
+    assert result.status == "converged"
+    assert result.iterations < 200
+
+
+def test_a_learned_dictionary_serves_another_capture_and_stays_fixed(noisy, tmp_path) -> None:
+    learned = solve(noisy, "dlnv", lam=2.0, mu=0.1, max_iter=5).arrays["dictionary"]
+    np.save(tmp_path / "dictionary.npy", learned)
+    other = render_scene("vase", size=48)
+    for given in (learned, str(tmp_path / "dictionary.npy")):
+        result = solve(other, "dlnv", lam=2.0, mu=0.1, max_iter=3, dictionary=given, learn=False)
+        assert np.abs(result.arrays["dictionary"] - learned).max() < 1e-6
+    larger = render_scene("sphere", size=96)
+    free = solve(larger, "dlnv", lam=2.0, mu=0.1, max_iter=3, dictionary=learned)
+    assert np.abs(free.arrays["dictionary"] - learned).max() > 1e-3
+
+
+@pytest.mark.parametrize("atoms", [48, 192, 256])
+@pytest.mark.parametrize("dictionary", ["dct", "dct-separable", "identity", "random-patches"])
+def test_every_initial_dictionary_and_size_lowers_the_noise(noisy, dictionary: str, atoms: int) -> None:
+    plain = solve(noisy, "ls").angular_error.mean
+    result = solve(noisy, "dlnv", lam=3.0, mu=0.15, max_iter=5, dictionary=dictionary, atoms=atoms)
+    assert result.arrays["dictionary"].shape == (atoms, 192)
+    assert result.angular_error.mean < plain
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mu": -1.0}, "mu"),
+        ({"mu": 2.0, "q": 1.0}, "q"),
+        ({"stride": 9}, "stride"),
+        ({"patch": (200, 8, 3)}, "patch"),
+        ({"patch": "8x8"}, "patch"),
+        ({"p": 0}, "p"),
+        ({"atoms": 100_000}, "atoms"),
+        ({"lam": "much"}, "lam"),
+        ({"lambda": 1.0}, "lam"),
+        ({"max_iter": 2.5}, "max_iter"),
+        ({"dictionary": "wavelets"}, "dictionary"),
+        ({"dictionary": np.ones((4, 5))}, "dictionary"),
+        ({"lam": float("nan")}, "lam"),
+    ],
+)
+def test_bad_parameters_are_named(noisy, given: dict, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        solve(noisy, "pdlnv", **{"mu": 0.1, "lam": 1.0, **given})
+
+
+def test_unknown_method_suggests(noisy) -> None:
+    with pytest.raises(ParameterError, match='Did you mean "pdlnv"'):
+        solve(noisy, "pdnlv")
+
+
+def test_monitor_hears_every_iteration(noisy) -> None:
+    class Ear(Monitor):
+        def __init__(self) -> None:
+            self.records = []
+
+        def iteration(self, record) -> None:
+            self.records.append(record)
+
+    ear = Ear()
+    result = solve(noisy, "dlnv", max_iter=3, monitor=ear)
+    assert tuple(ear.records) == result.history and len(ear.records) == 3
+
+
+def test_colour_albedo_has_the_scene_s_colours() -> None:
+    capture = render_scene("sphere", size=48, color=True, cast_shadows=False, attached=False)
+    result = solve(capture, "ls")
+    assert result.albedo.shape == (48, 48, 3)
+    scale = np.median(result.albedo[capture.mask] / capture.truth_albedo[capture.mask])
+    assert np.abs(result.albedo[capture.mask] / scale - capture.truth_albedo[capture.mask]).max() < 1e-3
