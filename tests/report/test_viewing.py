@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import threading
 import webbrowser
 
@@ -51,6 +52,17 @@ def test_server_shows_nothing_else(server):
     for path in ("/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"):
         status, body = ask(server, path)
         assert status in (403, 404) and b"secret" not in body
+
+
+def test_server_does_not_follow_links_out_of_its_folder(server, folder):
+    (folder / "out.txt").symlink_to(folder.parent / "secret.txt")
+    (folder / "up").symlink_to(folder.parent, target_is_directory=True)
+    (folder / "in.html").symlink_to(folder / "report.html")
+    os.mkfifo(folder / "pipe")
+    for path in ("/out.txt", "/up/secret.txt", "/pipe", "/%00"):
+        status, body = ask(server, path)
+        assert status == 404 and b"secret" not in body
+    assert ask(server, "/in.html") == (200, b"<p>hello")
 
 
 def test_server_refuses_a_foreign_name(server):

@@ -87,6 +87,20 @@ class _LocalHandler(SimpleHTTPRequestHandler):
         self.send_error(403, "This page is served to this machine only")
         return False
 
+    def send_head(self) -> Any:
+        if self._is_inside(self.translate_path(self.path)):
+            return super().send_head()
+        self.send_error(404, "File not found")
+        return None
+
+    def _is_inside(self, path: str) -> bool:
+        """Whether it is a file or folder of ours: no link out of the folder, no pipe that would wait for ever."""
+        try:
+            real = Path(path).resolve()
+            return real.is_relative_to(Path(self.directory).resolve()) and (real.is_file() or real.is_dir())
+        except (OSError, ValueError, RuntimeError):  # a name with NUL, too long, or a ring of links
+            return False
+
     def list_directory(self, path: Any) -> None:
         self.send_error(403, "Folders are not listed")
 
