@@ -19,6 +19,7 @@ LAYERS = [
     {"reflectance", "priors"},
     {"solver"},
     {"surface"},
+    {"exports"},
     {"report"},
     {"results"},
     {"jobs"},

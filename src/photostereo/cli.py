@@ -40,6 +40,10 @@ MaskChoice = Annotated[
     typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).'),
 ]
 LightsChoice = Annotated[str | None, typer.Option("--lights", help="Another light file.")]
+PixelSizeChoice = Annotated[
+    str | None,
+    typer.Option("--pixel-size", metavar="SIZE", help="Width of a pixel: 0.1mm, 50um, 0.002in (alone: mm)."),
+]
 Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 
 
@@ -127,9 +131,7 @@ def solve(
     lights: LightsChoice = None,
     surface: Annotated[bool, typer.Option(help="Depth and mesh.")] = True,
     surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
-    pixel_size: Annotated[
-        float, typer.Option(min=1e-12, help="Width of a pixel in your units, e.g. 0.05 mm.")
-    ] = 1.0,
+    pixel_size: PixelSizeChoice = None,
     report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
     flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.png in the DirectX convention.")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="Save the state here every ten iterations.")] = None,
@@ -140,6 +142,7 @@ def solve(
 ) -> None:
     """Normals, albedo, depth, mesh and a report of a capture."""
     from photostereo.commands.solve import run
+    from photostereo.exports.pixel_size import PixelSize
     from photostereo.results.folder import SurfaceChoice
 
     run(
@@ -150,7 +153,9 @@ def solve(
         images=images,
         seed=seed,
         reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
-        surface=SurfaceChoice(method=surface_method, pixel_size=pixel_size) if surface else None,
+        surface=SurfaceChoice(method=surface_method, pixel_size=PixelSize.of(pixel_size))
+        if surface
+        else None,
         report=report,
         flip_y=flip_y,
         checkpoint=checkpoint,
@@ -286,7 +291,7 @@ def mesh(
     formats: Annotated[
         str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas; other meshes in OUT go.")
     ] = "ply,glb",
-    pixel_size: Annotated[float, typer.Option(min=1e-12, help="Width of a pixel in your units.")] = 1.0,
+    pixel_size: PixelSizeChoice = None,
     decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
     watertight: Annotated[
         bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")
@@ -306,12 +311,13 @@ def mesh(
 ) -> None:
     """Depth and mesh again, with other options, or from any normal map."""
     from photostereo.commands.mesh import run
+    from photostereo.exports.pixel_size import PixelSize
     from photostereo.results.folder import SurfaceChoice
 
     choice = SurfaceChoice(
         method=method,
         formats=tuple(word.strip().lower() for word in formats.split(",") if word.strip()),
-        pixel_size=pixel_size,
+        pixel_size=PixelSize.of(pixel_size),
         decimate=decimate,
         watertight=watertight,
         exr=exr,

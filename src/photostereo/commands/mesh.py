@@ -13,7 +13,18 @@ from photostereo.errors import CaptureError
 from photostereo.files.atomic import replacing_directory
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import renew_surface
-from photostereo.results.folder import SurfaceChoice, make_surface, surface_to_show, write_summary
+from photostereo.results.folder import (
+    SurfaceChoice,
+    make_surface,
+    record_surface,
+    surface_to_show,
+    write_summary,
+)
+
+#: What a surface may have left in a folder, besides depth.
+MESH_FILES = tuple(
+    f"mesh{end}" for end in (".ply", ".glb", ".obj", ".stl", ".mtl", "_albedo.png", "_normal.png")
+)
 
 
 def run(
@@ -44,9 +55,15 @@ def run(
         with replacing_directory(target, force=replace) as folder:
             if in_place:
                 _copy_all_but_surface(source, folder)
-            summary["surface"] = make_surface(
+            summary["conventions"] = {
+                name: said
+                for name, said in summary.get("conventions", {}).items()
+                if (folder / name).exists()
+            }
+            facts = make_surface(
                 folder, result, choice, normal_map=not in_place, flip_y=flip_y, monitor=terminal
             )
+            record_surface(summary, facts)
             write_summary(folder, summary)
             page = folder / "report.html"
             if page.is_file() and not renew_surface(page, result, **surface_to_show(folder)):
@@ -60,7 +77,7 @@ def run(
 
 def _copy_all_but_surface(source: Path, folder: Path) -> None:
     for path in source.iterdir():
-        old_mesh = path.stem == "mesh" and path.suffix in (".ply", ".glb", ".obj", ".stl", ".mtl")
+        old_mesh = path.name in MESH_FILES
         if old_mesh or path.name in ("tears.npy", "depth.exr", "normals.exr"):
             continue
         if path.is_dir():
@@ -70,7 +87,7 @@ def _copy_all_but_surface(source: Path, folder: Path) -> None:
 
 
 def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:
-    from photostereo.surface.export import read_normal_map
+    from photostereo.surface.normal_map import read_normal_map
 
     normals, inside = read_normal_map(source, mask, flip_y=flip_y)
     return Reconstruction(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.pictures import write_pictures
@@ -20,11 +21,11 @@ from photostereo.results.pictures import write_pictures
 
 @dataclass(frozen=True)
 class SurfaceChoice:
-    """How depth and mesh are made; see :func:`photostereo.surface.export.write_surface`."""
+    """How depth and mesh are made; see :func:`photostereo.exports.surface_files.write_surface`."""
 
     method: str = "poisson"
     formats: tuple[str, ...] = ("ply", "glb")
-    pixel_size: float = 1.0
+    pixel_size: PixelSize = field(default_factory=PixelSize)
     decimate: int | None = None
     watertight: bool = False
     exr: bool = False
@@ -43,8 +44,9 @@ def fill_results(
 ) -> dict[str, Any]:
     """Write everything that belongs to a result into an existing folder that the caller moves into place."""
     result.save(folder)
-    write_pictures(folder, result, flip_y=flip_y)
-    summary = result.summary()
+    size = None if surface is None else surface.pixel_size
+    said = write_pictures(folder, result, flip_y=flip_y, size=size)
+    summary = {**result.summary(), "conventions": said}
     if capture is not None:
         height, width = capture.frame
         summary["photographs"] = {
@@ -57,9 +59,8 @@ def fill_results(
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
-        summary["surface"] = make_surface(
-            folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor
-        )
+        facts = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
+        record_surface(summary, facts)
         shown = surface_to_show(folder)
         summary["seconds"]["surface"] = time.perf_counter() - began
     if report:
@@ -83,7 +84,7 @@ def make_surface(
     monitor: Monitor = SILENT,
 ) -> dict[str, Any]:
     """Depth and meshes of a result, and ``normals.png`` where it is not there yet; the facts for the summary."""
-    from photostereo.surface.export import write_surface
+    from photostereo.exports.surface_files import write_surface
 
     return write_surface(
         folder,
@@ -101,6 +102,13 @@ def make_surface(
         monitor=monitor,
         **choice.options,
     )
+
+
+def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Enter the facts of a surface; what its files mean joins what the others mean."""
+    said = facts.pop("conventions")
+    summary["conventions"] = {**summary.get("conventions", {}), **said}
+    summary["surface"] = facts
 
 
 def surface_to_show(folder: Path) -> dict[str, Any]:

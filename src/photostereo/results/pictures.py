@@ -8,15 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.sixteen_bit import write_png
-from photostereo.conventions import encode_normals, srgb_from_linear
+from photostereo.conventions import srgb_from_linear
+from photostereo.exports.maps import describe_normals, write_normal_png
+from photostereo.exports.pictures import encode_png
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.reconstruction import Reconstruction
 
+#: What the numbers of the arrays mean, for ``summary.json``.
+ARRAYS = {
+    "normals.npy": "Unit normals: x right, y up, z towards the camera; 0 outside the mask.",
+    "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
+    "mask.npy": "True on the object.",
+}
+ALBEDO = "Albedo, sRGB; its 99th percentile is white; black outside the mask."
 
-def write_pictures(folder: Path, result: Reconstruction, *, flip_y: bool = False) -> None:
-    """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB)."""
-    write_png(folder / "normals.png", encode_normals(result.normals, result.mask, flip_y=flip_y))
-    write_png(folder / "albedo.png", picture_of_albedo(result.albedo, result.mask))
+
+def write_pictures(
+    folder: Path, result: Reconstruction, *, flip_y: bool = False, size: PixelSize | None = None
+) -> dict[str, str]:
+    """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB).
+
+    Returns
+    -------
+    dict
+        File name → what its numbers mean; also of the arrays beside them.
+    """
+    write_normal_png(folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size)
+    albedo = encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
+    (folder / "albedo.png").write_bytes(albedo)
+    return {**ARRAYS, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 
 def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -1,7 +1,5 @@
-from .export import write_surface as write_surface
 from .integration import Surface as Surface
 from .integration import integrate as integrate
 from .mesh import build_mesh as build_mesh
-from .mesh_files import write_mesh as write_mesh
 from .normal_map import read_normal_map as read_normal_map
 from .recompute import normals_from_depth as normals_from_depth

@@ -1,4 +1,9 @@
-"""Meshes to files through trimesh: PLY, OBJ, STL and GLB."""
+"""Meshes to files through trimesh: PLY, OBJ, STL and GLB, with a colour per vertex.
+
+Meshes are in millimetres (pixels, where the size of one is not known); glTF knows metres only, so a GLB is
+scaled. x is right, y up, z towards the camera, which is also how glTF and OBJ have it. PLY and STL have no
+rule, and programs with z up show them lying on their back, as a printer wants them.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,12 @@ FORMATS = {
 #: What a glTF buffer view holds: vertex data, or indices.
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
 
+#: A sentence about the axes, for files with room for it.
+AXES = "x right, y up, z towards the camera"
+
+#: Bytes of the free text at the head of a binary STL.
+STL_HEAD = 80
+
 
 def check_format(name: str) -> str:
     """The format in lower case without a dot, or an error that lists the known ones."""
@@ -35,8 +46,16 @@ def check_format(name: str) -> str:
     return plain
 
 
-def write_mesh(mesh: trimesh.Trimesh, path: str | Path) -> Path:
-    """Write a mesh; the format is the suffix of the path.
+def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> Path:
+    """Write a mesh with its vertex colours; the format is the suffix of the path.
+
+    Parameters
+    ----------
+    mesh : trimesh.Trimesh
+        In millimetres, or in pixels, of which glTF takes one for a millimetre.
+    path : path
+    unit : {"mm", "pixel"}
+        What the comment in the file says.
 
     Raises
     ------
@@ -47,13 +66,18 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path) -> Path:
     """
     target = Path(path)
     kind = check_format(target.suffix or target.name)
+    note = f"photostereo: {AXES}; unit: {unit}"
     data: Any
     if kind == "ply":
-        data = mesh.export(file_type="ply", vertex_normal=True)
+        plain = mesh.export(file_type="ply", vertex_normal=True)
+        head, rest = plain.split(b"1.0\n", 1)  # the line that names the encoding; comments come after it
+        data = head + b"1.0\ncomment " + note.encode() + b"\n" + rest
     elif kind == "obj":
-        data = mesh.export(file_type="obj", include_normals=True, include_color=True, digits=9)
+        data = f"# {note}\n" + mesh.export(
+            file_type="obj", include_normals=True, include_color=True, digits=9
+        )
     elif kind == "stl":
-        data = mesh.export(file_type="stl")
+        data = note.encode().ljust(STL_HEAD)[:STL_HEAD] + mesh.export(file_type="stl")[STL_HEAD:]
     else:
         data = _glb(mesh)
     try:
@@ -67,7 +91,7 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path) -> Path:
 
 
 def _glb(mesh: trimesh.Trimesh) -> bytes:
-    """Binary glTF with linear vertex colours and a matte, two-sided material.
+    """Binary glTF in metres with linear vertex colours and a matte, two-sided material.
 
     Without a material glTF means polished metal, which most viewers draw black.
     """
@@ -80,10 +104,15 @@ def _glb(mesh: trimesh.Trimesh) -> bytes:
         colors[:, :3] = np.rint(255.0 * linear)
     # Not mesh.copy(), which would forget the normals of the map.
     copy = trimesh.Trimesh(
-        mesh.vertices, mesh.faces, vertex_normals=mesh.vertex_normals, vertex_colors=colors, process=False
+        np.asarray(mesh.vertices) / 1000.0,
+        mesh.faces,
+        vertex_normals=mesh.vertex_normals,
+        vertex_colors=colors,
+        process=False,
     )
 
-    def add_material(tree: dict[str, Any]) -> None:
+    def complete(tree: dict[str, Any]) -> None:
+        tree["asset"]["extras"] = {"axes": AXES, "unit": "metre"}
         tree["materials"] = [
             {
                 "name": "matte",
@@ -99,5 +128,5 @@ def _glb(mesh: trimesh.Trimesh) -> bytes:
                     view = tree["accessors"][accessor]["bufferView"]
                     tree["bufferViews"][view]["target"] = target
 
-    data = copy.export(file_type="glb", include_normals=True, tree_postprocessor=add_material)
+    data = copy.export(file_type="glb", include_normals=True, tree_postprocessor=complete)
     return bytes(data)

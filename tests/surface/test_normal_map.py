@@ -1,0 +1,44 @@
+"""Normal maps of other tools are read as they are meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.errors import CaptureError
+from photostereo.surface import integrate, read_normal_map
+
+
+def test_normal_map_of_another_tool(shapes, tmp_path: Path) -> None:
+    """8 bits with a mask beside it, and with an alpha channel, give the surface to the rounding of 8 bits."""
+    truth, normals, mask, _ = shapes.sphere(61, 0.8)
+    rgb = np.rint((np.where(mask[..., None], normals, [0, 0, 1]) + 1) * 127.5).astype(np.uint8)
+    cv2.imwrite(str(tmp_path / "n.png"), rgb[..., ::-1])
+    cv2.imwrite(str(tmp_path / "mask.png"), 255 * mask.astype(np.uint8))
+    alpha = np.dstack([rgb[..., ::-1], 255 * mask.astype(np.uint8)])
+    cv2.imwrite(str(tmp_path / "alpha.png"), alpha)
+    for source, beside in (("n.png", tmp_path / "mask.png"), ("alpha.png", None)):
+        read, inside = read_normal_map(tmp_path / source, beside)
+        assert (inside == mask).all()
+        depth = integrate(read, inside).depth
+        assert np.abs(shapes.aligned(depth, truth, mask)).max() < 0.2
+
+
+def test_normal_map_errors(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="does not exist"):
+        read_normal_map(tmp_path / "absent.png")
+    (tmp_path / "text.png").write_text("no picture")
+    with pytest.raises(CaptureError, match="not a picture"):
+        read_normal_map(tmp_path / "text.png")
+    cv2.imwrite(str(tmp_path / "gray.png"), np.zeros((4, 4), np.uint8))
+    with pytest.raises(CaptureError, match="gray"):
+        read_normal_map(tmp_path / "gray.png")
+    cv2.imwrite(str(tmp_path / "n.png"), np.full((4, 4, 3), 200, np.uint8))
+    cv2.imwrite(str(tmp_path / "small.png"), np.full((3, 3), 255, np.uint8))
+    with pytest.raises(CaptureError, match="4 × 4"):
+        read_normal_map(tmp_path / "n.png", tmp_path / "small.png")
+    with pytest.raises(CaptureError, match="inverted"):
+        read_normal_map(tmp_path / "n.png", tmp_path / "gray.png")
