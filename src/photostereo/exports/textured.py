@@ -173,7 +173,7 @@ def _resized_albedo(
     white = 1.0 if albedo is None else float(np.percentile(values[mask], 99.0)) or 1.0
     values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
     linear = _resized(_padded(values[crop] / white, mask[crop]), size)
-    return np.rint(255.0 * srgb_from_linear(linear)).astype(np.uint8)
+    return np.asarray(np.rint(255.0 * srgb_from_linear(linear)), dtype=np.uint8)
 
 
 def _box(mask: Bool) -> tuple[int, int, int, int]:
