@@ -37,8 +37,8 @@ from photostereo import Capture, add_poisson, load, render_scene, solve  # noqa:
 from photostereo.priors.dictionary import compiled, torch_pass  # noqa: E402
 from photostereo.quality.metrics import angle_between  # noqa: E402
 from photostereo.scenes import dome_lights  # noqa: E402
-from photostereo.solver.grid import solve_grid  # noqa: E402
-from photostereo.solver.solve import prepare  # noqa: E402
+from photostereo.solver.prepared import prepare  # noqa: E402
+from photostereo.solver.solve import solve_grid  # noqa: E402
 
 PATCHES, FRAME, PHOTOGRAPHS = 19304, (612, 512), 96
 GRID = [{"lam": lam, "mu": mu} for lam in np.geomspace(0.5, 50, 8) for mu in np.geomspace(0.05, 0.5, 8)]

@@ -307,7 +307,7 @@ def run(Y):
     if name == "dlsr":
         model = SparseBayes(Y, L, noise=None)
         n, u = model.start(SILENT)
-        u = model.update_unknowns(model.update_normals(u, 0.1, np.full(len(Y), 4.0), 4 * n), u)
+        u = model.update_unknowns(model.update_normals(u, np.full(len(Y), 0.4), 0.4 * n), u)
         return model.maps(n, u)
     options = {"max_iter": 3} if name == "rpca" else {}
     model = make(Y, L, **options)

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "photostereo"
 #: Lowest first. A module may import from its own layer and from those before it.
 LAYERS = [
     {"_version", "errors", "conventions", "monitor", "threads"},
-    {"files", "parameters", "backend"},
+    {"files", "parameters", "backend", "plugins"},
     {"lights"},
     {"capture"},
     {"quality", "reconstruction", "scenes"},

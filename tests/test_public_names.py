@@ -7,7 +7,7 @@ import sys
 
 
 def test_a_submodule_does_not_hide_the_function_of_its_name():
-    code = "from photostereo.solver.solve import prepare; import photostereo as ps; assert callable(ps.solve), ps.solve"
+    code = "from photostereo.solver.prepared import prepare; import photostereo as ps; assert callable(ps.solve), ps.solve"
     subprocess.run([sys.executable, "-c", code], check=True)
     code = "import photostereo.solver.solve; import photostereo as ps; assert callable(ps.solve) and callable(ps.load)"
     subprocess.run([sys.executable, "-c", code], check=True)

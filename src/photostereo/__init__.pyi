@@ -20,9 +20,9 @@ from .report import write_report as write_report
 from .scenes import render_scene as render_scene
 from .scenes import scene_names as scene_names
 from .solver.descent import SolveState as SolveState
-from .solver.grid import solve_grid as solve_grid
 from .solver.methods import find_method as find_method
 from .solver.methods import method_names as method_names
 from .solver.solve import solve as solve
+from .solver.solve import solve_grid as solve_grid
 from .surface import Surface as Surface
 from .surface import integrate as integrate

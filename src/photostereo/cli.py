@@ -122,6 +122,9 @@ def solve(
         typer.Option("--out", "-o", metavar="OUT", help="Folder for the results (default: NAME-METHOD)."),
     ] = None,
     method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "dlsr",
+    prior: Annotated[
+        str | None, typer.Option("--prior", help="A prior on a method that has none: dictionary.")
+    ] = None,
     settings: Settings = None,
     images: Images = None,
     seed: Seed = 0,
@@ -149,6 +152,7 @@ def solve(
         capture,
         out,
         method=method,
+        prior=prior,
         parameters=_parse_settings(settings),
         images=images,
         seed=seed,

@@ -30,7 +30,11 @@ class MissingDependencyError(PhotostereoError, ImportError):
     """An optional library is needed; the message says how to install it."""
 
 
-class ConvergenceWarning(UserWarning):
+class PhotostereoWarning(UserWarning):
+    """Something the user should know; the work goes on."""
+
+
+class ConvergenceWarning(PhotostereoWarning):
     """An iteration stopped before it met its tolerance; the result is usable but not final."""
 
 

@@ -3,7 +3,8 @@ business."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Iteration:
 
     def as_dict(self) -> dict[str, float | int | None]:
         return asdict(self)
+
+    def select(self, problem: int) -> Iteration:
+        """One of several problems that descended together: their figures are arrays."""
+        several: dict[str, Any] = {name: v for name, v in vars(self).items() if hasattr(v, "__len__")}
+        own: dict[str, Any] = {name: float(values[problem]) for name, values in several.items()}
+        return replace(self, **own)
 
 
 class Monitor:

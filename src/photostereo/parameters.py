@@ -1,13 +1,24 @@
-"""Parameters of methods: their types, defaults and ranges, and how a user's words become values."""
+"""Parameters of methods: their types, defaults and ranges, and how a user's words become values.
+
+A model or a prior declares its parameters as the fields of a frozen dataclass::
+
+    @dataclass(frozen=True)
+    class PiecewiseParameters:
+        p: int = integer(2, "number of linear pieces", minimum=1, maximum=32)
+
+The command line, ``photostereo methods``, the checks and the documentation are made from that declaration.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from photostereo.errors import ParameterError, did_you_mean
+
+_KEY = "photostereo parameter"
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,8 @@ class Parameter:
     doc : one line
     expects : the type in words, for error messages
     minimum, above, maximum : the allowed range (inclusive, exclusive, inclusive); None is no bound
+    when : a model's parameter that means something only without a prior (``"alone"``: where the prior has
+        one of the same name, which then governs) or only with one (``"prior"``)
     """
 
     name: str
@@ -32,6 +45,7 @@ class Parameter:
     minimum: float | None = None
     above: float | None = None
     maximum: float | None = None
+    when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:
         """The checked value; a ParameterError in the user's words where it cannot be one."""
@@ -50,8 +64,8 @@ class Parameter:
 
     def _check_range(self, value: float, method: str) -> None:
         problem = ""
-        if math.isnan(value):
-            problem = "a number"
+        if not math.isfinite(value):
+            problem = "a finite number"
         elif self.minimum is not None and value < self.minimum:
             problem = f"at least {self.minimum:g}"
         elif self.above is not None and value <= self.above:
@@ -106,33 +120,38 @@ def _fail(value: Any) -> Any:
     raise ValueError(value)
 
 
-def number(name: str, default: float, doc: str, **bounds: float) -> Parameter:
-    return Parameter(name, _number, default, doc, "a number", **bounds)
+def number(default: float, doc: str, **more: Any) -> Any:
+    """A field that holds a number."""
+    return _field(Parameter("", _number, default, doc, "a number", **more))
 
 
-def number_or_auto(name: str, doc: str, default: float | None = None, **bounds: float) -> Parameter:
-    return Parameter(name, _number_or_auto, default, doc, 'a number or "auto"', **bounds)
+def number_or_auto(doc: str, default: float | None = None, **more: Any) -> Any:
+    """A field that holds a number, or None for one that is measured."""
+    return _field(Parameter("", _number_or_auto, default, doc, 'a number or "auto"', **more))
 
 
-def integer(name: str, default: int, doc: str, **bounds: float) -> Parameter:
-    return Parameter(name, _integer, default, doc, "a whole number", **bounds)
+def integer(default: int, doc: str, **more: Any) -> Any:
+    """A field that holds a whole number."""
+    return _field(Parameter("", _integer, default, doc, "a whole number", **more))
 
 
-def flag(name: str, default: bool, doc: str) -> Parameter:
-    return Parameter(name, _flag, default, doc, "true or false")
+def flag(default: bool, doc: str, **more: Any) -> Any:
+    """A field that is true or false."""
+    return _field(Parameter("", _flag, default, doc, "true or false", **more))
 
 
-def choice(name: str, default: str, choices: Iterable[str], doc: str) -> Parameter:
+def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
+    """A field that holds one of a few words."""
     known = tuple(choices)
 
     def pick(value: Any) -> str:
         return str(value) if str(value) in known else _fail(value)
 
-    return Parameter(name, pick, default, doc, "one of " + ", ".join(known))
+    return _field(Parameter("", pick, default, doc, "one of " + ", ".join(known), **more))
 
 
-def whole_numbers(name: str, default: tuple[int, ...], doc: str) -> Parameter:
-    """A few whole numbers: a sequence, or a text such as ``8x8x3`` or ``8,8,3``."""
+def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
+    """A field of a few whole numbers: a sequence, or a text such as ``8x8x3`` or ``8,8,3``."""
 
     def parse(value: Any) -> tuple[int, ...]:
         if isinstance(value, str):
@@ -141,7 +160,28 @@ def whole_numbers(name: str, default: tuple[int, ...], doc: str) -> Parameter:
         return parts if len(parts) == len(default) else _fail(value)
 
     words = f"{len(default)} whole numbers such as " + "x".join(str(part) for part in default)
-    return Parameter(name, parse, default, doc, words)
+    return _field(Parameter("", parse, default, doc, words, **more))
+
+
+def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
+    """A field with a conversion of its own."""
+    return _field(Parameter("", kind, default, doc, expects, **more))
+
+
+def _field(parameter: Parameter) -> Any:
+    return field(default=parameter.default, metadata={_KEY: parameter})
+
+
+def parameters_of(declared: type) -> tuple[Parameter, ...]:
+    """The parameters that a dataclass declares, in its order.
+
+    >>> @dataclass(frozen=True)
+    ... class Curve:
+    ...     pieces: int = integer(2, "how many", minimum=1)
+    >>> [(p.name, p.default) for p in parameters_of(Curve)]
+    [('pieces', 2)]
+    """
+    return tuple(replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata)
 
 
 def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:

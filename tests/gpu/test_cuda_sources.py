@@ -12,10 +12,10 @@ import photostereo
 
 SOURCES = Path(photostereo.__file__).parent
 KERNELS = [
-    ("dictionary/dictionary_pass.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=16"]),
-    ("dictionary/dictionary_pass.cu", ["-DREAL=double", "-DLENGTH=45", "-DWARPS=16"]),
-    ("dictionary/patches.cu", ["-DREAL=float"]),
-    ("reflectance/sparse.cu", ["-DINTENSITY=float"]),
+    ("priors/dictionary/dictionary_pass.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=16"]),
+    ("priors/dictionary/dictionary_pass.cu", ["-DREAL=double", "-DLENGTH=45", "-DWARPS=16"]),
+    ("priors/dictionary/patches.cu", ["-DREAL=float"]),
+    ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]
 
 

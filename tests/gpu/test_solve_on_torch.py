@@ -12,9 +12,9 @@ from photostereo.errors import ParameterError
 from photostereo.monitor import Monitor
 from photostereo.quality.metrics import angle_between
 from photostereo.scenes import dome_lights, render_scene
-from photostereo.solver.descent import FETCH_EVERY
-from photostereo.solver.grid import solve_grid
-from photostereo.solver.solve import SolveState, prepare, solve
+from photostereo.solver.descent import FETCH_EVERY, SolveState
+from photostereo.solver.prepared import prepare
+from photostereo.solver.solve import solve, solve_grid
 
 
 @pytest.fixture(scope="module")

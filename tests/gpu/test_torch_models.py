@@ -65,8 +65,8 @@ def test_a_step_under_a_prior(pair, lam) -> None:
     tensors, their_unknowns = on_torch.start(SILENT)
     assert_same(tensors, normals)
     theirs = (torch.tensor(count, device=tensors.device), torch.tensor(pull, device=tensors.device))
-    expected = on_numpy.update_normals(unknowns, lam, count, pull)
-    found = on_torch.update_normals(their_unknowns, lam, *theirs)
+    expected = on_numpy.update_normals(unknowns, lam * count, lam * pull)
+    found = on_torch.update_normals(their_unknowns, *(lam * each for each in theirs))
     assert_same(found, expected, 1e-4 if lam == 0 else 1e-5)  # without a prior a bad curve amplifies rounding
     unknowns, their_unknowns = (
         model.update_unknowns(n, u)
@@ -85,11 +85,11 @@ def test_several_problems_at_once_equal_one_by_one(pair) -> None:
     lam = torch.tensor([0.1, 1.0, 7.0], dtype=torch.float64, device=normals.device)
     count = torch.full((len(normals),), 4.0, dtype=torch.float64, device=normals.device)
     pull = torch.stack([normals * k for k in (1.0, 2.0, 3.0)])
-    together = model.update_normals(unknowns, 1.0, lam[:, None] * count, lam[:, None, None] * pull)
+    together = model.update_normals(unknowns, lam[:, None] * count, lam[:, None, None] * pull)
     costs = model.cost(together, model.update_unknowns(together, unknowns))
     assert costs.shape == (3,)
     for g in range(3):
-        alone = model.update_normals(unknowns, float(lam[g]), count, pull[g])
+        alone = model.update_normals(unknowns, float(lam[g]) * count, float(lam[g]) * pull[g])
         assert float((together[g] - alone).abs().max()) < 1e-12
         assert float(costs[g]) == pytest.approx(
             float(model.cost(alone, model.update_unknowns(alone, unknowns)))

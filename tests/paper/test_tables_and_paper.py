@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from photostereo.jobs.plan import settle_parameters
-from photostereo.jobs.style import COLOURS, MARKERS, NAMES
+from photostereo.jobs.style import look_of
 from photostereo.jobs.tables import Table
 from photostereo.paper import published as paper
 from photostereo.paper.grids import ALL_METHODS, GRIDS, method_plans
@@ -62,7 +62,7 @@ def test_grids_fit_the_registry(size):
 
 
 def test_every_method_has_its_own_look():
-    for looks in (COLOURS, MARKERS, NAMES):
-        assert set(looks) >= set(ALL_METHODS)
-        assert set(looks) >= set(method_names())
-        assert len(set(looks.values())) == len(looks)
+    assert set(method_names()) >= set(ALL_METHODS)
+    looks = [look_of(name) for name in method_names()]
+    for part in ("label", "colour", "marker"):
+        assert len({getattr(look, part) for look in looks}) == len(looks), part

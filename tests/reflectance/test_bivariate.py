@@ -193,7 +193,7 @@ def test_pixels_that_tell_nothing_fall_back_to_least_squares() -> None:
     fit = model.alone(SILENT)
     assert np.abs(fit.normals[:3] - pixels[:3] @ np.linalg.pinv(lights)).max() < 1e-12
     count, pull = np.full(5, 4.0), np.zeros((5, 3))
-    normals = model.update_normals(fit.unknowns, 0.5, count, pull)
+    normals = model.update_normals(fit.unknowns, 0.5 * count, 0.5 * pull)
     expected = np.linalg.solve(lights @ lights.T + 2.0 * np.eye(3), lights @ pixels[1])
     assert np.abs(normals[1] - expected).max() < 1e-10
     assert np.isfinite(model.cost(normals, model.update_unknowns(normals, fit.unknowns)))
@@ -212,7 +212,7 @@ def test_no_half_step_raises_the_cost_and_each_is_the_minimiser() -> None:
 
     costs = [total()]
     for _ in range(10):
-        normals = model.update_normals(unknowns, lam, count, pull)
+        normals = model.update_normals(unknowns, lam * count, lam * pull)
         costs.append(total())
         unknowns = model.update_unknowns(normals, unknowns)
         costs.append(total())

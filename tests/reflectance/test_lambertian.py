@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from photostereo.monitor import SILENT
+from photostereo.reflectance.algebra import solve_symmetric_3x3
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.reflectance.model import solve_symmetric_3x3
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_alone_is_least_squares(problem) -> None:
 def test_update_solves_the_stacked_least_squares(problem) -> None:
     pixels, lights, count, pull = problem
     lam = 0.7
-    found = Lambertian(pixels, lights).update_normals({}, lam, count, pull)
+    found = Lambertian(pixels, lights).update_normals({}, lam * count, lam * pull)
     for i in range(len(pixels)):
         weight = np.sqrt(lam * count[i])
         stacked = np.vstack([lights.T, weight * np.eye(3)])

@@ -143,8 +143,8 @@ def test_the_model_is_the_lambertian_one_on_the_cleaned_photographs() -> None:
     assert fit.iterations > 5 and fit.converged
     assert np.array_equal(fit.normals, plain.alone(SILENT).normals)
     count, pull = np.full(300, 4.0), rng.normal(size=(300, 3))
-    normals = model.update_normals({}, 0.3, count, pull)
-    assert np.array_equal(normals, plain.update_normals({}, 0.3, count, pull))
+    normals = model.update_normals({}, 0.3 * count, 0.3 * pull)
+    assert np.array_equal(normals, plain.update_normals({}, 0.3 * count, 0.3 * pull))
     assert model.cost(normals, {}) == plain.cost(normals, {})
     assert np.abs(model.maps(normals, {})["errors"] + cleaned - dirty).max() < 1e-6
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.monitor import SILENT
-from photostereo.reflectance.model import solve_symmetric_3x3
+from photostereo.reflectance.algebra import solve_symmetric_3x3
 from photostereo.reflectance.piecewise.kernels import RIDGE, pieces_matrix, statistics
 from photostereo.reflectance.piecewise.model import Piecewise
 
@@ -52,7 +52,7 @@ def test_statistics_are_those_of_the_readable_matrix(p: int, knots: str) -> None
 def test_update_solves_the_joint_least_squares(p: int) -> None:
     pixels, lights, count, pull = problem(p)
     model = Piecewise(pixels, lights, p=p, gamma=GAMMA)
-    normals = model.update_normals({}, 0.3, count, pull)
+    normals = model.update_normals({}, 0.3 * count, 0.3 * pull)
     slopes = model.update_unknowns(normals, {})["slopes"]
     for i in range(len(pixels)):
         C = pieces_matrix(pixels[i], p)
@@ -65,7 +65,7 @@ def test_update_solves_the_joint_least_squares(p: int) -> None:
 def test_cost_is_the_one_written_out(p: int) -> None:
     pixels, lights, count, pull = problem(p)
     model = Piecewise(pixels, lights, p=p, gamma=GAMMA)
-    normals = model.update_normals({}, 0.3, count, pull)
+    normals = model.update_normals({}, 0.3 * count, 0.3 * pull)
     slopes = model.update_unknowns(normals, {})["slopes"]
     expected = 0.0
     for i in range(len(pixels)):
@@ -120,7 +120,7 @@ def test_degenerate_pixels_fall_back_to_the_lambertian_model(value: float) -> No
     fit = model.alone(SILENT)
     assert np.abs(fit.normals[3] - expected).max() < 1e-9
     assert np.all(fit.unknowns["slopes"][3] == 1)
-    updated = model.update_normals({}, 0.0, np.ones(len(pixels)), np.zeros((len(pixels), 3)))
+    updated = model.update_normals({}, 0.0 * np.ones(len(pixels)), 0.0 * np.zeros((len(pixels), 3)))
     assert np.abs(updated[3] - expected).max() < 1e-9
 
 
@@ -132,5 +132,5 @@ def test_compiled_update_is_the_readable_one() -> None:
     expected = solve_symmetric_3x3(
         h[:, 0] + shift, h[:, 1], h[:, 2], h[:, 3] + shift, h[:, 4], h[:, 5] + shift, tuple(right.T)
     )
-    found = model.update_normals({}, 0.3, count, pull)
+    found = model.update_normals({}, 0.3 * count, 0.3 * pull)
     assert np.abs(found - np.stack(expected, axis=1)).max() < 1e-12

@@ -138,7 +138,7 @@ def test_black_pixels_and_constant_pixels() -> None:
         assert not normals[0].any()
         assert np.isfinite(normals).all()
         n, u = model.start(SILENT)
-        assert np.isfinite(model.update_normals(u, 0.1, np.full(4, 4.0), np.zeros((4, 3)))).all()
+        assert np.isfinite(model.update_normals(u, 0.1 * np.full(4, 4.0), 0.1 * np.zeros((4, 3)))).all()
         assert np.isfinite(model.cost(n, u))
 
 
@@ -199,7 +199,7 @@ def test_the_normals_update_is_the_minimiser(build, redescending) -> None:
     rng = np.random.default_rng(1)
     lam, count, pull = 0.7, np.arange(6) % 3 + 1.0, rng.normal(size=(6, 3))
     _, unknowns = model.start(SILENT)
-    found = model.update_normals(unknowns, lam, count, pull)
+    found = model.update_normals(unknowns, lam * count, lam * pull)
 
     def objective(x):
         n = x.reshape(-1, 3)
@@ -226,7 +226,7 @@ def test_no_half_step_raises_the_cost(build, redescending) -> None:
 
     costs = [total()]
     for _ in range(25):
-        normals = model.update_normals(unknowns, lam, count, pull)
+        normals = model.update_normals(unknowns, lam * count, lam * pull)
         costs.append(total())
         unknowns = model.update_unknowns(normals, unknowns)
         costs.append(total())

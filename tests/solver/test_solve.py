@@ -8,14 +8,15 @@ import itertools
 import numpy as np
 import pytest
 
+from photostereo.backend import CPU
 from photostereo.capture.corruptions import add_poisson
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
-from photostereo.parameters import resolve
 from photostereo.quality.metrics import angle_between
 from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import find_method
-from photostereo.solver.solve import SolveState, build_prior, solve
+from photostereo.solver.solve import solve
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +40,10 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
     capture = add_poisson(render_scene(scene, size=56, lights=dome_lights(9)), 10.0, rng=1)
     given = {"lam": 1.5, "mu": 0.08, "precision": "double", **({"p": p} if method == "pdlnv" else {})}
     entry = find_method(method)
-    values = resolve(entry.parameters, given, method)
+    values = entry.resolve(given)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
-    model = entry.model(
-        pixels,
-        np.ascontiguousarray(capture.lights.T),
-        **{q.name: values[q.name] for q in entry.model_parameters},
-    )
-    prior = build_prior(capture.mask, values)
+    model = entry.model.build(pixels, np.ascontiguousarray(capture.lights.T), **entry.of_model(values))
+    prior, _ = entry.prior.build(capture.mask, values, 0.0, np.eye(3), CPU)
     normals, unknowns = model.start(SILENT)
     unknowns = model.update_unknowns(normals, unknowns)
     state = prior.begin(normals)
@@ -54,7 +51,9 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
     for _ in range(5):
         prior.update(state)
         costs.append(total_cost(model, prior, state, normals, unknowns, values["lam"]))
-        updated = model.update_normals(unknowns, values["lam"], prior.count, prior.pull(state, normals))
+        updated = model.update_normals(
+            unknowns, values["lam"] * prior.count, values["lam"] * prior.pull(state, normals)
+        )
         unknowns = model.update_unknowns(updated, unknowns)
         prior.follow(state, updated - normals)
         normals = updated

@@ -12,7 +12,6 @@ from photostereo.capture import Capture, load
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning
 from photostereo.files.atomic import replacing_directory
-from photostereo.parameters import resolve
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.solver.methods import find_method
@@ -25,6 +24,7 @@ def run(
     out: Path | None,
     *,
     method: str,
+    prior: str | None,
     parameters: Mapping[str, Any],
     images: int | None,
     seed: int,
@@ -40,7 +40,8 @@ def run(
 ) -> None:
     """Load, solve, write, tell."""
     # A misspelt method or parameter is told before photographs are decoded.
-    resolve(find_method(method).parameters, parameters, method)
+    entry = find_method(method, prior)
+    entry.resolve(parameters)
     if surface is not None:
         check_method(surface.method)
     with Terminal(quiet=quiet) as terminal:
@@ -48,7 +49,7 @@ def run(
         capture = read_capture(path, reading, images, seed)
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
-        target = out or Path(f"{safe_name(capture.name)}-{method}")
+        target = out or Path(f"{safe_name(capture.name)}-{entry.name}")
         with (
             replacing_directory(target, force=force, keep=path) as folder,
             warnings.catch_warnings(record=True) as caught,
@@ -56,7 +57,7 @@ def run(
             warnings.simplefilter("always", ConvergenceWarning)
             result = solve(
                 capture,
-                method=method,
+                method=entry,
                 monitor=terminal,
                 checkpoint=checkpoint,
                 resume=resume,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from photostereo.jobs.plan import Cell
-from photostereo.jobs.style import MARKERS, colour_of, name_of, new_figure
+from photostereo.jobs.style import colour_of, look_of, name_of, new_figure
 from photostereo.jobs.summary import PROTOCOLS, CellResult, Protocol, average_over_objects
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _draw_panel(
             x, y, spread = zip(*points, strict=True)
             panel.errorbar(
                 x, y, yerr=spread, label=name_of(label), color=colour_of(label, number),
-                marker=MARKERS.get(label, "o"), markersize=4, linewidth=1.4, capsize=2,
+                marker=look_of(label).marker, markersize=4, linewidth=1.4, capsize=2,
             )  # fmt: skip
 
 

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from photostereo.reflectance.entry import Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Method → colour (Okabe and Ito's palette, safe for colour-blind readers, and greys).
-COLOURS = {
-    "pdlnv": "#d55e00",
-    "dlnv": "#0072b2",
-    "dlsr": "#882255",
-    "pls": "#e69f00",
-    "ls": "#555555",
-    "sbl": "#009e73",
-    "l1": "#88ccaa",
-    "rpca": "#cc79a7",
-    "cbr": "#56b4e9",
-}
-#: Method → marker.
-MARKERS = {
-    "pdlnv": "o", "dlnv": "s", "dlsr": "P", "pls": "D", "ls": "x", "sbl": "^", "l1": "<", "rpca": "v",
-    "cbr": "*",
-}  # fmt: skip
-#: Method → its name in the literature.
-NAMES = {
-    "pdlnv": "PDLNV", "dlnv": "DLNV", "dlsr": "DLSR", "pls": "PLS", "ls": "LS", "sbl": "SR (SBL)", "l1":
-    "SR (L1)",
-    "rpca": "RPCA", "cbr": "CBR",
-}  # fmt: skip
+#: For labels without a colour of their own.
 _OTHERS = ("#117733", "#332288", "#aa4499", "#999933", "#661100", "#44aa99")
 
 #: Dots per inch of the PNG beside each PDF.
 PNG_DPI = 130
 
 
+def look_of(label: str, number: int = 0) -> Look:
+    """Name, colour and marker of a method; for other labels the label, and a colour by their number."""
+    from photostereo.errors import ParameterError
+    from photostereo.solver.methods import find_method
+
+    other = _OTHERS[number % len(_OTHERS)]
+    try:
+        look = find_method(label).look
+    except ParameterError:
+        return Look(label, other)
+    return look if look.colour else replace(look, colour=other)
+
+
 def colour_of(method: str, number: int = 0) -> str:
     """A method's own colour; for others one that depends on their number."""
-    return COLOURS.get(method, _OTHERS[number % len(_OTHERS)])
+    return look_of(method, number).colour
 
 
 def name_of(method: str) -> str:
-    """``"sbl"`` → ``"SR (SBL)"``; unknown ones as they are."""
-    return NAMES.get(method, method)
+    """``"sbl"`` → ``"SR (SBL)"``; unknown ones as they are.
+
+    >>> name_of("sbl"), name_of("pdlnv p=3")
+    ('SR (SBL)', 'pdlnv p=3')
+    """
+    return look_of(method).label
 
 
 def new_figure(width: float, height: float) -> Figure:

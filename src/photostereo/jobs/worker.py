@@ -29,7 +29,7 @@ from photostereo.jobs.store import Outcome
 from photostereo.jobs.trial import CaptureSpec, Corruption, Trial
 
 if TYPE_CHECKING:
-    from photostereo.solver.solve import Prepared
+    from photostereo.solver.prepared import Prepared
 
 Value = TypeVar("Value")
 
@@ -105,8 +105,7 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
     scene = load_scene(*trial.scene)
     _warm_up(trial.method)
     entry = find_method(trial.method)
-    model_names = {parameter.name for parameter in entry.model_parameters}
-    model_values = {name: value for name, value in trial.parameters.items() if name in model_names}
+    model_values = entry.of_model(entry.resolve(trial.parameters))
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
@@ -135,7 +134,7 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
 
 def _prepare(capture: Capture, method: str, values: dict[str, Any]) -> tuple[Prepared, float]:
     """The model's statistics, and the processor seconds that they took."""
-    from photostereo.solver.solve import prepare
+    from photostereo.solver.prepared import prepare
 
     began = time.process_time()
     prepared = prepare(capture, method, **values)
@@ -145,14 +144,16 @@ def _prepare(capture: Capture, method: str, values: dict[str, Any]) -> tuple[Pre
 def _represent(trial: Trial) -> Outcome:
     """Learn a dictionary on the least-squares normals: ‖P − DB‖/‖P‖ and the share of non-zeros."""
     from photostereo.monitor import SILENT
+    from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
-    from photostereo.solver.solve import prepare, versions
+    from photostereo.solver.finish import versions
+    from photostereo.solver.prepared import prepare
 
     scene = load_scene(*trial.scene)
     values = {"passes": 30, "atoms": 192, **trial.parameters}
     began = time.perf_counter()
     normals = prepare(scene.capture, "ls").model.alone(SILENT).normals
-    prior = DictionaryPrior(scene.capture.mask, mu=values["mu"], q=1e3, atoms=values["atoms"])
+    prior = DictionaryPrior(PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"])
     state = prior.begin(normals)
     energy = float(np.linalg.norm(state.residual.astype(np.float64)))
     for _ in range(values["passes"]):
@@ -277,7 +278,7 @@ def _packed(result: Any, truth: FloatArray) -> bytes:
 
 
 def _failure(problem: str) -> Outcome:
-    from photostereo.solver.solve import versions
+    from photostereo.solver.finish import versions
 
     return Outcome(status="failed", error=problem, versions=versions(), host=host_facts())
 

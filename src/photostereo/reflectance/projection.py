@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from photostereo.backend import is_tensor, like
-from photostereo.reflectance.model import Array
+from photostereo.backend import Array, is_tensor, like
 
 #: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
 BATCH_VALUES = 1 << 23

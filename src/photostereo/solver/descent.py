@@ -136,10 +136,7 @@ def iterate(
     """
     prior.update(state.dictionary)
     pull = prior.pull(state.dictionary, state.normals)
-    # A model needs λ only in the products λ c and λ r.
-    normals = model.update_normals(
-        state.unknowns, 1.0, lam[..., None] * prior.count, lam[..., None, None] * pull
-    )
+    normals = model.update_normals(state.unknowns, lam[..., None] * prior.count, lam[..., None, None] * pull)
     state.unknowns = model.update_unknowns(normals, state.unknowns)
     change = normals - state.normals
     prior.follow(state.dictionary, change)
@@ -158,7 +155,7 @@ def descend(
     state: SolveState,
     model: Model,
     prior: DictionaryPrior,
-    lam: float,
+    lam: Array,
     *,
     limit: int,
     tolerance: float,
@@ -169,12 +166,15 @@ def descend(
 ) -> str:
     """Iterate up to ``limit`` iterations in all, in place; the status, ``"converged"`` or ``"iterations"``.
 
+    ``lam`` may be one λ for each of several problems on a leading axis; those need a tolerance of 0.
+
     On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end;
     in every iteration where a tolerance has to look at them.
     """
     monitor.stage("iterations", limit)
     monitor.advance(len(state.history))
-    weight, goal = like(np.asarray(lam, dtype=np.float64), state.normals), like_or_none(truth, state.normals)
+    weight = lam if is_tensor(lam) else like(np.asarray(lam, dtype=np.float64), state.normals)
+    goal = None if truth is None else like(truth, state.normals)
     fetch_every = FETCH_EVERY if is_tensor(state.normals) and tolerance == 0 else 1
     waiting: list[Array] = []
     began = time.perf_counter()
@@ -200,10 +200,11 @@ def descend(
 
 
 def as_records(figures: Sequence[Array], last: int, seconds: float) -> list[Iteration]:
-    """The figures of consecutive iterations of one problem, fetched together."""
+    """The figures of consecutive iterations, fetched together; of several problems, arrays of them."""
     table = to_numpy(namespace(figures[0]).stack(list(figures)))
     first = last - len(table) + 1
-    return [record_of(row, first + k, seconds) for k, row in enumerate(table.tolist())]
+    rows = table.tolist() if table.ndim == 2 else table
+    return [record_of(row, first + k, seconds) for k, row in enumerate(rows)]
 
 
 def record_of(row: Sequence[float], number: int, seconds: float) -> Iteration:
@@ -218,7 +219,7 @@ def record_of(row: Sequence[float], number: int, seconds: float) -> Iteration:
         nonzeros=nonzeros,
         change=change,
         seconds=seconds,
-        error=None if np.isnan(error) else error,
+        error=None if np.isnan(error).all() else error,
     )
 
 
@@ -227,7 +228,3 @@ def record_from(row: Sequence[float]) -> Iteration:
     number, cost, data, fit, sparsity, nonzeros, change, seconds, error = row
     known = None if np.isnan(error) else error
     return Iteration(int(number), cost, data, fit, sparsity, nonzeros, change, seconds, known)
-
-
-def like_or_none(values: NDArray[Any] | None, reference: Array) -> Array | None:
-    return None if values is None else like(values, reference)

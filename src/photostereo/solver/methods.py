@@ -1,57 +1,61 @@
-"""The registry: a method is a reflectance model, perhaps the dictionary prior, defaults and a citation.
+"""Methods: names for a reflectance model, perhaps with a prior on it, and defaults.
 
-Adding a method is one entry here (see ``docs/adding-a-method.md``); being here enrols it in the contract
-suite.
+Every registered model is a method of its own name. The presets below name a model with the dictionary prior;
+any other pair is written ``model+prior`` (``cbr+dictionary``), or with the two named apart
+(``--method cbr --prior dictionary``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from photostereo.errors import ParameterError, did_you_mean
-from photostereo.parameters import (
-    Parameter,
-    choice,
-    flag,
-    integer,
-    number,
-    number_or_auto,
-    whole_numbers,
-)
-from photostereo.reflectance.model import Array, Model
+from photostereo.parameters import Parameter, resolve
+from photostereo.priors.dictionary.entry import DICTIONARY
+from photostereo.priors.entry import PriorEntry
+from photostereo.priors.registry import find_prior, prior_names
+from photostereo.reflectance.entry import Look, ModelEntry
+from photostereo.reflectance.registry import registered_models
 
-ModelFactory = Callable[..., Model]
+#: What ``solve`` uses where nothing is said.
+DEFAULT_METHOD = "dlsr"
+#: Outer iterations of a pair without a name.
+ITERATIONS_OF_A_PAIR = 30
 
 
 @dataclass(frozen=True)
 class Method:
-    """What the registry knows of a method.
+    """A reflectance model, perhaps a prior, and defaults.
 
     Attributes
     ----------
     name, title : as users type it, and in words
     assumes : when to use it, one line
-    model : builds the reflectance model from ``(pixels, lights, **model parameters)``
-    model_parameters : those of the model
-    prior_parameters : those of the dictionary prior; empty for a method without it
+    model, prior : what it is made of; no prior for a pixelwise method
+    look : label, colour and marker in figures
     citation : where it comes from
-    exact : recovers a noise-free, shadow-free Lambertian scene to rounding
-    tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
-    on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
+    defaults : of parameters, where they differ from those of model and prior
     """
 
     name: str
     title: str
     assumes: str
-    model: ModelFactory
+    model: ModelEntry
+    look: Look
     citation: str
-    model_parameters: tuple[Parameter, ...] = ()
-    prior_parameters: tuple[Parameter, ...] = ()
-    exact: bool = True
-    tolerance: float = 1e-3
-    on_gpu: bool = False
+    prior: PriorEntry | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model_parameters(self) -> tuple[Parameter, ...]:
+        return self._own(self.model.declared(with_prior=self.has_prior))
+
+    @property
+    def prior_parameters(self) -> tuple[Parameter, ...]:
+        return self._own(self.prior.declared()) if self.prior else ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -59,237 +63,74 @@ class Method:
 
     @property
     def has_prior(self) -> bool:
-        return bool(self.prior_parameters)
+        return self.prior is not None
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.model.on_gpu
+
+    @property
+    def exact(self) -> bool:
+        return self.model.exact
+
+    @property
+    def tolerance(self) -> float:
+        return self.model.tolerance
+
+    def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every parameter with its value: what was given, checked, and defaults for the rest."""
+        return resolve(self.parameters, given, self.name)
+
+    def of_model(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the values that belong to the model."""
+        return {parameter.name: values[parameter.name] for parameter in self.model_parameters}
+
+    def _own(self, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+        return tuple(
+            replace(p, default=self.defaults[p.name]) if p.name in self.defaults else p for p in parameters
+        )
 
 
-def _lambertian(pixels: Array, lights: Array) -> Model:
-    from photostereo.reflectance.lambertian.model import Lambertian
-
-    return Lambertian(pixels, lights)
-
-
-def _piecewise(pixels: Array, lights: Array, **options: Any) -> Model:
-    from photostereo.reflectance.piecewise.model import Piecewise
-
-    return Piecewise(pixels, lights, **options)
+def _preset(name: str, model: str, look: Look, title: str, assumes: str, **defaults: Any) -> Method:
+    entry = registered_models()[model]
+    citation = DICTIONARY.citation + (f"; on the model of {entry.citation}" if model == "sbl" else "")
+    return Method(name, title, assumes, entry, look, citation, DICTIONARY, defaults)
 
 
-def _least_absolute(pixels: Array, lights: Array, **options: Any) -> Model:
-    from photostereo.reflectance.sparse.model import LeastAbsolute
-
-    return LeastAbsolute(pixels, lights, **options)
-
-
-def _sparse_bayes(pixels: Array, lights: Array, **options: Any) -> Model:
-    from photostereo.reflectance.sparse.model import SparseBayes
-
-    return SparseBayes(pixels, lights, **options)
-
-
-def _low_rank(pixels: Array, lights: Array, **options: Any) -> Model:
-    from photostereo.reflectance.lowrank.model import LowRank
-
-    return LowRank(pixels, lights, **options)
-
-
-def _bivariate(pixels: Array, lights: Array, **options: Any) -> Model:
-    from photostereo.reflectance.bivariate.model import Bivariate
-
-    return Bivariate(pixels, lights, **options)
-
-
-_PAPER = (
-    "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary Learning, "
-    "IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
-)
-_WOODHAM = (
-    "R. J. Woodham, Photometric method for determining surface orientation from multiple images, "
-    "Optical Engineering 19(1), 1980, doi:10.1117/12.7972479"
-)
-
-_SPARSE_REGRESSION = (
-    "S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, "
-    "CVPR 2012, doi:10.1109/CVPR.2012.6247691"
-)
-
-_PIECES = (
-    integer(
-        "p", 2, "number of linear pieces of the reflectance curve; 1 is Lambertian", minimum=1, maximum=32
-    ),
-    choice("knots", "max", ("max", "range"), "where the pieces end: k Imax/p, or Imin + k (Imax − Imin)/p"),
-)
-
-
-def _dictionary_parameters(max_iter: int) -> tuple[Parameter, ...]:
-    from photostereo.priors.dictionary.choice import dictionary_parameter
-
-    return (
-        number_or_auto("lam", "λ, weight of the prior; auto: from the noise of the photographs", minimum=0),
-        number_or_auto("mu", "μ, threshold of the codes; auto: from the noise of the photographs", minimum=0),
-        number("q", 1e3, "bound on the codes; at least μ", above=0),
-        whole_numbers(
-            "patch", (8, 8, 3), "patch size, columns x rows x components (3, or 1 to treat them apart)"
-        ),
-        integer("stride", 4, "pixels between patches", minimum=1),
-        integer("atoms", 0, "number of atoms; 0 takes as many as a patch has values", minimum=0),
-        dictionary_parameter("dictionary", "dct"),
-        flag("learn", True, "update the atoms; false keeps the given dictionary fixed"),
-        integer("max_iter", max_iter, "outer iterations", minimum=1),
-        number(
-            "tol", 0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0
-        ),
-        integer("seed", 0, "of the random-patches dictionary", minimum=0),
-        choice("precision", "single", ("single", "double"), "of the dictionary pass"),
-    )
-
-
+@cache
 def _registered() -> dict[str, Method]:
-    entries = (
-        Method(
-            "ls",
-            "Least squares",
-            "A matte object, clean photographs. The classic; instant.",
-            _lambertian,
-            _WOODHAM,
-            on_gpu=True,
-        ),
-        Method(
-            "pls",
-            "Piecewise-linear least squares",
-            "Many clean photographs of an object that is not quite matte.",
-            _piecewise,
-            "S. Ikehata et al., Photometric stereo using sparse Bayesian regression for general diffuse surfaces, "
-            "IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798",
-            _PIECES,
-            on_gpu=True,
-        ),
-        Method(
-            "l1",
-            "Sparse regression, least absolute residuals",
-            "Shadows and highlights in less than half of the photographs.",
-            _least_absolute,
-            _SPARSE_REGRESSION,
-            (integer("max_iter", 10, "reweighting steps before the exact descent", minimum=1),),
-            on_gpu=True,
-        ),
-        Method(
-            "sbl",
-            "Sparse regression, sparse Bayesian learning",
-            "Shadows and highlights; the most accurate of the pixelwise methods on most objects.",
-            _sparse_bayes,
-            _SPARSE_REGRESSION,
-            (
-                number_or_auto(
-                    "noise",
-                    "λ, variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
-                    default=1e-3,
-                    above=0,
-                ),
-                integer("max_iter", 200, "iterations of the expectation maximisation", minimum=1),
-                number("tol", 1e-5, "a pixel stops when its normal moves by less", above=0),
-            ),
-            tolerance=0.05,
-            on_gpu=True,
-        ),
-        Method(
-            "rpca",
-            "Robust principal components: low rank plus sparse",
-            "Many photographs with shadows and highlights.",
-            _low_rank,
-            "L. Wu et al., Robust photometric stereo via low-rank matrix completion and recovery, ACCV 2010, "
-            "doi:10.1007/978-3-642-19318-7_55",
-            (
-                number(
-                    "weight",
-                    1.0,
-                    "C in λ = C / sqrt(max(pixels, photographs)): weight of the errors",
-                    above=0,
-                ),
-                number(
-                    "shadow",
-                    0.0,
-                    "entries darker than this share of their pixel's maximum count as missing",
-                    minimum=0,
-                    maximum=1,
-                ),
-                number("tol", 1e-7, "relative residual at which it stops", above=0),
-                integer("max_iter", 200, "iterations", minimum=1),
-            ),
-            exact=False,
-            on_gpu=True,
-        ),
-        Method(
-            "cbr",
-            "Constrained bivariate regression",
-            "Many photographs of a shiny, isotropic material. A reimplementation with assumed orders.",
-            _bivariate,
-            "S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general isotropic "
-            "surfaces, CVPR 2014, doi:10.1109/CVPR.2014.280",
-            (
-                whole_numbers("orders", (2, 1), "of the Bernstein polynomial: intensity, light-view cosine"),
-                choice(
-                    "slope",
-                    "rising",
-                    ("rising", "falling", "free"),
-                    "of the curve along the light-view cosine",
-                ),
-                choice("total", "sum", ("sum", "top"), "what the constraint fixes"),
-                number(
-                    "shadow",
-                    0.0,
-                    "entries darker than this share of their pixel's maximum are left out",
-                    minimum=0,
-                    maximum=1,
-                ),
-            ),
-            tolerance=0.05,
-        ),
-        Method(
+    alone = [
+        Method(entry.name, entry.title, entry.assumes, entry, entry.look, entry.citation)
+        for entry in registered_models().values()
+    ]
+    presets = [
+        _preset(
             "dlnv",
+            "ls",
+            Look("DLNV", "#0072b2", "s"),
             "Dictionary learning on normal vectors",
             "A matte object, few or noisy photographs.",
-            _lambertian,
-            _PAPER,
-            (),
-            _dictionary_parameters(20),
-            on_gpu=True,
+            max_iter=20,
         ),
-        Method(
+        _preset(
             "pdlnv",
+            "pls",
+            Look("PDLNV", "#d55e00", "o"),
             "Dictionary learning on normals with piecewise-linear reflectance",
             "Few or noisy photographs of an object that is not quite matte.",
-            _piecewise,
-            _PAPER,
-            (
-                *_PIECES,
-                number("gamma", 1e4, "γ, weight of the constraint on the slopes' sum", above=0),
-                choice("begin", "pls", ("pls", "ls"), "where the iteration starts"),
-            ),
-            _dictionary_parameters(50),
-            on_gpu=True,
+            max_iter=50,
         ),
-        Method(
+        _preset(
             "dlsr",
+            "sbl",
+            Look("DLSR", "#882255", "P"),
             "Dictionary learning on normals with sparse regression",
             "Few photographs with outliers: shadows, highlights, dead pixels, dust.",
-            _sparse_bayes,
-            _PAPER + "; on the model of " + _SPARSE_REGRESSION,
-            (
-                number_or_auto(
-                    "noise",
-                    "variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
-                    above=0,
-                ),
-            ),
-            _dictionary_parameters(30),
-            tolerance=0.05,
-            on_gpu=True,
+            max_iter=30,
+            noise=None,
         ),
-    )
-    return {entry.name: entry for entry in entries}
-
-
-_METHODS = _registered()
+    ]
+    return {method.name: method for method in (*alone, *presets)}
 
 
 def method_names() -> tuple[str, ...]:
@@ -298,14 +139,51 @@ def method_names() -> tuple[str, ...]:
     >>> method_names()[:2]
     ('ls', 'pls')
     """
-    return tuple(_METHODS)
+    return tuple(_registered())
 
 
-def find_method(name: str) -> Method:
-    """The method of that name, or an error that lists the known ones."""
-    if name not in _METHODS:
+def find_method(name: str | Method, prior: str | None = None) -> Method:
+    """The method of that name, with another prior where one is named; or an error that lists the known ones.
+
+    >>> find_method("ls", "dictionary").name, find_method("cbr", "dictionary").name
+    ('dlnv', 'cbr+dictionary')
+    """
+    if isinstance(name, Method):
+        return name if prior is None else _with_prior(name, prior)
+    if not isinstance(name, str):
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, _METHODS)} '
-            f"Known methods: {', '.join(_METHODS)}."
+            f"A method is named by a text such as {DEFAULT_METHOD!r}, not by {type(name).__name__}. "
+            f"Known methods: {', '.join(method_names())}."
         )
-    return _METHODS[name]
+    model, plus, inside = name.partition("+")
+    if model not in _registered():
+        raise ParameterError(
+            f'There is no method "{name}".{did_you_mean(name, method_names())} Known methods: '
+            f"{', '.join(method_names())}; each of the pixelwise ones also with a prior, such as "
+            f"{next(iter(_registered()))}+{prior_names()[0]}."
+        )
+    method = _registered()[model]
+    if plus:
+        method = _with_prior(method, inside)
+    return method if prior is None else _with_prior(method, prior)
+
+
+def _with_prior(method: Method, prior: str) -> Method:
+    entry = find_prior(prior)
+    if method.prior is not None:
+        if method.prior == entry:
+            return method
+        raise ParameterError(f"Method {method.name} has a prior already, {method.prior.name}.")
+    for known in _registered().values():
+        if known.model == method.model and known.prior == entry:
+            return known
+    return Method(
+        name=f"{method.name}+{entry.name}",
+        title=f"{method.title}, with the {entry.name} prior",
+        assumes=method.assumes,
+        model=method.model,
+        look=replace(method.look, label=f"{method.look.label} + {entry.name}", marker="h"),
+        citation=f"{entry.citation}; on the model of {method.citation}",
+        prior=entry,
+        defaults={**method.defaults, "max_iter": ITERATIONS_OF_A_PAIR},
+    )

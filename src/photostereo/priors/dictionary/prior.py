@@ -49,9 +49,9 @@ class DictionaryPrior:
 
     Parameters
     ----------
-    mask : (H, W) bool
+    grid : the patches of a mask
     mu, q : threshold and bound of the codes, μ ≤ q
-    patch, stride, atoms, dictionary, rng : see :class:`.PatchGrid` and :func:`.initial_dictionary`
+    atoms, dictionary, rng : see :func:`.initial_dictionary`
     learn : update the atoms; otherwise the codes only
     dtype : of the pass, float32 or float64
     device : where the normals and the state live
@@ -61,12 +61,10 @@ class DictionaryPrior:
 
     def __init__(
         self,
-        mask: NDArray[np.bool_],
+        grid: PatchGrid,
         *,
         mu: Array,
         q: float = 1e3,
-        patch: tuple[int, int, int] = (8, 8, 3),
-        stride: int = 4,
         atoms: int | None = None,
         dictionary: str | NDArray[Any] = "dct",
         learn: bool = True,
@@ -75,7 +73,7 @@ class DictionaryPrior:
         device: Device = CPU,
     ) -> None:
         check_thresholds(float(np.max(to_numpy(mu))), q)
-        self.grid = PatchGrid.from_mask(mask, size=patch, stride=stride)
+        self.grid = grid
         self._patches = self._patches_on(device)
         self.mu, self.q, self.learn = mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from math import comb
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import Array
 from photostereo.errors import ParameterError
 from photostereo.monitor import Monitor
+from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.batches import pixel_batches
-from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
+from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
 
 Slope = Literal["rising", "falling", "free"]
@@ -26,7 +28,7 @@ BATCH = 1 << 16
 LARGEST_ORDERS = (8, 2)
 
 
-class Bivariate:
+class Bivariate(Model):
     r"""Constrained bivariate regression (CBR), after Ikehata and Aizawa (2014): a reimplementation.
 
     .. math:: \min_{n, a} \; \sum_{px} \| \Phi_{px} a_{px} - L^T n_{px} \|^2
@@ -120,11 +122,7 @@ class Bivariate:
         if untold.any():
             self._least_squares[untold] = project(pixels[untold], np.linalg.pinv(lights).T)
 
-    @property
-    def noise(self) -> None:
-        return None
-
-    def mean_hessian(self, unknowns: Unknowns) -> Array:
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._lights_gram)
 
     def alone(self, monitor: Monitor) -> Fit:
@@ -147,23 +145,9 @@ class Bivariate:
             )
         return Fit(normals, {"coefficients": coefficients})
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        fit = self.alone(monitor)
-        return fit.normals, fit.unknowns
-
-    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
-        right = np.einsum("npk,np->nk", self._cross, unknowns["coefficients"]) + lam * pull
-        A, shift = self._lights_gram, lam * count
-        solution = solve_symmetric_3x3(
-            A[:, 0] + shift,
-            A[:, 1],
-            A[:, 2],
-            A[:, 3] + shift,
-            A[:, 4],
-            A[:, 5] + shift,
-            (right[:, 0], right[:, 1], right[:, 2]),
-        )
-        return np.stack(solution, axis=1)
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        right = np.einsum("npk,np->nk", self._cross, unknowns["coefficients"]) + pull
+        return solve_shifted_3x3(self._lights_gram, weight, right)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         from photostereo.reflectance.bivariate import kernels
@@ -176,10 +160,8 @@ class Bivariate:
         return {"coefficients": coefficients}
 
     def cost(self, normals: Array, unknowns: Unknowns) -> float:
-        a, A = unknowns["coefficients"], self._lights_gram
-        x, y, z = normals[:, 0], normals[:, 1], normals[:, 2]
-        shading = A[:, 0] * x * x + A[:, 3] * y * y + A[:, 5] * z * z
-        shading = shading + 2.0 * (A[:, 1] * x * y + A[:, 2] * x * z + A[:, 4] * y * z)
+        a = unknowns["coefficients"]
+        shading = quadratic_form(self._lights_gram, normals)
         mixed = np.einsum("np,npk,nk->n", a, self._cross, normals)
         own = np.einsum("np,npq,nq->n", a, self._gram, a)
         penalty = np.where(self._usable, self._gamma * (a @ self._total - 1.0) ** 2, 0.0)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from photostereo.backend import like, namespace, to_numpy
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import Array, like, namespace, to_numpy
 from photostereo.monitor import Monitor
-from photostereo.reflectance.model import Array, Fit, Unknowns
+from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
 
 
-class Lambertian:
+class Lambertian(Model):
     r"""Least squares on the Lambertian model (Woodham 1980).
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|^2
 
     The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3 × 3
-    matrix ``L Lᵀ = U diag(s) Uᵀ``. With the pull (λ, c, r) of a prior the exact minimiser is pixelwise,
+    matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r the exact minimiser is pixelwise,
 
-        (L Lᵀ + λ c I) n = L y + λ r,   so   n = U [ Uᵀ(L y + λ r) / (s + λ c) ].
+        (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
 
     Parameters
     ----------
@@ -44,29 +47,16 @@ class Lambertian:
         self._projected = project(pixels, lights)
         self._energy = squared_lengths(pixels).sum()
 
-    @property
-    def noise(self) -> None:
-        return None
-
-    def mean_hessian(self, unknowns: Unknowns) -> Array:
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return to_numpy(self._gram)
 
     def alone(self, monitor: Monitor) -> Fit:
         return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        return self.alone(monitor).normals, {}
-
-    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
-        rotated = (self._projected + lam * pull) @ self._basis
-        return (rotated / (self._strength + lam * count[..., None])) @ self._basis.T
-
-    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        return unknowns
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        rotated = (self._projected + pull) @ self._basis
+        return (rotated / (self._strength + weight[..., None])) @ self._basis.T
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
         return terms.sum((-2, -1)) + self._energy
-
-    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        return {}

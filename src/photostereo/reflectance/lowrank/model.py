@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import empty, is_tensor, like, to_numpy
+from photostereo.backend import Array, empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.reflectance.model import Array, Fit, Unknowns
+from photostereo.reflectance.model import Fit, Model, Unknowns
 
 #: Independent shares of the rows, several per core; the result does not depend on how many cores there are.
 PARTS = 32
@@ -173,7 +173,7 @@ def robust_pca_readable(
     return A, E
 
 
-class LowRank:
+class LowRank(Model):
     r"""Robust PCA of the photographs, then least squares on what is left (Wu et al. 2010).
 
     .. math:: \min_{A, E} \|A\|_* + \frac{C}{\sqrt{\max(N, d)}} \|W \circ E\|_1 \;\; \text{s.t.} \;\; Y = A +
@@ -225,12 +225,8 @@ class LowRank:
         """The low-rank part of the photographs; computed once."""
         return self._clean(monitor)[0]
 
-    @property
-    def noise(self) -> None:
-        return None
-
-    def mean_hessian(self, unknowns: Unknowns) -> Array:
-        return self._lights @ self._lights.T
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
+        return np.asarray(self._lights @ self._lights.T)
 
     def alone(self, monitor: Monitor) -> Fit:
         parts, model = self._clean(monitor)
@@ -239,11 +235,8 @@ class LowRank:
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         return self._clean(monitor)[1].start(monitor)
 
-    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
-        return self._clean(SILENT)[1].update_normals(unknowns, lam, count, pull)
-
-    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        return unknowns
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        return self._clean(SILENT)[1].update_normals(unknowns, weight, pull)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._clean(SILENT)[1].cost(normals, unknowns)

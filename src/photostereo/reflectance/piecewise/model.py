@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from photostereo.backend import is_tensor, like, namespace
+from photostereo.backend import Array, is_tensor, like
 from photostereo.monitor import Monitor
-from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3, solve_symmetric_3x3
+from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
+from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
 
 Knots = Literal["max", "range"]
@@ -33,7 +35,7 @@ class PiecewiseStatistics:
     usable: Array
 
 
-class Piecewise:
+class Piecewise(Model):
     r"""Piecewise-linear least squares (PLS), the model behind PDLNV.
 
     .. math:: \min_{n, a} \; \sum_{px} \| C_{px} a_{px} - L^T n_{px} \|^2 \quad\text{s.t.}\quad 1^T a_{px} = p
@@ -86,11 +88,7 @@ class Piecewise:
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
 
-    @property
-    def noise(self) -> None:
-        return None
-
-    def mean_hessian(self, unknowns: Unknowns) -> Array:
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._reduced.hessian)
 
     def alone(self, monitor: Monitor) -> Fit:
@@ -106,24 +104,13 @@ class Piecewise:
         normals = self._least_squares
         return normals, {"slopes": like(np.ones((len(normals), self._pieces)), normals)}
 
-    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         hessian, linear = self._reduced.hessian, self._reduced.linear
         if not is_tensor(pull):
             normals = np.empty_like(linear)
-            self._kernels.pulled_normals(hessian, linear, lam * count, lam * pull, normals)
+            self._kernels.pulled_normals(hessian, linear, weight, pull, normals)
             return normals
-        shift = lam * count
-        right = linear + lam * pull
-        solution = solve_symmetric_3x3(
-            hessian[:, 0] + shift,
-            hessian[:, 1],
-            hessian[:, 2],
-            hessian[:, 3] + shift,
-            hessian[:, 4],
-            hessian[:, 5] + shift,
-            (right[..., 0], right[..., 1], right[..., 2]),
-        )
-        return namespace(right).stack(solution, -1)
+        return solve_shifted_3x3(hessian, weight, linear + pull)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         reduced = self._reduced
@@ -144,11 +131,8 @@ class Piecewise:
             costs = np.empty(len(normals))
             self._kernels.costs_of(normals, h, self._reduced.linear, self._reduced.constant, costs)
             return costs.sum()
-        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
-        quadratic = h[:, 0] * x * x + h[:, 3] * y * y + h[:, 5] * z * z
-        quadratic = quadratic + 2 * (h[:, 1] * x * y + h[:, 2] * x * z + h[:, 4] * y * z)
         linear = (self._reduced.linear * normals).sum(-1)
-        return (quadratic - 2.0 * linear + self._reduced.constant).sum(-1)
+        return (quadratic_form(h, normals) - 2.0 * linear + self._reduced.constant).sum(-1)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {"slopes": unknowns["slopes"]}

@@ -1,1 +1,55 @@
 """Lambertian shading with errors in a few photographs."""
+
+from dataclasses import dataclass
+
+from photostereo.parameters import integer, number, number_or_auto
+from photostereo.reflectance.entry import Look, ModelEntry
+
+CITATION = (
+    "S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, "
+    "CVPR 2012, doi:10.1109/CVPR.2012.6247691"
+)
+
+
+@dataclass(frozen=True)
+class LeastAbsoluteParameters:
+    """Of :class:`.model.LeastAbsolute`."""
+
+    max_iter: int = integer(10, "reweighting steps before the exact descent", minimum=1, when="alone")
+
+
+@dataclass(frozen=True)
+class SparseBayesParameters:
+    """Of :class:`.model.SparseBayes`."""
+
+    noise: float | None = number_or_auto(
+        "λ, variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
+        default=1e-3,
+        above=0,
+    )
+    max_iter: int = integer(200, "iterations of the expectation maximisation", minimum=1, when="alone")
+    tol: float = number(1e-5, "a pixel stops when its normal moves by less", above=0, when="alone")
+
+
+L1 = ModelEntry(
+    name="l1",
+    title="Sparse regression, least absolute residuals",
+    assumes="Shadows and highlights in less than half of the photographs.",
+    model="photostereo.reflectance.sparse.model:LeastAbsolute",
+    citation=CITATION,
+    look=Look("SR (L1)", "#88ccaa", "<"),
+    parameters=LeastAbsoluteParameters,
+    on_gpu=True,
+)
+
+SBL = ModelEntry(
+    name="sbl",
+    title="Sparse regression, sparse Bayesian learning",
+    assumes="Shadows and highlights; the most accurate of the pixelwise methods on most objects.",
+    model="photostereo.reflectance.sparse.model:SparseBayes",
+    citation=CITATION,
+    look=Look("SR (SBL)", "#009e73", "^"),
+    parameters=SparseBayesParameters,
+    tolerance=0.05,
+    on_gpu=True,
+)

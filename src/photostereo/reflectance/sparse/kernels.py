@@ -190,16 +190,16 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
 
 
 @njit(cache=True, parallel=True)
-def weighted_normals(gram, moment, lam, count, pull, n):  # type: ignore[no-untyped-def]
-    """Fill n with the solution of ``(gram + λ c I) n = moment + λ r``, one 3 × 3 system per pixel."""
+def weighted_normals(gram, moment, weight, pull, n):  # type: ignore[no-untyped-def]
+    """Fill n with the solution of ``(gram + w I) n = moment + q``, one 3 × 3 system per pixel."""
     for i in prange(moment.shape[0]):
-        shift = lam * count[i]
+        shift = weight[i]
         c00, c01, c02, c11, c12, c22 = inverse_3x3(
             gram[i, 0] + shift, gram[i, 1], gram[i, 2], gram[i, 3] + shift, gram[i, 4], gram[i, 5] + shift
         )
-        b0 = moment[i, 0] + lam * pull[i, 0]
-        b1 = moment[i, 1] + lam * pull[i, 1]
-        b2 = moment[i, 2] + lam * pull[i, 2]
+        b0 = moment[i, 0] + pull[i, 0]
+        b1 = moment[i, 1] + pull[i, 1]
+        b2 = moment[i, 2] + pull[i, 2]
         n[i, 0] = c00 * b0 + c01 * b1 + c02 * b2
         n[i, 1] = c01 * b0 + c11 * b1 + c12 * b2
         n[i, 2] = c02 * b0 + c12 * b1 + c22 * b2

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import cast, contiguous, empty, is_tensor, like, to_numpy
+from photostereo.backend import Array, cast, contiguous, empty, is_tensor, like, to_numpy
 from photostereo.monitor import SILENT, Monitor
+from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.reflectance.batches import pixel_batches
-from photostereo.reflectance.model import Array, Fit, Unknowns, mean_symmetric_3x3
+from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
@@ -32,7 +33,7 @@ INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
 LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
-class _Reweighted:
+class _Reweighted(Model):
     """What the sparse models do once a prior is present: a weighted 3 × 3 system per pixel.
 
     The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. At the best
@@ -100,14 +101,14 @@ class _Reweighted:
         """Of the inliers: what is an outlier does not disturb a robust model and must not count as noise."""
         return math.sqrt(self._thresholds().mean())
 
-    def mean_hessian(self, unknowns: Unknowns) -> Array:
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(unknowns["gram"])
 
-    def update_normals(self, unknowns: Unknowns, lam: float, count: Array, pull: Array) -> Array:
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         gram, moment = unknowns["gram"], unknowns["moment"]
-        count, pull = cast(count, "float64"), contiguous(cast(pull, "float64"))
+        weight, pull = cast(weight, "float64"), contiguous(cast(pull, "float64"))
         normals = empty(tuple(pull.shape), self._pixels)
-        _kernels_for(self._pixels).weighted_normals(gram, moment, lam, count, pull, normals)
+        _kernels_for(self._pixels).weighted_normals(gram, moment, weight, pull, normals)
         return normals
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
@@ -120,10 +121,7 @@ class _Reweighted:
         return {"gram": gram, "moment": moment, "rest": rest}
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        h = unknowns["gram"]
-        x, y, z = normals[..., 0], normals[..., 1], normals[..., 2]
-        quadratic = h[..., 0] * x * x + h[..., 3] * y * y + h[..., 5] * z * z
-        quadratic = quadratic + 2.0 * (h[..., 1] * x * y + h[..., 2] * x * z + h[..., 4] * y * z)
+        quadratic = quadratic_form(unknowns["gram"], normals)
         linear = (unknowns["moment"] * normals).sum(-1)
         return (quadratic - 2.0 * linear + unknowns["rest"]).sum(-1)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.reflectance.model import solve_symmetric_3x3
+from photostereo.reflectance.algebra import solve_shifted_3x3
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.reflectance.sparse import absolute_kernels
 from photostereo.reflectance.sparse import kernels as sparse_kernels
@@ -96,15 +96,9 @@ def reweigh(
         sparse_kernels.reweigh(*arrays, redescending, *(array[g].numpy() for array in outputs))
 
 
-def weighted_normals(
-    gram: Tensor, moment: Tensor, lam: float, count: Tensor, pull: Tensor, n: Tensor
-) -> None:
-    """Fill n with the solution of ``(gram + λ c I) n = moment + λ r``, one 3 × 3 system per pixel."""
-    shift, right = lam * count, moment + lam * pull
-    xx, xy, xz, yy, yz, zz = gram.unbind(-1)
-    system = (xx + shift, xy, xz, yy + shift, yz, zz + shift)
-    for c, column in enumerate(solve_symmetric_3x3(*system, right.unbind(-1))):
-        n[..., c] = column
+def weighted_normals(gram: Tensor, moment: Tensor, weight: Tensor, pull: Tensor, n: Tensor) -> None:
+    """As :func:`.kernels.weighted_normals`."""
+    n[:] = solve_shifted_3x3(gram, weight, moment + pull)
 
 
 def inlier_weights(

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from photostereo.errors import ParameterError
-from photostereo.parameters import Parameter
 from photostereo.priors.dictionary.atoms import KINDS
 
+#: What it accepts, in words.
+EXPECTS = f"one of {', '.join(KINDS)}, the path of a .npy file, or an array with one atom per row"
 
-def _kind_or_array(value: Any) -> Any:
+
+def kind_or_array(value: Any) -> Any:
+    """A kind of dictionary as it is; anything else as an array with one atom per row."""
     if isinstance(value, (str, Path)):
         if str(value) in KINDS:
             return str(value)
@@ -31,11 +34,3 @@ def _read_dictionary(path: Path) -> Any:
             f"The dictionary {path} cannot be read ({problem}). Give the dictionary.npy that a former solve wrote, or "
             f"one of {', '.join(KINDS)}."
         ) from None
-
-
-def dictionary_parameter(name: str, default: str) -> Parameter:
-    """The initial dictionary; atoms are the rows of an array."""
-    words = f"one of {', '.join(KINDS)}, the path of a .npy file, or an array with one atom per row"
-    return Parameter(
-        name, _kind_or_array, default, "initial dictionary: a kind, a .npy file, or an array", words
-    )

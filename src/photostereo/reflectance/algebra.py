@@ -1,0 +1,73 @@
+"""The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
+
+Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import Array, namespace, to_numpy
+
+
+def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
+    """The 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz.
+
+    >>> import numpy as np
+    >>> mean_symmetric_3x3(np.array([[1.0, 0, 0, 1, 0, 1], [3, 0, 0, 1, 0, 1]])).diagonal()
+    array([2., 1., 1.])
+    """
+    xx, xy, xz, yy, yz, zz = to_numpy(entries.mean(0))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def solve_symmetric_3x3(
+    xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, right: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array]:
+    """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorisation.
+
+    >>> import numpy as np
+    >>> one, zero = np.ones(1), np.zeros(1)
+    >>> solve_symmetric_3x3(2 * one, zero, zero, 4 * one, zero, 5 * one, (one, one, one))
+    (array([0.5]), array([0.25]), array([0.2]))
+    """
+    b0, b1, b2 = right
+    l10, l20 = xy / xx, xz / xx
+    d1 = yy - l10 * xy
+    e21 = yz - l20 * xy
+    l21 = e21 / d1
+    d2 = zz - l20 * xz - l21 * e21
+    z1 = b1 - l10 * b0
+    z2 = b2 - l20 * b0 - l21 * z1
+    x2 = z2 / d2
+    x1 = z1 / d1 - l21 * x2
+    x0 = b0 / xx - l10 * x1 - l20 * x2
+    return x0, x1, x2
+
+
+def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
+    """n of ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3).
+
+    >>> import numpy as np
+    >>> solve_shifted_3x3(np.array([[1.0, 0, 0, 3, 0, 4]]), np.ones(1), np.ones((1, 3)))
+    array([[0.5 , 0.25, 0.2 ]])
+    """
+    xx, xy, xz, yy, yz, zz = (entries[..., k] for k in range(6))
+    parts = (right[..., 0], right[..., 1], right[..., 2])
+    solution = solve_symmetric_3x3(xx + weight, xy, xz, yy + weight, yz, zz + weight, parts)
+    return namespace(right).stack(solution, -1)
+
+
+def quadratic_form(entries: Array, n: Array) -> Array:
+    """nᵀH n of each pixel: entries (..., 6), n (..., 3).
+
+    >>> import numpy as np
+    >>> quadratic_form(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)))
+    array([9.])
+    """
+    x, y, z = n[..., 0], n[..., 1], n[..., 2]
+    square = entries[..., 0] * x * x + entries[..., 3] * y * y + entries[..., 5] * z * z
+    return square + 2.0 * (entries[..., 1] * x * y + entries[..., 2] * x * z + entries[..., 4] * y * z)

@@ -1,0 +1,65 @@
+"""What the registry knows of a reflectance model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from photostereo.backend import Array
+from photostereo.parameters import Parameter, parameters_of
+from photostereo.reflectance.model import Model
+
+
+@dataclass(frozen=True)
+class NoParameters:
+    """A model without parameters."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method appears in figures: its name in the literature, a colour and a marker."""
+
+    label: str
+    colour: str = ""
+    marker: str = "o"
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A reflectance model as users see it.
+
+    Attributes
+    ----------
+    name, title : as users type it, and in words
+    assumes : when to use it, one line
+    model : ``"package.module:Class"`` of a :class:`Model`; imported when it is first used
+    citation : where it comes from
+    look : label, colour and marker in figures
+    parameters : a dataclass of fields made by :mod:`photostereo.parameters`
+    exact : recovers a noise-free, shadow-free Lambertian scene to rounding
+    tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
+    on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
+    """
+
+    name: str
+    title: str
+    assumes: str
+    model: str
+    citation: str
+    look: Look
+    parameters: type = NoParameters
+    exact: bool = True
+    tolerance: float = 1e-3
+    on_gpu: bool = False
+
+    def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:
+        """The parameters that mean something with a prior, or without one."""
+        other = "alone" if with_prior else "prior"
+        return tuple(p for p in parameters_of(self.parameters) if p.when != other)
+
+    def build(self, pixels: Array, lights: Array, **options: Any) -> Model:
+        """The model of these pixels."""
+        module, _, name = self.model.partition(":")
+        model: Model = getattr(import_module(module), name)(pixels, lights, **options)
+        return model

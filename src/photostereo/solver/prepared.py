@@ -1,0 +1,179 @@
+"""A capture reduced to a model's statistics, once, for any number of solves.
+
+A single solve, a grid of (λ, μ) and the trials of a sweep all go this way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.backend import CPU, Device, find_device, like
+from photostereo.capture import Capture
+from photostereo.errors import ParameterError
+from photostereo.monitor import SILENT, Monitor
+from photostereo.priors.dictionary.automatic import noise_of_intensities
+from photostereo.reconstruction import Reconstruction
+from photostereo.reflectance.model import Model
+from photostereo.solver.descent import SolveState
+from photostereo.solver.finish import as_reconstruction
+from photostereo.solver.methods import Method, find_method, method_names
+from photostereo.solver.problem import Problem
+from photostereo.threads import shorten_spinning
+
+#: What may differ between the settings of a grid.
+VARIED = ("lam", "mu")
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
+
+    One of these serves every λ and μ of a grid. ``noise`` is that of a scaled intensity, where the method
+    has a prior; ``seconds`` is what making it took, by stage.
+    """
+
+    method: Method
+    capture: Capture
+    model_values: dict[str, Any]
+    scale: float
+    noise: float | None
+    model: Model
+    seconds: dict[str, float]
+    device: Device = CPU
+
+    def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
+        """Raise a :class:`ParameterError` where this was prepared for something else."""
+        same_model = all(np.array_equal(values[name], value) for name, value in self.model_values.items())
+        if (capture, method.name, device) != (self.capture, self.method.name, self.device) or not same_model:
+            raise ParameterError(
+                f"The statistics were prepared for {self.method.name} on {self.capture.name} with "
+                f"{self.model_values or 'no parameters'} on {self.device.name}, but something else is to be solved: "
+                f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
+                "model parameters and device."
+            )
+
+    def solve(
+        self,
+        values: Mapping[str, Any],
+        *,
+        monitor: Monitor = SILENT,
+        resume: SolveState | str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 10,
+    ) -> Reconstruction:
+        """The reconstruction with these values of all parameters (of :meth:`Method.resolve`)."""
+        clock = Clock(self.seconds)
+        problem, values = self._problem(values, monitor)
+        clock.lap("start")
+        capture = self.capture
+        solution = problem.solve(
+            max_iter=values.get("max_iter", 1),
+            tol=values.get("tol", 0.0),
+            monitor=monitor,
+            truth=None if capture.truth is None else capture.truth[capture.mask],
+            resume=resume,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )
+        clock.lap("solve")
+        return self._finish(solution, values, clock.laps)
+
+    def solve_together(self, settings: Sequence[Mapping[str, Any]]) -> list[Reconstruction]:
+        """All settings as one problem with a leading axis; only λ and μ may differ. For GPUs."""
+        began = time.perf_counter()
+        like_pixels = self.model.start(SILENT)[0]
+        lam, mu = (like(np.array([v[n] for v in settings], dtype=np.float64), like_pixels) for n in VARIED)
+        problem, _ = self._problem({**settings[0], "lam": lam, "mu": mu}, SILENT)
+        truth = self.capture.truth
+        solution = problem.solve(
+            max_iter=settings[0]["max_iter"], truth=None if truth is None else truth[self.capture.mask]
+        )
+        seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
+        return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
+
+    def _problem(self, values: Mapping[str, Any], monitor: Monitor) -> tuple[Problem, Mapping[str, Any]]:
+        if self.method.prior is None:
+            return Problem(self.model, device=self.device), values
+        start = self.model.start(monitor)
+        prior, values = self.method.prior.build(
+            self.capture.mask, values, self.noise or 0.0, self.model.mean_hessian(start[1]), self.device
+        )
+        return Problem(self.model, prior, values["lam"], start, self.device), values
+
+    def _finish(
+        self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]
+    ) -> Reconstruction:
+        clock = Clock(seconds)
+        result = as_reconstruction(
+            self.capture,
+            self.model,
+            solution,
+            self.scale,
+            method=self.method.name,
+            parameters=values,
+            seconds=clock.laps,
+            device=self.device,
+        )
+        clock.lap("finish")
+        return result
+
+
+def prepare(
+    capture: Capture,
+    method: str | Method,
+    *,
+    prior: str | None = None,
+    device: str = "cpu",
+    **parameters: Any,
+) -> Prepared:
+    """Reduce the photographs to the model's statistics once, for many calls of :func:`photostereo.solve`.
+
+    Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored.
+    """
+    shorten_spinning()  # before the compiled kernels bring OpenMP
+    entry = find_method(method, prior)
+    values = entry.of_model(entry.resolve(parameters))
+    where = device_for(entry, device)
+    clock = Clock()
+    pixels, scale = capture.scaled_pixels(where)
+    lights = np.ascontiguousarray(capture.lights.T)
+    clock.lap("prepare")
+    model = entry.model.build(pixels, lights, **values)
+    noise = None
+    if entry.has_prior:
+        noise = model.noise
+        if noise is None:
+            noise = noise_of_intensities(pixels, lights, capture.mask)
+    clock.lap("statistics")
+    return Prepared(entry, capture, values, scale, noise, model, clock.laps, where)
+
+
+def device_for(entry: Method, name: str) -> Device:
+    """The device, where the method runs on it."""
+    device = find_device(name)
+    if device.uses_torch and not entry.on_gpu:
+        able = ", ".join(other for other in method_names() if find_method(other).on_gpu)
+        raise ParameterError(
+            f"Method {entry.name} does not run on {name}, only on the CPU. Leave the device out, or choose one of "
+            f"{able}."
+        )
+    return device
+
+
+class Clock:
+    """Wall-clock time by stage."""
+
+    def __init__(self, laps: Mapping[str, float] | None = None) -> None:
+        self.laps: dict[str, float] = dict(laps or {})
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = now - self._last
+        self._last = now

@@ -1,0 +1,80 @@
+"""Any model with the dictionary prior: reachable, a descent, and the presets are the same pairs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from photostereo.capture.corruptions import add_poisson
+from photostereo.errors import ParameterError
+from photostereo.quality.metrics import angle_between
+from photostereo.reflectance.registry import registered_models
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.methods import Method, find_method, method_names
+from photostereo.solver.solve import solve
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return add_poisson(render_scene("relief", size=64, lights=dome_lights(12)), 10.0, rng=0)
+
+
+@pytest.mark.parametrize("model", list(registered_models()))
+def test_every_model_takes_the_prior(model: str, noisy) -> None:
+    alone, result = solve(noisy, model), solve(noisy, model, prior="dictionary", max_iter=8)
+    costs = [record.cost for record in result.history]
+    assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(costs))
+    # The neighbours help where there is noise; what robust PCA with few photographs leaves is bias, not noise.
+    truth, inside = noisy.truth[noisy.mask], noisy.mask
+    with_prior, without = (angle_between(r.normals[inside], truth).mean() for r in (result, alone))
+    assert with_prior < (1.1 if model == "rpca" else 0.98) * without
+
+
+@pytest.mark.parametrize(("model", "preset"), [("ls", "dlnv"), ("pls", "pdlnv"), ("sbl", "dlsr")])
+def test_presets_are_pairs(model: str, preset: str, noisy) -> None:
+    assert find_method(model, "dictionary") is find_method(preset) is find_method(f"{model}+dictionary")
+    pair = solve(noisy, model, prior="dictionary", max_iter=2)
+    named = solve(noisy, preset, max_iter=2)
+    assert pair.method == named.method == preset
+    assert np.array_equal(pair.normals, named.normals)
+
+
+def test_a_pair_without_a_name_has_one(noisy) -> None:
+    pair = find_method("cbr+dictionary")
+    assert pair.name == "cbr+dictionary" and pair.has_prior
+    assert {"orders", "gamma", "lam", "mu"} <= {parameter.name for parameter in pair.parameters}
+    first = solve(noisy, pair, max_iter=2)
+    assert np.array_equal(first.normals, solve(noisy, "cbr", prior="dictionary", max_iter=2).normals)
+
+
+def test_the_priors_own_parameters_govern_the_descent() -> None:
+    for model in registered_models():
+        names = [parameter.name for parameter in find_method(model, "dictionary").parameters]
+        assert len(names) == len(set(names)), model
+
+
+@pytest.mark.parametrize(
+    ("method", "prior", "words"),
+    [
+        ("zebra", None, "no method"),
+        ("ls", "zebra", "no prior"),
+        ("ls+zebra", None, "no prior"),
+        (7, None, "named by a text"),
+        ("dictionary+ls", None, "no method"),
+    ],
+)
+def test_what_is_not_a_method_is_said(method, prior, words, noisy) -> None:
+    with pytest.raises(ParameterError, match=words):
+        solve(noisy, method, prior=prior)
+
+
+def test_a_method_of_ones_own_is_solved(noisy) -> None:
+    ls = find_method("ls")
+    mine = Method(
+        "mine", "Mine", "Nothing.", ls.model, ls.look, "nobody", find_method("dlnv").prior, {"max_iter": 3}
+    )
+    result = solve(noisy, mine, lam=1.0, mu=0.1)
+    assert (result.method, result.iterations) == ("mine", 3)
+    assert "mine" not in method_names()
