@@ -4,13 +4,23 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint format bench clean
+# The torch path is tested in an environment of its own, so that the other one shows what works without.
+# A CPU build is enough: make test-torch TORCH='torch --index-url https://download.pytorch.org/whl/cpu'
+TORCH       ?= torch==2.13.0
+TORCH_VENV  := .venv-torch
+TORCH_BIN   := $(TORCH_VENV)/bin
+TORCH_READY := $(TORCH_VENV)/.ready
+
+.PHONY: help demo test test-slow test-all test-torch test-versions lint format bench clean
 
 help:
-	@echo "make demo   a synthetic object, end to end; results in demo/"
-	@echo "make test   all tests"
-	@echo "make lint   ruff and mypy"
-	@echo "make bench  benchmarks (minutes)"
+	@echo "make demo           a synthetic object, end to end; results in demo/"
+	@echo "make test           the tests (minutes), without torch"
+	@echo "make test-torch     the tests of the torch path, on the CPU or a GPU, in an environment of their own"
+	@echo "make test-all       the slow tests too"
+	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
+	@echo "make lint           ruff and mypy"
+	@echo "make bench          benchmarks (minutes)"
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,12 +28,31 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
+$(TORCH_READY): pyproject.toml
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_BIN)/python -m pip install --quiet --upgrade pip
+	$(TORCH_BIN)/python -m pip install --quiet $(TORCH)
+	$(TORCH_BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(TORCH_READY)
+
 demo: $(READY)
 	$(BIN)/photostereo demo --out demo --force
 
 test: $(READY)
-	sh tools/prepare-tests.sh $(BIN)/python
-	$(BIN)/python -m pytest
+	sh tools/find-chromium.sh
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY)
+	sh tools/find-chromium.sh
+	$(BIN)/python -m pytest -m slow
+
+test-all: test test-slow
+
+test-torch: $(TORCH_READY)
+	$(TORCH_BIN)/python -m pytest -m torch
+
+test-versions:
+	$(PYTHON) tools/test_versions.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -38,4 +67,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) $(TORCH_VENV) .venv-versions demo build dist

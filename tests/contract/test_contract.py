@@ -39,6 +39,8 @@ def on_every_device(names):
         for name in names:
             if device == "cpu" or find_method(name).on_gpu:
                 marks = [pytest.mark.skip(reason=reason)] if reason else []
+                if device != "cpu":
+                    marks.append(pytest.mark.torch)
                 yield pytest.param(name, device, id=f"{name}-{device}", marks=marks)
 
 

@@ -214,6 +214,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
     plan = write_plan(2)
     out = tmp_path / "both"

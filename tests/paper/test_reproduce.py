@@ -51,6 +51,7 @@ def test_every_run_plans_on_what_is_there(name, quick, small_data):
         assert "pot1 is not in the data folder; pot2 takes its place." in facts["notes"]
 
 
+@pytest.mark.slow
 def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
     lines: list[str] = []
     names = ["ten-images", "atoms", "harvard-cat"]

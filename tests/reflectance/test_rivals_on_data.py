@@ -46,6 +46,7 @@ def test_l1_equals_the_linear_programme_on_real_pixels(data_dir) -> None:
         check_against_programme(pixels[some], lights, 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "paper", "published"), [("ball", 3.20, 2.06), ("cat", 7.96, 6.73), ("bear", 7.89, 6.50)]
 )

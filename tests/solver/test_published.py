@@ -111,6 +111,7 @@ def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: fl
     assert solve(noisy, "pdlnv", lam={5: 10.0, 15: 3.0}[snr], mu=mu, max_iter=25).angular_error.mean < pls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ball", "reading"])
 def test_defaults_do_not_harm_clean_captures(captures, name: str) -> None:
     capture = captures[name]

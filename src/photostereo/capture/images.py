@@ -133,9 +133,9 @@ def _decode_tiff(data: bytes, path: Path) -> NDArray[Any]:
             try:
                 image = np.asarray(page.asarray())
             except ValueError as error:
-                # tifffile leaves some compressions (LZW, JPEG) to a further package; OpenCV has them built
-                # in.
-                if "imagecodecs" not in str(error):
+                # tifffile leaves some compressions (LZW, JPEG, SGILOG) to a further package; OpenCV has them
+                # built in.
+                if "imagecodecs" not in str(error) and "not supported" not in str(error):
                     raise
                 return _decode_with_opencv(data, path)
             if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and np.issubdtype(

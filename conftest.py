@@ -1,0 +1,23 @@
+"""What belongs to torch is marked so: `make test` runs without it, `make test-torch` runs what is marked."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+_TORCH_TESTS = Path(__file__).parent / "tests" / "gpu"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the torch path and the doctests that import torch; skip the latter without it."""
+    without = pytest.mark.skip(reason="PyTorch is not installed (the gpu extra)")
+    for item in items:
+        imports_torch = isinstance(item, pytest.DoctestItem) and any(
+            "import torch" in example.source for example in item.dtest.examples
+        )
+        if imports_torch or _TORCH_TESTS in item.path.parents:
+            item.add_marker(pytest.mark.torch)
+        if imports_torch and find_spec("torch") is None:
+            item.add_marker(without)

@@ -1,0 +1,84 @@
+"""Run the fast tests with the lowest versions that pyproject.toml declares, and with the newest there are.
+
+    make test-versions                 the lowest on Python 3.11, the newest on 3.12 and 3.13
+    python tools/test_versions.py 3.11 -- tests/surface -x     one of them, with arguments for pytest
+
+Interpreters that are not found are named and left out. Environments are kept in .venv-versions/.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+PLACE = PROJECT / ".venv-versions"
+#: Python's version and how uv chooses those of the dependencies.
+CASES = {"3.11": "lowest-direct", "3.12": "highest", "3.13": "highest"}
+
+
+def find_python(version: str) -> str | None:
+    """An interpreter of this version: this one, on the path, or one of pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [
+        sys.executable,
+        shutil.which(f"python{version}"),
+        *sorted(pyenv.glob(f"{version}*/bin/python")),
+    ]
+    question = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for candidate in filter(None, candidates):
+        asked = subprocess.run([str(candidate), "-c", question], capture_output=True, text=True, check=False)
+        if asked.stdout.strip() == version:
+            return str(candidate)
+    return None
+
+
+def install_uv() -> str:
+    """uv in an environment of its own, unless there is one."""
+    found = shutil.which("uv")
+    if found:
+        return found
+    place = PLACE / "uv"
+    if not (place / "bin" / "uv").exists():
+        venv.create(place, with_pip=True)
+        subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
+    return str(place / "bin" / "uv")
+
+
+def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> bool:
+    """Install and test in an environment for this case; whether all is well."""
+    python = find_python(version)
+    if python is None:
+        say(f"There is no Python {version} here: left out.")
+        return True
+    place = PLACE / f"{version}-{resolution}"
+    say(f"Python {version}, {resolution} versions of the dependencies")
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, place], check=True)
+    inside = {**os.environ, "VIRTUAL_ENV": str(place)}
+    install = [uv, "pip", "install", "--quiet", "--resolution", resolution, "--editable", f"{PROJECT}[dev]"]
+    subprocess.run(install, check=True, env=inside)
+    tests = [place / "bin" / "python", "-m", "pytest", "-m", "not slow", *arguments]
+    return subprocess.run(tests, cwd=PROJECT, check=False).returncode == 0
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"== {text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    versions, arguments = words[:cut] or list(CASES), words[cut + 1 :]
+    uv = install_uv()
+    failed = [version for version in versions if not run_tests(uv, version, CASES[version], arguments)]
+    say(f"Failed on Python {', '.join(failed)}." if failed else "All passed.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
