@@ -334,14 +334,18 @@ def mesh(
 def view(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, a compare or the demo.")],
     serve: Annotated[
-        bool, typer.Option("--serve", help="Serve it on 127.0.0.1 instead of opening the file.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--serve/--no-serve",
+            help="Serve it on 127.0.0.1, or open the file (default: serve where the result is finer than the page).",
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
     """Open the report."""
     from photostereo.commands.view import run
 
-    run(out, serve=serve, port=port)
+    run(out, serving=serve, port=port)
 
 
 def _parse_settings(settings: list[str] | None) -> dict[str, str]:

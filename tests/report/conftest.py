@@ -103,7 +103,15 @@ class Visit:
         self.page.evaluate(
             "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         )
+        self.page.wait_for_selector("#relight-view canvas:not([data-sharp=no])", state="attached")
+        # A canvas is looked at without what stands over it.
+        over = (
+            "[...document.querySelectorAll('.stage > :not(canvas, img)')]" if "canvas" in selector else "[]"
+        )
+        hide = f"(v) => {over}.forEach((e) => {{ e.style.visibility = v; }})"
+        self.page.evaluate(hide, "hidden")
         shot = self.page.locator(selector).first.screenshot()
+        self.page.evaluate(hide, "")
         return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(float)
 
     def set_range(self, selector: str, value: float) -> None:

@@ -112,7 +112,7 @@ def test_sliders_modes_and_presets_change_the_picture(visit, report_page):
 
 
 def test_magnifier_and_held_light(visit, report_page):
-    seen = visit(report_page)
+    seen = visit(report_page, height=1000)  # all of the view, so that nothing scrolls
     move_light(seen, 0.4, 0.45)
     before = seen.picture(RELIGHT)
     seen.page.locator("#relight-view .switch:has-text('Magnifier')").click()

@@ -11,7 +11,7 @@ import pytest
 
 from photostereo.errors import CaptureError, OutputError
 from photostereo.report import open_report, serve
-from photostereo.report.viewing import make_server
+from photostereo.report.serving import make_server
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def ask(server, path, host=None):
 
 @pytest.fixture
 def server(folder):
-    with make_server(folder) as running:
+    with make_server(folder / "report.html") as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
         yield running
@@ -73,9 +73,9 @@ def test_server_refuses_a_foreign_name(server):
 
 def test_a_taken_port_is_said_so(server, folder):
     with pytest.raises(OutputError, match="Port"):
-        make_server(folder, server.server_address[1])
+        make_server(folder / "report.html", server.server_address[1])
     with pytest.raises(OutputError, match="Port"):
-        make_server(folder, 99999)
+        make_server(folder / "report.html", 99999)
 
 
 def test_open_report(folder, monkeypatch):
@@ -88,12 +88,26 @@ def test_open_report(folder, monkeypatch):
 
 
 def test_serve_tells_its_address_and_stops_on_interrupt(folder, monkeypatch):
-    from photostereo.report import viewing
+    from photostereo.report import serving
 
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(viewing.ThreadingHTTPServer, "serve_forever", interrupted)
+    monkeypatch.setattr(serving.ThreadingHTTPServer, "serve_forever", interrupted)
     told = []
     serve(folder, tell=told.append)
     assert "http://127.0.0.1:" in told[0] and told[-1] == "Stopped."
+
+
+def test_a_page_that_is_a_link_is_not_served(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "elsewhere.html").write_text("secret")
+    (out / "report.html").symlink_to(tmp_path / "elsewhere.html")
+    with make_server(out / "report.html") as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        status, body = ask(running, "/report.html")
+        running.shutdown()
+        thread.join()
+    assert status == 404 and b"secret" not in body

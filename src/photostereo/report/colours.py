@@ -14,6 +14,7 @@ from photostereo.conventions import FloatArray, linear_from_srgb, srgb_from_line
 SCALES: dict[str, tuple[str, ...]] = {
     "ember": ("#15132b", "#4b1d6b", "#96286f", "#d9485a", "#f58b4c", "#fbd46d", "#fdf8d8"),
     "depth": ("#14213d", "#1f4e79", "#2a8a94", "#6fbf8f", "#cfe3a0", "#fbf6e0"),
+    "sky": ("#000000", "#f6f3ee"),
     "weight": ("#7a1f2b", "#c9543f", "#e9b17b", "#efe9dd", "#8fc0c0", "#2f7f8f", "#0f4a5e"),
 }
 

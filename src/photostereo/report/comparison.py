@@ -22,12 +22,20 @@ from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
 from photostereo.report.packing import grid_data, pack_heights
-from photostereo.report.page import relight_data, view_set
+from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
+from photostereo.report.pyramid import Layers
+from photostereo.report.view_data import PAGE_BYTES, Pixel, Shown, view_data
 
-#: All textures together take about so many bytes of the page, at about so many for each pixel of the object.
-TEXTURE_BUDGET, BYTES_PER_PIXEL = 6_500_000, 5.4
+#: What the view can show of two results; the error only where the truth is known.
+MODES = (
+    ("albedo", "Albedo"),
+    ("clay", "Clay"),
+    ("normals", "Normals"),
+    ("slope", "Slope"),
+    ("curvature", "Curved"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Contestant:
     title: str
     normals: FloatArray
     error: FloatArray | None
+    folder: str | None = None
 
 
 def write_comparison(
@@ -48,6 +57,8 @@ def write_comparison(
     *,
     depths: Sequence[FloatArray | None] | None = None,
     files: Mapping[str, str] | None = None,
+    folders: Sequence[str] | None = None,
+    pixel: Pixel = Pixel(),  # noqa: B008
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that compares results on the same capture.
@@ -61,23 +72,20 @@ def write_comparison(
     depths : depth maps of the results, in their order, optional
         None for a result without one; adds the surfaces.
     files : mapping of labels to paths relative to the page, optional
+    folders : names of the folders beside the page that hold the results, in their order, optional
+        Where the page is served, finer tiles come from them.
+    pixel : Pixel
+        Width of a pixel and its unit.
     title : str, optional
         The heading; the capture's name by default.
     """
     if not results:
         raise ParameterError("There is nothing to compare: give at least one result.")
     mask = capture.mask
-    contestants = _contestants(results, capture)
-    frame = frame_around(mask, max_pixels=_pixels_allowed(mask, len(contestants)))
-    # One albedo for all: what is compared are the normals.
-    albedo, inside = pictures.albedo_picture(_common_albedo(results), mask, frame)
-    sets, shown = {}, []
-    for contestant in contestants:
-        textures, maps = _views(contestant, mask, frame)
-        sets[contestant.key] = textures
-        shown.append({"contestant": contestant, **maps})
-    data: dict[str, Any] = {"compare": True, "relight": relight_data(sets, albedo, inside)}
-    data["relight"]["shown"] = _first_pair(contestants)
+    contestants = _contestants(results, capture, folders)
+    frame = frame_around(mask, max_pixels=_pixels_allowed(len(contestants)))
+    shown = [{"contestant": contestant, **_maps(contestant, mask, frame)} for contestant in contestants]
+    data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
     grids = _grids(results, depths, mask, frame)
     if grids:
         data["surface"] = {"grids": grids}
@@ -87,7 +95,12 @@ def write_comparison(
         "subtitle": f"{len(results)} methods on {len(capture)} photographs, "
         f"{wording.thousands(capture.pixel_count)} pixels on the object",
         "contestants": shown,
-        "pair": data["relight"]["shown"],
+        "pair": _first_pair(contestants),
+        "modes": [
+            *MODES,
+            *([("error", "Error")] if capture.truth is not None else []),
+            ("difference", "Differ"),
+        ],
         "table": _table(results, contestants, capture),
         "charts": _charts(results, contestants, mask),
         "links": safe_links(files or {}),
@@ -96,10 +109,27 @@ def write_comparison(
         "surface_results": [(key, _label(contestants, key)) for key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
+    room = PAGE_BYTES - len(render_page("compare.html", data, **context))
+    # One albedo for all: what is compared are the normals.
+    common = Layers(frame, mask, albedos=common_albedo(results))
+    sides = {
+        contestant.key: Shown(
+            Layers(frame, mask, contestant.normals),
+            title=contestant.method,
+            folder=contestant.folder,
+            still=f"normals-{contestant.key}",
+        )
+        for contestant in contestants
+    }
+    data["relight"] = view_data(sides, common, pixel=pixel, room=room)
+    data["relight"]["shown"] = context["pair"]
+    data["relight"]["difference_top"] = _difference_top(contestants, mask)
     write_page(path, render_page("compare.html", data, **context))
 
 
-def _contestants(results: Sequence[Reconstruction], capture: Capture) -> list[Contestant]:
+def _contestants(
+    results: Sequence[Reconstruction], capture: Capture, folders: Sequence[str] | None
+) -> list[Contestant]:
     """All results, then the truth where it is known. Keys are the page's own, so that no name can do harm."""
     everyone = []
     for number, result in enumerate(results):
@@ -111,32 +141,31 @@ def _contestants(results: Sequence[Reconstruction], capture: Capture) -> list[Co
             )
         error = None if capture.truth is None else angular_error(result.normals, capture.truth, capture.mask)
         title = wording.method_title(result.method)
-        everyone.append(Contestant(f"r{number}", result.method, title, result.normals, error))
+        folder = None if folders is None else folders[number]
+        everyone.append(Contestant(f"r{number}", result.method, title, result.normals, error, folder))
     if capture.truth is not None:
         everyone.append(Contestant("truth", "truth", "True normals", capture.truth, None))
     return everyone
 
 
-def _common_albedo(results: Sequence[Reconstruction]) -> FloatArray:
-    """The sum over the results, each first brought to the same brightness."""
-    total = np.zeros_like(results[0].albedo)
-    for result in results:
-        level = float(np.mean(result.albedo[result.mask]))
-        total += result.albedo / (level if level > 0 else 1.0)
-    return total
+def common_albedo(results: Sequence[Reconstruction]) -> list[tuple[FloatArray, float]]:
+    """The albedos and the factors that bring each to the same brightness."""
+    return [albedo_share(result.albedo, result.mask) for result in results]
 
 
-def _pixels_allowed(mask: BoolArray, count: int) -> int:
-    """How many pixels a picture may have: background costs next to nothing."""
-    whole = frame_around(mask, max_pixels=1 << 40)
-    share = float(mask.sum()) / (whole.height * whole.width)
-    return int(min(MAX_PIXELS, TEXTURE_BUDGET / BYTES_PER_PIXEL / count / max(share, 1e-3)))
+def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:
+    """An albedo and the factor that makes its mean 1."""
+    level = float(np.mean(albedo[mask]))
+    return albedo, 1.0 / level if level > 0 else 1.0
 
 
-def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[str, str], dict[str, Any]]:
-    """Textures for the view and pictures for the cards; the error picture serves as both."""
-    normals, known = pictures.shrink_normals(contestant.normals, mask, frame)
-    textures = view_set(normals, known)
+def _pixels_allowed(count: int) -> int:
+    """How many pixels the pictures of the cards may have: their bytes are taken from the view's."""
+    return int(min(MAX_PIXELS, 1_200_000 / count))
+
+
+def _maps(contestant: Contestant, mask: BoolArray, frame: Frame) -> dict[str, Any]:
+    """Pictures for the cards."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     maps: dict[str, Any] = {
@@ -145,19 +174,25 @@ def _views(contestant: Contestant, mask: BoolArray, frame: Frame) -> tuple[dict[
         ),
         "error": None,
     }
-    textures["title"] = contestant.method
-    textures["still"] = f"normals-{contestant.key}"
     if contestant.error is not None:
         inside = contestant.error[mask]
         maps["error"] = figures.error_figure(
             contestant.error,
             mask,
-            frame,
+            small,
             title=f"Error of {contestant.method}",
             note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
         )
-        textures["error"] = f"#error-{contestant.key}"
-    return textures, maps
+    return maps
+
+
+def _difference_top(contestants: Sequence[Contestant], mask: BoolArray) -> float:
+    """Where the scale of differences ends: what is above it is rare, between the first and any other."""
+    step = max(1, int(np.sqrt(mask.size / 250_000)))
+    inside = mask[::step, ::step]
+    first, *others = [np.asarray(one.normals[::step, ::step]) for one in contestants]
+    tops = [float(np.percentile(angular_error(other, first, inside)[inside], 95)) for other in others]
+    return float(np.clip(5 * np.ceil(max(tops, default=5.0) / 5), 5, 45))
 
 
 def _first_pair(contestants: Sequence[Contestant]) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray
@@ -17,11 +17,23 @@ from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
-from photostereo.report.packing import pack_normals
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import colour_bar, histogram, light_compass
+from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
+from photostereo.report.view_data import PAGE_BYTES, Pixel, Shown, view_data
+
+#: What the relighting view can show of one result.
+MODES = (
+    ("albedo", "Albedo"),
+    ("clay", "Clay"),
+    ("normals", "Normals"),
+    ("slope", "Slope"),
+    ("curvature", "Curved"),
+    ("depth", "Depth"),
+    ("occlusion", "Sky"),
+)
 
 
 def write_report(
@@ -32,6 +44,7 @@ def write_report(
     depth: FloatArray | None = None,
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
+    pixel: Pixel = Pixel(),  # noqa: B008
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
@@ -49,6 +62,8 @@ def write_report(
         view.
     files : mapping of labels to paths relative to the page, optional
         Linked beside the surface, e.g. ``{"full mesh": "mesh.ply"}``.
+    pixel : Pixel
+        Width of a pixel and its unit, for what is measured in the page.
     title : str, optional
         The heading; the capture's name by default.
 
@@ -64,9 +79,7 @@ def write_report(
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     surface_data, surface = surface_parts(result, frame, depth, tears, files)
     name = title or result.capture
-    data: dict[str, Any] = {
-        "relight": relight_data({result.method: view_set(normals, known)}, albedo, inside)
-    }
+    data: dict[str, Any] = {"identity": identity_of(result)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
     if capture is not None and capture.truth is not None:
         truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
@@ -91,30 +104,22 @@ def write_report(
         "origins": wording.origins(result, capture),
         "citation": wording.method_citation(result.method),
         "method": result.method,
+        "modes": MODES,
     }
     if capture is not None:
         context |= capture_evidence(result, capture, frame)
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
+    shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
+    room = PAGE_BYTES - len(render_page("report.html", data, **context))
+    data["relight"] = view_data({result.method: Shown(shown)}, shown, pixel=pixel, room=room)
     write_page(path, render_page("report.html", data, **context))
 
 
-def relight_data(
-    sets: Mapping[str, Mapping[str, str]], albedo: NDArray[np.uint8], inside: BoolArray
-) -> dict[str, Any]:
-    """What the relighting view needs: textures by result, and their common albedo, size and outline."""
-    return {
-        "width": inside.shape[1],
-        "height": inside.shape[0],
-        "cover": pictures.png(pictures.soft_outline(inside)),
-        "albedo": pictures.png(pictures.spread_beyond(albedo, inside)),
-        "sets": dict(sets),
-        "shown": list(sets)[:2],
-    }
-
-
-def view_set(normals: FloatArray, known: BoolArray) -> dict[str, str]:
-    """The textures of one result."""
-    return {"normals": pictures.png(pack_normals(normals, known))}
+def identity_of(result: Reconstruction) -> str:
+    """A name for what a page shows, by which a browser keeps its notes apart."""
+    digest = hashlib.sha256(f"{result.digest} {result.method}".encode())
+    digest.update(np.ascontiguousarray(result.normals[:: max(1, result.normals.shape[0] // 64)]).tobytes())
+    return digest.hexdigest()[:20]
 
 
 def subtitle(result: Reconstruction, capture: Capture | None) -> str:

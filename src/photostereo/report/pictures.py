@@ -165,11 +165,26 @@ def png(picture: NDArray[np.uint8]) -> str:
     return _address("png", picture, [])
 
 
+def encode_png(picture: NDArray[np.uint8]) -> bytes:
+    """A lossless picture made in a hurry: gray or RGB."""
+    import cv2
+
+    return _encoded("png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+
+
 def webp(picture: NDArray[np.uint8], quality: int = 90) -> str:
     """A data address of a picture that people look at: gray, RGB or RGBA, a fraction of the lossless size."""
     import cv2
 
     return _address("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality])
+
+
+def webp_lossless(picture: NDArray[np.uint8]) -> str:
+    """A data address of numbers, gray or RGB: smaller than a PNG by a quarter or more, and as exact."""
+    import cv2
+
+    # OpenCV: any quality above 100 means lossless.
+    return _address("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, 101])
 
 
 def indexed_png(painting: Painting) -> str:
@@ -201,6 +216,10 @@ def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
 
 
 def _address(kind: str, picture: NDArray[np.uint8], options: list[int]) -> str:
+    return f"data:image/{kind};base64," + base64.b64encode(_encoded(kind, picture, options)).decode("ascii")
+
+
+def _encoded(kind: str, picture: NDArray[np.uint8], options: list[int]) -> bytes:
     import cv2
 
     order = {2: None, 3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
@@ -211,4 +230,4 @@ def _address(kind: str, picture: NDArray[np.uint8], options: list[int]) -> str:
     done, encoded = cv2.imencode("." + kind, pixels, options)
     if not done:  # pragma: no cover
         raise RuntimeError(f"OpenCV could not encode a {picture.shape} picture as {kind}")
-    return f"data:image/{kind};base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
+    return encoded.tobytes()

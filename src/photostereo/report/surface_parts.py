@@ -17,6 +17,8 @@ from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.pyramid import Layers
+from photostereo.report.tiles import channels_of, page_levels
 
 PARTS = ("surface-entry", "surface-section", "depth-map")
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
@@ -59,8 +61,7 @@ def renew_surface(
     False, and nothing is changed, where the page is not such a report of this result.
     """
     page = Path(path).read_text(encoding="utf-8")
-    found = _DATA.search(page)
-    data = json.loads(found.group()) if found else {}
+    data = page_data(page)
     if result.method not in data.get("relight", {}).get("sets", {}):
         return False
     surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files)
@@ -71,8 +72,27 @@ def renew_surface(
     data.pop("surface", None)
     if surface is not None:
         data["surface"] = surface
+    _renew_heights(data["relight"], result, depth)
     write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), page))
     return True
+
+
+def page_data(page: str) -> dict[str, Any]:
+    """What a page's script is given; empty where it is no page of ours."""
+    found = _DATA.search(page)
+    data = json.loads(found.group()) if found else {}
+    return data if isinstance(data, dict) else {}
+
+
+def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
+    """Tiles of the new heights, of the levels that the page holds already."""
+    layers = Layers(frame_around(result.mask), result.mask, depth=depth)
+    shown = relight["sets"][result.method]
+    channel = channels_of(layers)["depth"]
+    for level in range(int(relight["held"]), layers.layout.levels):
+        channel.hold(layers.layout, level)
+    shown["channels"]["depth"] = page_levels(channel)
+    shown["low"], shown["high"] = layers.heights
 
 
 def _marked(name: str, text: str) -> Markup:

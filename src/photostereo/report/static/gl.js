@@ -33,9 +33,7 @@ function makeProgram(gl, vertexSource, fragmentSource) {
   return { program, places };
 }
 
-// An address, or "#id" of a picture that the page shows anyway.
-function loadPicture(source) {
-  const address = source.startsWith("#") ? document.getElementById(source.slice(1)).src : source;
+function loadPicture(address) {
   return new Promise((resolve, reject) => {
     const picture = new Image();
     picture.onload = () => resolve(picture);

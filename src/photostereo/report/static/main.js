@@ -6,29 +6,33 @@ function start() {
   const waiting = [];
 
   const relightFigure = document.getElementById("relight-view");
-  const relighter = new Relighter(relightFigure, data.relight);
+  const relighter = new Relighter(relightFigure, data.relight, page.dataset.tiles || "");
+  let controls = null;
   if (relighter.works) {
     relightFigure.classList.add("live");
+    controls = new Controls(relighter);
     waiting.push(relighter.stage.started);
   } else {
     page.classList.add("no-webgl");
   }
-  if (data.compare) new Comparison(relightFigure, data.relight, relighter);
+  const comparison = data.compare ? new Comparison(relightFigure, data.relight, relighter) : null;
+  if (relighter.works) equip(relighter, controls, comparison, data.identity);
 
   const surfaceFigure = document.getElementById("surface-view");
   if (surfaceFigure && relighter.works) {
     surfaceFigure.classList.add("live");
-    startWhenNear(surfaceFigure, () => startSurface(surfaceFigure, data));
+    startWhenNear(surfaceFigure, () => startSurface(surfaceFigure, data, relighter.pyramid));
   }
 
   const sheet = document.getElementById("photographs");
   if (sheet) {
     new ContactSheet(sheet, data.photographs, {
       relight: (light) => {
-        if (!relighter.works) return;
-        relighter.stopSweep();
-        relighter.lamp.setFromDirection(light);
-        relighter.pin(true);
+        if (!controls) return;
+        controls.stopSweep();
+        controls.raking = false;
+        relighter.rig.lamp.setFromDirection(light);
+        controls.pin(true);
         const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
         relightFigure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "center" });
       },
@@ -44,9 +48,22 @@ function start() {
   });
 }
 
-function startSurface(figure, data) {
-  const { cover, albedo, sets } = data.relight;
-  const pick = (name) => ({ grid: data.surface.grids[name], set: sets[name], cover, albedo });
+// What people who look closely need: numbers, lines, notes, links, pictures to take along.
+function equip(relighter, controls, comparison, identity) {
+  const { figure, stage } = relighter;
+  const probe = new Probe(relighter);
+  const hud = new Hud(relighter, probe);
+  const measure = new Measure(relighter, probe, controls);
+  const notes = new Notes(relighter, controls, identity);
+  const links = new Links(relighter, controls, comparison);
+  figure.querySelector("[data-action=snapshot]").addEventListener("click", async () => {
+    saveBlob("view.png", await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
+  });
+  stage.started.then(() => links.restore());
+}
+
+function startSurface(figure, data, pyramid) {
+  const pick = (name) => ({ grid: data.surface.grids[name], name, pyramid });
   const names = Object.keys(data.surface.grids);
   const view = new SurfaceView(figure, pick(names[0]));
   if (!view.works) {

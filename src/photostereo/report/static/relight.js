@@ -1,117 +1,227 @@
-// The relighting view: one result, or two on either side of a divider.
+// The relighting view: one result, or two on either side of a divider, seen whole or pixel by pixel.
 
-const PRESETS = {
-  natural: { mode: "albedo", diffuse: 1, specular: 0.05, gloss: 30, ambient: 0.05 },
-  raking: { mode: "clay", diffuse: 1.1, specular: 0.03, gloss: 20, ambient: 0.02 },
-  polished: { mode: "clay", diffuse: 0.35, specular: 0.45, gloss: 45, ambient: 0.03 },
-};
-const MODES = { albedo: 0, clay: 1, normals: 2, error: 3 };
 const MAGNIFY = 4;
 const LOUPE_SHARE = 0.36;
+const OVERVIEW = 132;
 
 class Relighter {
-  // figure: the element that holds canvas and panel; sets: the textures of each result by name
-  constructor(figure, { width, height, cover, albedo, sets, shown }) {
+  // figure: the element that holds canvas and panel; data: the page's; served: where finer tiles are found
+  constructor(figure, data, served) {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");
-    this.size = [width, height];
-    this.common = [cover, albedo];
-    this.sets = sets;
-    this.textures = new Map();
-    this.shown = shown;
+    this.data = data;
+    this.pyramid = new Pyramid(data, served);
+    this.units = new Units(data.pixel);
+    this.view = new View(data.width, data.height);
+    this.rig = new Rig();
+    this.shown = data.shown;
     this.split = 0.5;
-    this.look = { ...PRESETS.natural };
+    this.look = { ...PRESETS.natural, contours: 0 };
     this.loupe = false;
-    this.pinned = false;
     this.pointer = null;
-    this.lamp = new Lamp(135, 42);
+    this.patches = new Map();
     this.stage = new Stage(this.canvas, {
       build: (gl) => this.build(gl),
       draw: (gl, w, h) => this.draw(gl, w, h),
       antialias: false, // the shader smooths the outline itself
     });
     if (!this.stage.gl) return;
-    this.followPointer();
-    this.followKeys();
-    this.followPanel();
-    this.lamp.watch(() => this.showLamp());
+    this.view.watch(() => this.stage.changed());
   }
 
   get works() {
     return Boolean(this.stage.gl);
   }
 
-  async build(gl) {
-    this.textures.clear();
-    this.program = makeProgram(gl, FULL_VERTEX, RELIGHT_FRAGMENT);
-    this.vertices = gl.createVertexArray();
-    const shown = this.shown.map((name) => this.prepare(gl, name));
-    const [cover, albedo] = await Promise.all([...this.common.map(loadPicture), ...shown]);
-    this.outline = makeTexture(gl, cover, { colour: false, smooth: true });
-    this.albedo = makeTexture(gl, albedo, { colour: true });
+  get exact() {
+    return Boolean(this.stage.gl?.getExtension("EXT_color_buffer_float"));
   }
 
-  // Textures of a result are made when it is first looked at.
-  async prepare(gl, name) {
-    if (this.textures.has(name)) return;
-    const set = this.sets[name];
-    const [normals, error] = await Promise.all([set.normals, set.error].filter(Boolean).map(loadPicture));
-    this.textures.set(name, {
-      normals: makeTexture(gl, normals, { colour: false }),
-      error: error ? makeTexture(gl, error, { colour: true }) : null,
-    });
+  async build(gl) {
+    this.patches.clear();
+    this.finished = null;
+    this.vertices = gl.createVertexArray();
+    this.program = makeProgram(gl, FULL_VERTEX, LOOK_FRAGMENT);
+    this.copier = makeProgram(gl, FULL_VERTEX, COPY_FRAGMENT);
+    this.crispener = makeProgram(gl, FULL_VERTEX, CRISPEN_FRAGMENT);
+    this.deriver = new Deriver(gl);
+    this.store = new TileStore(gl, this.pyramid, () => this.stage.changed());
+    this.scales = Object.fromEntries(Object.entries(this.data.colours).map(([name, codes]) => [name, scaleTexture(gl, codes)]));
+    await this.prepare(this.shown);
+  }
+
+  // The coarsest tile of each channel: enough for a first picture.
+  async prepare(names) {
+    const top = this.pyramid.levels - 1;
+    const channels = ["normals", "albedo", "depth"];
+    const wanted = names.flatMap((name) => channels.filter((c) => this.pyramid.has(name, c)).map((c) => this.store.tile(name, c, top, 0, 0)));
+    await Promise.all(wanted.map((tile) => tile?.loaded));
   }
 
   async show(names) {
-    await Promise.all(names.map((name) => this.prepare(this.stage.gl, name)));
     this.shown = names;
+    await this.prepare(names);
     this.stage.changed();
   }
 
-  // The object fits into the canvas with a margin: canvas pixels per picture pixel, and its upper left corner.
-  fit(width, height) {
-    const scale = 0.94 * Math.min(width / this.size[0], height / this.size[1]);
-    return { scale, left: (width - this.size[0] * scale) / 2, top: (height - this.size[1] * scale) / 2 };
+  // Canvas pixels per pixel of level 0, and where its upper left corner is.
+  placing() {
+    const { ratio, width, height } = this.stage;
+    const scale = this.view.scale * ratio;
+    return { scale, left: width / 2 - this.view.x * scale, top: height / 2 - this.view.y * scale };
   }
 
   draw(gl, width, height) {
-    const { program, places } = this.program;
-    gl.viewport(0, 0, width, height);
-    gl.useProgram(program);
+    const { ratio } = this.stage;
+    if (this.view.canvas[0] !== width / ratio || this.view.canvas[1] !== height / ratio) this.view.resize(width / ratio, height / ratio);
     gl.bindVertexArray(this.vertices);
     gl.disable(gl.DEPTH_TEST);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.uniform2f(places.uCanvas, width, height);
-    gl.uniform3fv(places.uLight, this.lamp.direction());
-    const { diffuse, specular, gloss, ambient } = this.look;
-    gl.uniform4f(places.uShine, diffuse, specular, gloss, ambient);
-    const { scale, left, top } = this.fit(width, height);
+    this.complete = true;
+    const target = this.look.crispen > 0 ? this.offscreen(gl, width, height) : null;
     const divider = Math.round(this.shown.length > 1 ? this.split * width : width);
-    this.paint(gl, [0, 0, width, height], divider, left, top, scale);
+    this.paint(gl, "main", target, [0, 0, width, height], divider, this.placing());
+    if (target) this.crispen(gl, target, width, height);
+    this.paintOverview(gl, width);
     const box = this.loupeBox(width, height);
     this.figure.querySelector(".loupe-frame").hidden = !box;
-    if (box) this.paintLoupe(gl, box, divider, left, top, scale, height);
+    if (box) this.paintLoupe(gl, box, divider);
+    this.canvas.dataset.sharp = this.complete ? "yes" : "no";
   }
 
-  // Both results of a rectangle (counted from the upper left), one on each side of the divider.
-  paint(gl, [x, y, w, h], divider, left, top, scale) {
-    const { places } = this.program;
-    const mode = MODES[this.look.mode];
-    gl.uniform4f(places.uView, left, top, 1 / (scale * this.size[0]), 1 / (scale * this.size[1]));
+  // What a rectangle of the canvas (counted from the upper left) shows of a result, gathered from its tiles.
+  patch(gl, role, name, [x, y, w, h], { scale, left, top }) {
+    const key = `${role} ${name}`;
+    if (!this.patches.has(key)) this.patches.set(key, new Patch(gl, this.store, this.copier));
+    const level = Math.max(0, Math.min(this.pyramid.levels - 1, Math.round(-Math.log2(scale))));
+    const size = scale * 2 ** level;
+    // Kernels look beyond the edge; whole steps keep the patch while the view moves a little.
+    const [margin, step] = [this.margin(level), 32];
+    const range = (from, length, most) => {
+      const begin = Math.max(0, Math.floor((from / size - margin) / step) * step);
+      const end = Math.min(most, Math.ceil(((from + length) / size + margin) / step) * step);
+      return [begin, Math.max(1, end - begin)];
+    };
+    const [wide, high] = this.pyramid.size(level);
+    const [px, pw] = range(x - left, w, wide);
+    const [py, ph] = range(y - top, h, high);
+    const patch = this.patches.get(key);
+    patch.gather(name, level, [Math.min(px, wide - 1), Math.min(py, high - 1), pw, ph], this.channels());
+    if (!patch.complete) this.complete = false;
+    return patch;
+  }
+
+  margin(level) {
+    if (this.look.mode === "occlusion") return 52;
+    return 4 + (this.look.detail ? Math.ceil(Math.min(48, (3 * this.look.radius) / 2 ** level)) : 0);
+  }
+
+  channels() {
+    const { mode, contours } = this.look;
+    const wanted = ["normals"];
+    if (mode === "albedo") wanted.push("albedo");
+    if (mode === "depth" || mode === "occlusion" || contours > 0) wanted.push("depth");
+    return wanted;
+  }
+
+  // A rectangle with both results, one on each side of the divider.
+  paint(gl, role, target, box, divider, placing) {
+    const [x, y, w, h] = box;
     const edge = Math.min(Math.max(divider, x), x + w);
-    const parts = [[this.shown[0], x, edge - x], [this.shown[this.shown.length - 1], edge, x + w - edge]];
+    const last = this.shown[this.shown.length - 1];
+    const parts = this.look.mode === "difference" ? [[this.shown[0], x, w]] : [[this.shown[0], x, edge - x], [last, edge, x + w - edge]];
     for (const [name, from, wide] of parts) {
-      const textures = this.textures.get(name);
-      if (wide <= 0 || !textures) continue;
-      gl.scissor(from, this.stage.height - y - h, wide, h);
-      bindTexture(gl, 0, textures.normals, places.uNormals);
-      bindTexture(gl, 1, this.albedo, places.uAlbedo);
-      bindTexture(gl, 2, textures.error || this.albedo, places.uPicture);
-      // The truth has no error: it is shown as clay.
-      gl.uniform1i(places.uMode, mode === MODES.error && !textures.error ? MODES.clay : mode);
-      bindTexture(gl, 3, this.outline, places.uCover);
-      gl.drawArrays(gl.TRIANGLES, 0, 3);
+      if (wide <= 0) continue;
+      const area = [from, y, wide, h];
+      const patch = this.patch(gl, role, name, area, placing);
+      if (!patch.targets.normals) continue;
+      this.paintPart(gl, { role, target, area, name, patch, placing });
     }
+  }
+
+  paintPart(gl, { role, target, area: [x, y, w, h], name, patch, placing }) {
+    const { look } = this;
+    let mode = look.mode;
+    let other = null;
+    if (mode === "error" || mode === "difference") {
+      const rival = mode === "error" ? "truth" : this.shown[this.shown.length - 1];
+      if (name === rival) mode = "clay"; // the truth has no error
+      else other = this.patch(gl, `${role} beside`, rival, [x, y, w, h], placing).targets.normals?.texture;
+    }
+    const set = this.data.sets[name];
+    const rise = set.high === undefined ? 0 : (set.high - set.low) / 65534;
+    if ((mode === "depth" || mode === "occlusion") && !patch.targets.depth) mode = "clay";
+    if ((mode === "curvature" || mode === "occlusion") && !this.deriver.exact) mode = "clay";
+    const relit = mode === "albedo" || mode === "clay";
+    const normals = this.deriver.normals(patch, relit ? look.detail : 0, look.radius);
+    const cover = this.deriver.cover(patch);
+    const scalar = mode === "curvature" || mode === "occlusion" ? this.deriver.scalar(patch, mode, rise) : null;
+    const plain = patch.targets.normals.texture;
+    const texel = placing.scale * 2 ** patch.level;
+    const scale = scaleOf(mode, { ...this.data, ...set }, this.units);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target ? target.frame : null);
+    gl.viewport(0, 0, this.stage.width, this.stage.height);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(x, this.stage.height - y - h, w, h);
+    const { program, places } = this.program;
+    gl.useProgram(program);
+    gl.uniform2f(places.uCanvas, this.stage.width, this.stage.height);
+    gl.uniform3f(places.uPatch, placing.left + patch.x * texel, placing.top + patch.y * texel, 1 / texel);
+    gl.uniform1f(places.uCrisp, Math.max(1, texel / 4));
+    gl.uniform3fv(places["uLights[0]"], this.rig.lamps.flatMap((lamp) => lamp.direction()));
+    gl.uniform3fv(places["uTints[0]"], this.rig.tints().flat());
+    gl.uniform1i(places.uLightCount, this.rig.lamps.length);
+    gl.uniform4f(places.uShine, look.diffuse, look.specular, look.gloss, look.ambient);
+    gl.uniform1f(places.uGain, look.gain);
+    gl.uniform1i(places.uMode, Math.min(MODES[mode], MODES.error));
+    gl.uniform2f(places.uRange, scale ? scale.low : 0, scale ? scale.high : 1);
+    gl.uniform3f(places.uHeights, 0, rise, patch.targets.depth ? look.contours : 0);
+    bindTexture(gl, 0, relit ? normals : plain, places.uNormals);
+    bindTexture(gl, 1, other || plain, places.uOther);
+    bindTexture(gl, 2, patch.targets.albedo?.texture || plain, places.uAlbedo);
+    bindTexture(gl, 3, patch.targets.depth?.texture || plain, places.uDepth);
+    bindTexture(gl, 4, cover, places.uCover);
+    bindTexture(gl, 5, scalar || plain, places.uScalar);
+    bindTexture(gl, 6, this.scales[scale ? scale.name : "ember"], places.uScale);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.disable(gl.SCISSOR_TEST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  offscreen(gl, width, height) {
+    if (this.finished?.width !== width || this.finished?.height !== height) {
+      dropTarget(gl, this.finished);
+      this.finished = makeTarget(gl, width, height, gl.RGBA8);
+    }
+    return this.finished;
+  }
+
+  crispen(gl, source, width, height) {
+    gl.viewport(0, 0, width, height);
+    fillTarget(gl, null, this.crispener, (places) => {
+      bindTexture(gl, 0, source.texture, places.uImage);
+      gl.uniform1f(places.uAmount, this.look.crispen);
+      gl.uniform1f(places.uSigma, 1.5 * this.stage.ratio);
+    });
+  }
+
+  // The whole object in a corner, while only a part of it fills the canvas.
+  paintOverview(gl, width) {
+    const frame = this.figure.querySelector(".minimap");
+    frame.hidden = this.view.fitted;
+    if (this.view.fitted) return;
+    const { ratio } = this.stage;
+    const size = [this.data.width, this.data.height];
+    const scale = (OVERVIEW * ratio) / Math.max(...size);
+    const [w, h] = size.map((side) => Math.max(1, Math.round(side * scale)));
+    const [x, y] = [width - w - Math.round(14 * ratio), Math.round((this.shown.length > 1 ? 52 : 14) * ratio)];
+    this.paint(gl, "overview", null, [x, y, w, h], this.shown.length > 1 ? x + Math.round(this.split * w) : x + w, { scale, left: x, top: y });
+    this.overview = { x: x / ratio, y: y / ratio, scale: scale / ratio };
+    placeBox(frame, x / ratio, y / ratio, w / ratio, h / ratio);
+    const [left, top] = this.view.toPicture([0, 0]);
+    const [right, bottom] = this.view.toPicture(this.view.canvas);
+    const inside = (value, most) => Math.max(0, Math.min(most, value)) * (scale / ratio);
+    const corner = [inside(left, size[0]), inside(top, size[1])];
+    placeBox(frame.firstElementChild, ...corner, inside(right, size[0]) - corner[0], inside(bottom, size[1]) - corner[1]);
   }
 
   // The inset sits in a lower corner, away from the pointer.
@@ -124,151 +234,31 @@ class Relighter {
     return [near ? gap : width - side - gap, height - side - gap, side, side];
   }
 
-  paintLoupe(gl, [x, y, side], divider, left, top, scale, height) {
-    const [px, py] = this.pointer || [this.stage.width / 2, height / 2];
+  paintLoupe(gl, [x, y, side], divider) {
+    const { width, height, ratio } = this.stage;
+    const [px, py] = this.pointer || [width / 2, height / 2];
     const [cx, cy] = [x + side / 2, y + side / 2];
-    const zoom = MAGNIFY;
-    const magnified = cx + (divider - px) * zoom;
-    this.paint(gl, [x, y, side, side], Math.round(magnified), cx - (px - left) * zoom, cy - (py - top) * zoom, scale * zoom);
-    const frame = this.figure.querySelector(".loupe-frame").style;
-    const r = this.stage.ratio;
-    frame.left = `${x / r}px`;
-    frame.top = `${y / r}px`;
-    frame.width = frame.height = `${side / r}px`;
+    const { scale, left, top } = this.placing();
+    const placing = { scale: scale * MAGNIFY, left: cx - (px - left) * MAGNIFY, top: cy - (py - top) * MAGNIFY };
+    this.paint(gl, "loupe", null, [x, y, side, side], Math.round(cx + (divider - px) * MAGNIFY), placing);
+    placeBox(this.figure.querySelector(".loupe-frame"), x / ratio, y / ratio, side / ratio, side / ratio);
   }
+}
 
-  aim(event) {
-    this.pointer = this.stage.place(event);
-    if (!this.pinned) {
-      const half = Math.min(this.stage.width, this.stage.height) / 2;
-      const [x, y] = [this.pointer[0] - this.stage.width / 2, this.stage.height / 2 - this.pointer[1]];
-      this.lamp.setFromDisc(x / half, y / half);
-    }
-    this.stage.changed();
-  }
+function placeBox(element, left, top, width, height) {
+  Object.assign(element.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+}
 
-  followPointer() {
-    const canvas = this.canvas;
-    canvas.addEventListener("pointermove", (event) => {
-      if (event.pointerType === "mouse" || event.buttons) {
-        this.stopSweep();
-        this.aim(event);
-      }
-    });
-    canvas.addEventListener("pointerdown", (event) => {
-      this.stopSweep();
-      canvas.setPointerCapture(event.pointerId);
-      this.aim(event);
-    });
-    canvas.addEventListener("click", (event) => {
-      if (event.pointerType === "mouse") this.pin(!this.pinned);
-    });
+// 256 colours, six hexadecimal digits each.
+function scaleTexture(gl, codes) {
+  const bytes = new Uint8Array(256 * 4);
+  for (let i = 0; i < 256; i += 1) {
+    const code = parseInt(codes.slice(6 * i, 6 * i + 6), 16);
+    bytes.set([code >> 16, (code >> 8) & 255, code & 255, 255], 4 * i);
   }
-
-  followKeys() {
-    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-    this.canvas.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const step = steps[event.key];
-      const key = event.key.toLowerCase();
-      if (step) this.lamp.push(0.08 * step[0], 0.08 * step[1]);
-      else if (key === "l") this.setLoupe(!this.loupe);
-      else if (key === "p" || key === "enter") this.pin(!this.pinned);
-      else if (key === " ") this.toggleSweep();
-      else if (key >= "1" && key <= "4" && this.modes[Number(key) - 1]) this.change("mode", this.modes[Number(key) - 1].value);
-      else return;
-      if (step) this.stopSweep();
-      event.preventDefault();
-    });
-  }
-
-  followPanel() {
-    const panel = this.figure.querySelector("form.panel");
-    this.modes = [...panel.querySelectorAll("[name$=mode]")];
-    panel.addEventListener("submit", (event) => event.preventDefault());
-    panel.addEventListener("input", ({ target }) => {
-      const kind = target.dataset.look;
-      if (kind === "mode") this.change("mode", target.value);
-      else if (kind) this.change(kind, Number(target.value));
-      else if (target.dataset.lamp) {
-        this.stopSweep();
-        const value = Number(target.value);
-        if (target.dataset.lamp === "azimuth") this.lamp.set(value, this.lamp.elevation);
-        else this.lamp.set(this.lamp.azimuth, value);
-      } else if (target.dataset.toggle === "loupe") this.setLoupe(target.checked);
-      else if (target.dataset.toggle === "pin") this.pin(target.checked);
-    });
-    panel.addEventListener("click", (event) => {
-      const button = event.target.closest("button");
-      if (!button) return;
-      if (button.dataset.preset) Object.entries(PRESETS[button.dataset.preset]).forEach(([k, v]) => this.change(k, v));
-      if (button.dataset.action === "sweep") this.toggleSweep();
-    });
-    Object.entries(this.look).forEach(([name, value]) => this.change(name, value));
-  }
-
-  change(name, value) {
-    this.look[name] = value;
-    for (const control of this.figure.querySelectorAll(`[data-look="${name}"]`)) {
-      if (control.type === "radio") control.checked = control.value === value;
-      else control.value = String(value);
-    }
-    const output = this.figure.querySelector(`[data-value="${name}"]`);
-    if (output) output.textContent = String(Math.round(value * 100) / 100);
-    this.stage.changed();
-  }
-
-  setLoupe(on) {
-    this.loupe = on;
-    this.figure.querySelector("[data-toggle=loupe]").checked = on;
-    this.stage.changed();
-  }
-
-  pin(on) {
-    this.pinned = on;
-    this.figure.querySelector("[data-toggle=pin]").checked = on;
-    this.figure.classList.toggle("pinned", on);
-  }
-
-  showLamp() {
-    const [x, y] = this.lamp.direction();
-    const dot = this.figure.querySelector(".dial-lamp");
-    dot.setAttribute("cx", String(50 + 42 * x));
-    dot.setAttribute("cy", String(50 - 42 * y));
-    const ray = this.figure.querySelector(".dial-ray");
-    ray.setAttribute("x2", String(50 + 42 * x));
-    ray.setAttribute("y2", String(50 - 42 * y));
-    const words = this.lamp.words();
-    for (const name of ["azimuth", "elevation"]) {
-      const slider = this.figure.querySelector(`[data-lamp="${name}"]`);
-      slider.value = String(Math.round(this.lamp[name]));
-      slider.setAttribute("aria-valuetext", `${Math.round(this.lamp[name])} degrees: light ${words}`);
-      this.figure.querySelector(`[data-value="${name}"]`).textContent = `${Math.round(this.lamp[name])}°`;
-    }
-    this.figure.querySelector(".lamp-words").textContent = `Light ${words}`;
-    this.stage.changed();
-  }
-
-  toggleSweep() {
-    if (this.sweeping) {
-      this.stopSweep();
-      return;
-    }
-    this.sweeping = true;
-    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "true");
-    let last = performance.now();
-    const turn = (now) => {
-      if (!this.sweeping) return;
-      this.lamp.set(this.lamp.azimuth + (now - last) * 0.06, this.lamp.elevation);
-      last = now;
-      requestAnimationFrame(turn);
-    };
-    requestAnimationFrame(turn);
-  }
-
-  stopSweep() {
-    if (!this.sweeping) return;
-    this.sweeping = false;
-    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "false");
-  }
+  const texture = gl.createTexture();
+  gl.bindTexture(gl.TEXTURE_2D, texture);
+  gl.texImage2D(gl.TEXTURE_2D, 0, gl.SRGB8_ALPHA8, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
+  return texture;
 }

@@ -1,14 +1,11 @@
 // The surface in three dimensions.
 
 class SurfaceView {
-  constructor(figure, { grid, set, cover, albedo }) {
+  constructor(figure, { grid, name, pyramid }) {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");
     this.look = { paint: "albedo", wire: false, relief: 1 };
-    this.grid = grid;
-    this.set = set;
-    this.cover = cover;
-    this.albedo = albedo;
+    Object.assign(this, { grid, name, pyramid });
     this.mesh = buildHeightfield(grid);
     this.camera = new OrbitCamera(this.mesh.radius);
     this.stage = new Stage(this.canvas, {
@@ -30,13 +27,32 @@ class SurfaceView {
     this.backdrop = makeProgram(gl, FULL_VERTEX, BACKDROP_FRAGMENT);
     this.nothing = gl.createVertexArray();
     this.upload(gl);
-    const pictures = [this.set.normals, this.albedo, this.cover];
-    const [normals, albedo, cover] = await Promise.all(pictures.map(loadPicture));
-    this.textures = {
-      normals: makeTexture(gl, normals, { colour: false }),
-      albedo: makeTexture(gl, albedo, { colour: true }),
-      cover: makeTexture(gl, cover, { colour: false, smooth: true }),
-    };
+    this.store = new TileStore(gl, this.pyramid, () => {});
+    this.copier = makeProgram(gl, FULL_VERTEX, COPY_FRAGMENT);
+    this.deriver = new Deriver(gl);
+    this.patch = new Patch(gl, this.store, this.copier);
+    await this.dress(gl);
+  }
+
+  // Normals and colours of the whole object, at the finest level of the page that one texture can hold.
+  async dress(gl) {
+    const most = Math.min(4096, gl.getParameter(gl.MAX_TEXTURE_SIZE));
+    let level = this.pyramid.held;
+    while (level + 1 < this.pyramid.levels && Math.max(...this.pyramid.size(level)) > most) level += 1;
+    const [wide, high] = this.pyramid.size(level);
+    const whole = () => this.patch.gather(this.name, level, [0, 0, wide, high], ["normals", "albedo"]);
+    gl.bindVertexArray(this.nothing);
+    whole();
+    await Promise.all([...this.store.tiles.values()].map((tile) => tile.loaded));
+    gl.bindVertexArray(this.nothing);
+    whole();
+    const { normals, albedo } = this.patch.targets;
+    this.textures = { normals: normals.texture, albedo: albedo.texture, cover: this.deriver.cover(this.patch) };
+    for (const texture of [this.textures.albedo, this.textures.cover]) {
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+      for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.LINEAR);
+    }
+    this.share = [this.pyramid.width / (wide * 2 ** level), this.pyramid.height / (high * 2 ** level)];
   }
 
   upload(gl) {
@@ -76,6 +92,7 @@ class SurfaceView {
     gl.uniform3fv(places.uKey, unit(camera.turned([-0.55, 0.6, 0.75])));
     gl.uniform3fv(places.uFill, unit(camera.turned([0.6, -0.2, 0.6])));
     gl.uniform1f(places.uRelief, look.relief);
+    gl.uniform2fv(places.uShare, this.share);
     gl.uniform1i(places.uClay, look.paint === "clay" ? 1 : 0);
     gl.uniform1i(places.uWire, look.wire ? 1 : 0);
     bindTexture(gl, 0, this.textures.normals, places.uNormals);
@@ -111,8 +128,8 @@ class SurfaceView {
   }
 
   // Another result on the same frame.
-  async replace({ grid, set }) {
-    Object.assign(this, { grid, set, mesh: buildHeightfield(grid) });
+  async replace({ grid, name }) {
+    Object.assign(this, { grid, name, mesh: buildHeightfield(grid) });
     await this.build(this.stage.gl);
     this.stage.changed();
   }

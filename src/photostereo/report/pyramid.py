@@ -1,0 +1,182 @@
+"""A result at every scale: levels that halve, cut into tiles, read from the arrays when they are asked for.
+
+Level 0 has the pixels of the arrays themselves, cut to the page's frame; a pixel of level k is the mean over the
+known ones of 2^k × 2^k of them. The page carries the levels that it has room for (:mod:`.tiles`); the local server
+makes the finer ones (:mod:`.serving`). Both ask here, so a tile does not depend on who asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.report.packing import pack_normals
+from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_srgb
+
+#: Pixels along a side of a tile.
+TILE = 512
+#: Percentiles are taken of about this many values: more would not move them.
+SAMPLE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a frame is cut into levels and tiles.
+
+    >>> plan = Layout(6000, 4000)
+    >>> plan.levels, plan.size(2), plan.tiles(2)
+    (5, (1500, 1000), (3, 2))
+    """
+
+    height: int
+    width: int
+    tile: int = TILE
+
+    @property
+    def levels(self) -> int:
+        """So many that the coarsest is a single tile."""
+        return 1 + max(0, int(np.ceil(np.log2(max(self.height, self.width) / self.tile))))
+
+    def size(self, level: int) -> tuple[int, int]:
+        """Height and width of a level; pixels at the lower and right edge may be cut short."""
+        return -(-self.height >> level), -(-self.width >> level)
+
+    def tiles(self, level: int) -> tuple[int, int]:
+        """Rows and columns of tiles of a level."""
+        height, width = self.size(level)
+        return -(-height // self.tile), -(-width // self.tile)
+
+    def box(self, level: int, row: int, col: int) -> tuple[slice, slice]:
+        """The pixels of level 0 that a tile covers."""
+        step = self.tile << level
+        return (
+            slice(row * step, min((row + 1) * step, self.height)),
+            slice(col * step, min((col + 1) * step, self.width)),
+        )
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The arrays of one result, full size (they may be maps of files), and the part that the page shows.
+
+    Attributes
+    ----------
+    frame : the part that is shown
+    mask : (H, W) bool
+    normals : (H, W, 3) unit, zero where unknown; None where only colours are asked for
+    albedos : arrays and factors whose sum is the albedo; empty where there is none
+    depth : (H, W) heights in pixels, or None
+    """
+
+    frame: Frame
+    mask: BoolArray
+    normals: FloatArray | None = None
+    albedos: Sequence[tuple[FloatArray, float]] = ()
+    depth: FloatArray | None = None
+    tile: int = TILE
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the frame is cut."""
+        rows, cols = self.frame.rows, self.frame.cols
+        return Layout(rows.stop - rows.start, cols.stop - cols.start, self.tile)
+
+    @cached_property
+    def white(self) -> float:
+        """The albedo that is shown as white: its 99.5th percentile."""
+        step = _stride(self.mask)
+        inside = self.mask[::step, ::step]
+        values = sum(factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos)
+        white = float(np.percentile(values, 99.5)) if np.size(values) else 1.0
+        return white if white > 0 else 1.0
+
+    @cached_property
+    def heights(self) -> tuple[float, float]:
+        """The lowest and the highest point; the codes 1 and 65535 stand for them."""
+        assert self.depth is not None
+        known = np.asarray(self.depth)[self.mask]
+        known = known[np.isfinite(known)]
+        if not known.size:
+            return 0.0, 1.0
+        low, high = float(known.min()), float(known.max())
+        return low, high if high > low else low + 1.0
+
+    def normal_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
+        """Packed normals (h, w, 3), or None where nothing is known."""
+        assert self.normals is not None
+        box = self.layout.box(level, row, col)
+        normals = self._cut(self.normals, box)
+        known = self._cut(self.mask, box) & normals.any(axis=-1)
+        if not known.any():
+            return None
+        small, inside = shrink(normals, known, level)
+        length = np.linalg.norm(small, axis=-1)
+        inside &= length > 1e-6
+        return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside)
+
+    def albedo_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
+        """The albedo in sRGB, (h, w) or (h, w, 3), carried a little beyond the mask."""
+        box = self.layout.box(level, row, col)
+        known = self._cut(self.mask, box)
+        if not known.any():
+            return None
+        total = sum(np.float32(factor) * self._cut(albedo, box) for albedo, factor in self.albedos)
+        small, inside = shrink(np.asarray(total), known, level)
+        return spread_beyond(to_srgb(small / np.float32(self.white)), inside)
+
+    def depth_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
+        """Heights as 16-bit codes in the first two of three bytes; 0 is unknown."""
+        assert self.depth is not None
+        box = self.layout.box(level, row, col)
+        depth = self._cut(self.depth, box)
+        known = self._cut(self.mask, box) & np.isfinite(depth)
+        if not known.any():
+            return None
+        low, high = self.heights
+        small, inside = shrink(np.where(known, depth - low, 0), known, level)
+        code = np.where(inside, 1 + np.rint(np.clip(small / (high - low), 0, 1) * 65534), 0).astype(np.uint32)
+        return np.stack([code >> 8, code & 255, np.zeros_like(code)], axis=-1).astype(np.uint8)
+
+    def _cut(self, array: NDArray, box: tuple[slice, slice]) -> NDArray:  # type: ignore[type-arg]
+        top, left = self.frame.rows.start, self.frame.cols.start
+        rows, cols = box
+        return np.asarray(array[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop])
+
+
+def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np.float32], BoolArray]:
+    """Means over the known pixels of 2^level × 2^level cells, and the cells at least half known.
+
+    >>> cells, inside = shrink(np.arange(4.0).reshape(2, 2), np.array([[True, True], [True, False]]), 1)
+    >>> cells.tolist(), inside.tolist()
+    ([[1.0]], [[True]])
+    """
+    step = 1 << level
+    height, width = known.shape
+    pad = ((0, -height % step), (0, -width % step))
+    # What lies beyond the edge is unknown in a cell that is cut short, but does not count against it.
+    rows, cols = (height + pad[0][1]) // step, (width + pad[1][1]) // step
+    if pad != ((0, 0), (0, 0)):
+        known = np.pad(known, pad, mode="edge")
+        values = np.pad(values, (*pad, (0, 0))[: values.ndim], mode="edge")
+    return resize_masked(values, known, rows, cols)
+
+
+def mean_curvature(normals: FloatArray) -> FloatArray:
+    """Half the divergence of the normals across the picture, 1 / pixel; a ball of radius R has 1 / R everywhere.
+
+    Central differences; the frame's edge is 0.
+    """
+    curvature = np.zeros(normals.shape[:2], np.float32)
+    across = normals[1:-1, 2:, 0] - normals[1:-1, :-2, 0]
+    down = normals[2:, 1:-1, 1] - normals[:-2, 1:-1, 1]
+    curvature[1:-1, 1:-1] = (across - down) / 4
+    return curvature
+
+
+def _stride(mask: BoolArray) -> int:
+    return max(1, int(np.sqrt(mask.size / SAMPLE)))

@@ -1,0 +1,267 @@
+// Pointer, keys and panel of the relighting view.
+
+class Controls {
+  constructor(relighter) {
+    Object.assign(this, { relighter, figure: relighter.figure, tool: null, pinned: false, raking: false });
+    this.panel = this.figure.querySelector("form.panel");
+    const { data, pyramid, exact } = relighter;
+    this.figure.classList.toggle("inexact", !exact);
+    this.figure.classList.toggle("flat", !Object.keys(data.sets).some((name) => pyramid.has(name, "depth")));
+    this.modes = [...this.panel.querySelectorAll("[name$=mode]")].filter((mode) => getComputedStyle(mode.parentNode).display !== "none");
+    this.followPointer();
+    this.followKeys();
+    this.followPanel();
+    this.followDial();
+    this.followMinimap();
+    relighter.rig.watch(() => this.showLamps());
+    Object.entries(relighter.look).forEach(([name, value]) => this.change(name, value));
+  }
+
+  // Places are in CSS pixels of the canvas.
+  aim([x, y]) {
+    const { relighter } = this;
+    const { ratio } = relighter.stage;
+    relighter.pointer = [x * ratio, y * ratio];
+    relighter.stage.changed();
+    if (this.pinned) return;
+    const [width, height] = relighter.view.canvas;
+    const half = Math.min(width, height) / 2;
+    this.point((x - width / 2) / half, (height / 2 - y) / half);
+  }
+
+  // The light over a place on the unit disc; a raking light only walks around.
+  point(x, y) {
+    const { lamp } = this.relighter.rig;
+    this.stopSweep();
+    if (this.raking) lamp.set((Math.atan2(y, x) * 180) / Math.PI, RAKING_HEIGHT);
+    else lamp.setFromDisc(x, y);
+  }
+
+  followPointer() {
+    const { view } = this.relighter;
+    steerView(this.relighter.canvas, view, {
+      hover: (place) => this.aim(place),
+      aim: (place) => this.aim(place),
+      tap: (place, kind) => {
+        if (kind === "mouse") this.pin(!this.pinned);
+        else this.aim(place);
+      },
+      tool: () => this.tool,
+    });
+    this.figure.querySelector(".toolbar").addEventListener("click", (event) => {
+      const action = event.target.closest("button")?.dataset.view;
+      const middle = view.canvas.map((side) => side / 2);
+      if (action === "nearer") view.zoomAt(1.6, middle);
+      else if (action === "farther") view.zoomAt(1 / 1.6, middle);
+      else if (action === "whole") view.reset();
+      else if (action === "pixels") view.set(1 / (window.devicePixelRatio || 1), view.x, view.y);
+    });
+  }
+
+  // A tool takes the presses on the picture for itself until it is put away.
+  take(tool) {
+    const before = this.tool;
+    this.tool = before === tool ? null : tool;
+    before?.away?.();
+    this.tool?.taken?.();
+    this.figure.classList.toggle("tooling", Boolean(this.tool));
+    for (const button of this.figure.querySelectorAll("[data-tool]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.tool === this.tool?.name));
+    }
+  }
+
+  followKeys() {
+    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const { relighter } = this;
+    const { view } = relighter;
+    relighter.canvas.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = steps[event.key];
+      const key = event.key.toLowerCase();
+      const middle = view.canvas.map((side) => side / 2);
+      if (step && event.shiftKey) view.pan(-60 * step[0], 60 * step[1]);
+      else if (step) {
+        this.stopSweep();
+        this.raking = false;
+        relighter.rig.lamp.push(0.08 * step[0], 0.08 * step[1]);
+      } else if (key === "+" || key === "=") view.zoomAt(1.25, middle);
+      else if (key === "-" || key === "_") view.zoomAt(0.8, middle);
+      else if (key === "home" || key === "0") view.reset();
+      else if (key === "l") this.setLoupe(!relighter.loupe);
+      else if (key === "p" || key === "enter") this.pin(!this.pinned);
+      else if (key === " ") this.toggleSweep();
+      else if (key === "escape" && this.tool) this.take(this.tool);
+      else if (key >= "1" && key <= "9" && this.modes[Number(key) - 1]) this.change("mode", this.modes[Number(key) - 1].value);
+      else {
+        const button = this.figure.querySelector(`[data-key="${CSS.escape(key)}"]`);
+        if (!button) return;
+        button.click();
+      }
+      event.preventDefault();
+    });
+  }
+
+  followPanel() {
+    const { rig } = this.relighter;
+    this.panel.addEventListener("submit", (event) => event.preventDefault());
+    this.panel.addEventListener("input", ({ target }) => {
+      const kind = target.dataset.look;
+      if (kind === "mode") this.change("mode", target.value);
+      else if (kind === "contours") this.change("contours", target.checked ? this.contourStep() : 0);
+      else if (kind) this.change(kind, Number(target.value));
+      else if (target.dataset.lamp) {
+        this.stopSweep();
+        this.raking = false;
+        const value = Number(target.value);
+        if (target.dataset.lamp === "azimuth") rig.lamp.set(value, rig.lamp.elevation);
+        else rig.lamp.set(rig.lamp.azimuth, value);
+      } else if (target.dataset.tint !== undefined) rig.paint(target.value);
+      else if (target.dataset.step !== undefined) this.change("contours", this.contourStep());
+      else if (target.dataset.toggle === "loupe") this.setLoupe(target.checked);
+      else if (target.dataset.toggle === "pin") this.pin(target.checked);
+    });
+    this.panel.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      if (button.dataset.preset) this.apply(button.dataset.preset);
+      if (button.dataset.action === "sweep") this.toggleSweep();
+      if (button.dataset.action === "add-lamp") rig.add();
+      if (button.dataset.action === "drop-lamp") rig.remove();
+      if (button.dataset.number) rig.choose(Number(button.dataset.number));
+    });
+  }
+
+  apply(preset) {
+    const { rig } = this.relighter;
+    this.stopSweep();
+    this.raking = preset === "raking";
+    if (preset === "lights") {
+      rig.set(THREE_LIGHTS.map(([tint, turn]) => ({ tint, azimuth: 90 + turn, elevation: 30 })));
+      this.pin(true);
+    } else if (rig.lamps.length > 1) rig.set([{ ...rig.state()[0], tint: "#ffffff" }]);
+    if (this.raking) rig.lamp.set(rig.lamp.azimuth, RAKING_HEIGHT);
+    Object.entries(PRESETS[preset]).forEach(([name, value]) => this.change(name, value));
+  }
+
+  // Twelve steps or so over the heights, or what the slider says, in round numbers of the unit.
+  contourStep() {
+    const { data, units, shown } = this.relighter;
+    const { low, high } = data.sets[shown[0]];
+    const share = Number(this.panel.querySelector("[data-step]").value);
+    return low === undefined ? 0 : roundStep(((high - low) * units.size) / share) / units.size;
+  }
+
+  change(name, value) {
+    const { look, stage, units } = this.relighter;
+    look[name] = value;
+    for (const control of this.figure.querySelectorAll(`[data-look="${name}"]`)) {
+      if (control.type === "radio") control.checked = control.value === value;
+      else if (control.type === "checkbox") control.checked = value > 0;
+      else control.value = String(value);
+    }
+    const output = this.figure.querySelector(`[data-value="${name}"]`);
+    if (output) output.textContent = name === "contours" ? (value ? `every ${units.length(value)}` : "") : String(Math.round(value * 100) / 100);
+    this.figure.dispatchEvent(new CustomEvent("look"));
+    stage.changed();
+  }
+
+  setLoupe(on) {
+    this.relighter.loupe = on;
+    this.figure.querySelector("[data-toggle=loupe]").checked = on;
+    this.relighter.stage.changed();
+  }
+
+  pin(on) {
+    this.pinned = on;
+    this.figure.querySelector("[data-toggle=pin]").checked = on;
+    this.figure.classList.toggle("pinned", on);
+  }
+
+  followDial() {
+    const dial = this.figure.querySelector(".dial");
+    const follow = (event) => {
+      const box = dial.getBoundingClientRect();
+      const radius = 0.42 * box.width;
+      this.point((event.clientX - box.left - box.width / 2) / radius, (box.top + box.height / 2 - event.clientY) / radius);
+    };
+    dial.addEventListener("pointerdown", (event) => {
+      dial.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    dial.addEventListener("pointermove", (event) => {
+      if (event.buttons) follow(event);
+    });
+  }
+
+  followMinimap() {
+    const map = this.figure.querySelector(".minimap");
+    const follow = (event) => {
+      const { view, overview } = this.relighter;
+      const box = this.relighter.canvas.getBoundingClientRect();
+      const place = [event.clientX - box.left - overview.x, event.clientY - box.top - overview.y];
+      view.set(view.scale, place[0] / overview.scale, place[1] / overview.scale);
+    };
+    map.addEventListener("pointerdown", (event) => {
+      map.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    map.addEventListener("pointermove", (event) => {
+      if (event.buttons) follow(event);
+    });
+  }
+
+  showLamps() {
+    const { rig, stage } = this.relighter;
+    const { lamp } = rig;
+    const [x, y] = lamp.direction();
+    const place = { x: String(50 + 42 * x), y: String(50 - 42 * y) };
+    const dot = this.figure.querySelector(".dial-lamp");
+    dot.setAttribute("cx", place.x);
+    dot.setAttribute("cy", place.y);
+    const ray = this.figure.querySelector(".dial-ray");
+    ray.setAttribute("x2", place.x);
+    ray.setAttribute("y2", place.y);
+    const words = lamp.words();
+    for (const name of ["azimuth", "elevation"]) {
+      const slider = this.figure.querySelector(`[data-lamp="${name}"]`);
+      slider.value = String(Math.round(lamp[name]));
+      slider.setAttribute("aria-valuetext", `${Math.round(lamp[name])} degrees: light ${words}`);
+      this.figure.querySelector(`[data-value="${name}"]`).textContent = `${Math.round(lamp[name])}°`;
+    }
+    this.figure.querySelector(".lamp-words").textContent = `Light ${words}`;
+    this.panel.querySelector("[data-tint]").value = lamp.tint;
+    const chips = [...this.panel.querySelectorAll("[data-number]")];
+    for (const [number, chip] of chips.entries()) {
+      chip.hidden = number >= rig.lamps.length || rig.lamps.length < 2;
+      chip.setAttribute("aria-pressed", String(number === rig.chosen));
+      chip.style.setProperty("--chip", rig.lamps[number]?.tint ?? "");
+    }
+    this.panel.querySelector("[data-action=add-lamp]").disabled = rig.lamps.length >= LIGHTS_MOST;
+    this.panel.querySelector("[data-action=drop-lamp]").hidden = rig.lamps.length < 2;
+    stage.changed();
+  }
+
+  toggleSweep() {
+    if (this.sweeping) {
+      this.stopSweep();
+      return;
+    }
+    this.sweeping = true;
+    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "true");
+    let last = performance.now();
+    const turn = (now) => {
+      if (!this.sweeping) return;
+      const { lamp } = this.relighter.rig;
+      lamp.set(lamp.azimuth + (now - last) * 0.06, lamp.elevation);
+      last = now;
+      requestAnimationFrame(turn);
+    };
+    requestAnimationFrame(turn);
+  }
+
+  stopSweep() {
+    if (!this.sweeping) return;
+    this.sweeping = false;
+    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "false");
+  }
+}

@@ -1,0 +1,54 @@
+// Files that the page makes itself.
+
+function saveBlob(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function saveText(name, text, type) {
+  saveBlob(name, new Blob([text], { type }));
+}
+
+// The view as it stands, with its scale bar, line and pins, at the resolution of the screen.
+function takeSnapshot(relighter, hud, { line, notes }) {
+  const { stage, view, units, canvas } = relighter;
+  stage.render(); // a canvas of WebGL keeps its picture only until it is shown
+  const picture = document.createElement("canvas");
+  [picture.width, picture.height] = [canvas.width, canvas.height];
+  const pen = picture.getContext("2d");
+  pen.drawImage(canvas, 0, 0);
+  pen.scale(stage.ratio, stage.ratio);
+  pen.font = "12px system-ui, sans-serif";
+  pen.lineWidth = 2;
+  pen.shadowColor = "rgb(0 0 0 / 0.7)";
+  pen.shadowBlur = 3;
+  pen.strokeStyle = pen.fillStyle = "#ffd9a0";
+  if (line) {
+    pen.beginPath();
+    for (const end of line) pen.lineTo(...view.toCanvas(end));
+    pen.stroke();
+  }
+  notes.forEach((note, i) => {
+    const [x, y] = view.toCanvas([note.x, note.y]);
+    pen.beginPath();
+    pen.arc(x, y, 8, 0, 2 * Math.PI);
+    pen.stroke();
+    pen.fillText(String(i + 1), x - 3.5, y + 4);
+  });
+  pen.strokeStyle = pen.fillStyle = "#ffffff";
+  const length = hud.length();
+  const [x, y] = [16, view.canvas[1] - 18];
+  pen.beginPath();
+  pen.moveTo(x, y - 5);
+  pen.lineTo(x, y);
+  pen.lineTo(x + length * view.scale, y);
+  pen.lineTo(x + length * view.scale, y - 5);
+  pen.stroke();
+  pen.fillText(`${roundTo(length * units.size, 3)} ${units.unit}`, x + 4, y - 7);
+  return new Promise((done) => picture.toBlob(done, "image/png"));
+}

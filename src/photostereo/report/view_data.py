@@ -1,0 +1,104 @@
+"""What the relighting view needs to know: tiles, colours, ranges and the size of a pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from photostereo.report.colours import colour_table
+from photostereo.report.packing import unpack_normals
+from photostereo.report.pyramid import Layers, mean_curvature
+from photostereo.report.tiles import Channel, channels_of, fill, page_levels
+
+#: A page stays below ten megabytes; what is left of them goes to the tiles.
+PAGE_BYTES = 9_800_000
+#: However much else a page holds, its view gets so many.
+LEAST_ROOM = 400_000
+
+
+@dataclass(frozen=True)
+class Pixel:
+    """The width of a pixel in the user's unit; pixels themselves where no unit is known."""
+
+    size: float = 1.0
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result in the view: its arrays, its name, and the folder beside the page that holds it (None: no folder)."""
+
+    layers: Layers
+    title: str = ""
+    folder: str | None = ""
+    still: str = ""
+
+
+def view_data(
+    shown: Mapping[str, Shown],
+    common: Layers,
+    *,
+    pixel: Pixel = Pixel(),
+    room: int = PAGE_BYTES,
+) -> dict[str, Any]:
+    """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows."""
+    layout = common.layout
+    colours = channels_of(Layers(common.frame, common.mask, albedos=common.albedos, tile=common.tile))[
+        "albedo"
+    ]
+    channels = {
+        name: {kind: channel for kind, channel in channels_of(one.layers).items() if kind != "albedo"}
+        for name, one in shown.items()
+    }
+    everything = [colours, *(channel for kinds in channels.values() for channel in kinds.values())]
+    held = fill(everything, layout, max(LEAST_ROOM, room))
+    return {
+        "width": layout.width,
+        "height": layout.height,
+        "origin": [common.frame.cols.start, common.frame.rows.start],
+        "tile": layout.tile,
+        "levels": layout.levels,
+        "held": held,
+        "pixel": {"size": pixel.size, "unit": pixel.unit},
+        "albedo": page_levels(colours),
+        "sets": {name: _set_data(one, channels[name]) for name, one in shown.items()},
+        "shown": list(shown)[:2],
+        "colours": {name: colour_table(name).tobytes().hex() for name in ("ember", "depth", "weight", "sky")},
+        "curvature_top": max((_curvature_top(one.layers) for one in shown.values()), default=1.0),
+    }
+
+
+def _set_data(one: Shown, channels: Mapping[str, Channel]) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "channels": {kind: page_levels(channel) for kind, channel in channels.items()},
+        "folder": one.folder,
+    }
+    if one.title:
+        data["title"] = one.title
+    if one.still:
+        data["still"] = one.still
+    if "depth" in channels:
+        data["low"], data["high"] = one.layers.heights
+    return data
+
+
+def _curvature_top(layers: Layers) -> float:
+    """Where the scale of curvatures ends: nine in ten stay below, at the scale of about a megapixel."""
+    level = max(0, layers.layout.levels - 2)
+    rows, cols = layers.layout.tiles(level)
+    found = []
+    for row in range(rows):
+        for col in range(cols):
+            tile = layers.normal_tile(level, row, col)
+            if tile is None:
+                continue
+            known = tile.any(axis=-1)
+            known[1:-1, 1:-1] &= known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
+            curvature = mean_curvature(unpack_normals(tile)) / (1 << level)
+            found.append(np.abs(curvature[1:-1, 1:-1][known[1:-1, 1:-1]]))
+    values = np.concatenate(found) if found else np.zeros(0)
+    top = float(np.percentile(values, 90)) if values.size else 0.0
+    return float(f"{top:.2g}") if top > 1e-6 else 1e-3
