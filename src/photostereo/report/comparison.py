@@ -26,7 +26,7 @@ from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
 from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import PAGE_BYTES, Pixel, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, PIXELS, Pixel, Shown, view_data
 
 #: What the view can show of two results; the error only where the truth is known.
 MODES = (
@@ -58,7 +58,7 @@ def write_comparison(
     depths: Sequence[FloatArray | None] | None = None,
     files: Mapping[str, str] | None = None,
     folders: Sequence[str] | None = None,
-    pixel: Pixel = Pixel(),  # noqa: B008
+    pixel: Pixel = PIXELS,
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that compares results on the same capture.

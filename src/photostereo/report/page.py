@@ -22,7 +22,7 @@ from photostereo.report.pictures import Frame
 from photostereo.report.plots import colour_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
-from photostereo.report.view_data import PAGE_BYTES, Pixel, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, PIXELS, Pixel, Shown, view_data
 
 #: What the relighting view can show of one result.
 MODES = (
@@ -44,7 +44,7 @@ def write_report(
     depth: FloatArray | None = None,
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
-    pixel: Pixel = Pixel(),  # noqa: B008
+    pixel: Pixel = PIXELS,
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.

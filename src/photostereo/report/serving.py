@@ -37,7 +37,7 @@ class ResultTiles:
         self.folder = folder
         relight = page_data(page).get("relight") or {}
         named = [one.get("folder") for one in (relight.get("sets") or {}).values()]
-        self.names = ["-" if not name else name for name in named if isinstance(name, str)]
+        self.names = [name or "-" for name in named if isinstance(name, str)]
         self.names = [name for name in self.names if _is_plain(name) and self._holds(name)]
         self._layers: dict[tuple[str, str], Layers] = {}
         #: The finest level that the page holds itself.

@@ -27,6 +27,10 @@ class Pixel:
     unit: str = ""
 
 
+#: Lengths in pixels.
+PIXELS = Pixel()
+
+
 @dataclass(frozen=True)
 class Shown:
     """A result in the view: its arrays, its name, and the folder beside the page that holds it (None: no folder)."""
@@ -41,7 +45,7 @@ def view_data(
     shown: Mapping[str, Shown],
     common: Layers,
     *,
-    pixel: Pixel = Pixel(),
+    pixel: Pixel = PIXELS,
     room: int = PAGE_BYTES,
 ) -> dict[str, Any]:
     """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows."""
@@ -95,7 +99,7 @@ def _curvature_top(layers: Layers) -> float:
             tile = layers.normal_tile(level, row, col)
             if tile is None:
                 continue
-            known = tile.any(axis=-1)
+            known = np.asarray(tile.any(axis=-1), dtype=bool)
             known[1:-1, 1:-1] &= known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
             curvature = mean_curvature(unpack_normals(tile)) / (1 << level)
             found.append(np.abs(curvature[1:-1, 1:-1][known[1:-1, 1:-1]]))
