@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.report import is_deeper_than_its_page, open_report, serve
 from photostereo.commands.terminal import Terminal
+from photostereo.report import is_deeper_than_its_page, open_report, serve
 
 
 def run(out: Path, *, serving: bool | None, port: int) -> None:
