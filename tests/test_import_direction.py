@@ -18,6 +18,7 @@ LAYERS = [
     {"quality", "reconstruction", "scenes"},
     {"reflectance", "priors"},
     {"solver"},
+    {"testing"},
     {"surface"},
     {"exports"},
     {"report"},

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -13,10 +14,12 @@ from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti
 from photostereo.errors import CaptureError
+from photostereo.plugins import announced
 
 
+@runtime_checkable
 class Layout(Protocol):
-    """What a file of this package offers so that ``load`` can use it."""
+    """What a reader offers so that ``load`` can use it: a module of this package, or an object of another's."""
 
     LAYOUT: str
     EXPECTS: str
@@ -29,7 +32,14 @@ class Layout(Protocol):
 
 
 #: In the order in which they are tried: the more particular first.
-LAYOUTS: tuple[Layout, ...] = (archive, diligent, harvard, rti, folder)
+OWN: tuple[Layout, ...] = (archive, diligent, harvard, rti, folder)
+
+
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """All layouts in the order in which they are tried; other packages' (``photostereo.readers``) come first."""
+    # A protocol that can be checked at run time is no less a type than another.
+    return (*announced("photostereo.readers", Layout), *OWN)  # type: ignore[type-abstract]
 
 
 def load(
@@ -101,11 +111,11 @@ def load(
 
 def recognise(path: Path) -> Layout | None:
     """The layout of a folder or file, or None."""
-    return next((layout for layout in LAYOUTS if layout.recognises(path)), None)
+    return next((layout for layout in layouts() if layout.recognises(path)), None)
 
 
 def _nothing_fits(place: Path) -> str:
-    looked = "; ".join(layout.EXPECTS for layout in LAYOUTS)
+    looked = "; ".join(layout.EXPECTS for layout in layouts())
     if place.is_file():
         return (
             f"{place} is not a capture. Give a folder, an .lp or an .npz file. What is understood: {looked}."

@@ -1,0 +1,34 @@
+"""Lambertian shading after a share of each pixel's mean, the haze, has been taken away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from photostereo.backend import Array, like, namespace, to_numpy
+from photostereo.monitor import Monitor
+from photostereo.reflectance.model import Fit, Model, Unknowns
+
+
+class HalfLambert(Model):
+    """min over n of |y − h mean(y) − Lᵀ n|², h the haze."""
+
+    def __init__(self, pixels: Array, lights: Array, *, haze: float = 0.0) -> None:
+        clear = pixels - haze * pixels.mean(1)[:, None]
+        columns = like(np.asarray(lights, dtype=to_numpy(pixels[:1]).dtype), pixels)
+        self._gram = like(lights @ lights.T, pixels)
+        self._moment = (clear @ columns.T) * like(np.ones(1), pixels)  # in double precision
+        self._energy = (clear * clear).sum()
+
+    def mean_hessian(self, unknowns: Unknowns) -> np.ndarray:
+        return to_numpy(self._gram)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        return Fit(namespace(self._gram).linalg.solve(self._gram, self._moment.T).T)
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        identity = like(np.eye(3), self._gram)
+        systems = self._gram + weight[..., None, None] * identity
+        return namespace(self._gram).linalg.solve(systems, (self._moment + pull)[..., None])[..., 0]
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return ((normals @ self._gram) * normals - 2.0 * normals * self._moment).sum((-2, -1)) + self._energy

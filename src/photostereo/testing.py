@@ -1,0 +1,162 @@
+"""The contract that every method keeps, for this package's methods and for those of others.
+
+In the tests of a package that brings a model::
+
+    import pytest
+    from photostereo.testing import CHECKS
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_contract(check):
+        check("mine")                    # also check("mine+dictionary"), check("mine", "torch-cpu")
+
+A model that does not claim to be exact says so in its entry (``exact=False``); there are no other exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.quality.metrics import angle_between
+from photostereo.reconstruction import Reconstruction
+from photostereo.scenes import dome_lights, lambertian_reference, render_scene
+from photostereo.solver.methods import find_method
+from photostereo.solver.solve import solve
+
+#: Enough iterations to exercise every step; convergence is tested elsewhere.
+FEW = 4
+
+
+@cache
+def matte_scene() -> Capture:
+    """Noise-free, shadow-free, Lambertian, textured."""
+    return lambertian_reference(size=48)
+
+
+@cache
+def shiny_scene() -> Capture:
+    """Highlights and cast shadows: nothing is exact here, so a difference would show."""
+    return render_scene("vase", size=40, lights=dome_lights(12), reflectance="ggx")
+
+
+def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
+    """Within the entry's tolerance of the truth, where the method claims to be exact."""
+    method, matte = find_method(name), matte_scene()
+    if not method.exact or matte.truth is None:
+        return
+    options: dict[str, Any] = {"max_iter": FEW, "lam": 0.0, "mu": 0.01} if method.has_prior else {}
+    result = solve(matte, method, device=device, **options)
+    worst = angle_between(result.normals[matte.mask], matte.truth[matte.mask]).max()
+    assert worst < method.tolerance, worst
+
+
+def check_order_of_the_lights(name: str, device: str = "cpu") -> None:
+    """The photographs in another order give the same normals."""
+    shiny = shiny_scene()
+    order = np.random.default_rng(1).permutation(len(shiny))
+    _nearly_equal(_run(shiny, name, device), _run(shiny.take(order), name, device))
+
+
+def check_factor_on_the_photographs(name: str, device: str = "cpu") -> None:
+    """A factor on the photographs is a factor on the albedo, and nothing else."""
+    shiny = shiny_scene()
+    first = _run(shiny, name, device)
+    for factor in (0.125, 37.0):
+        second = _run(replace(shiny, images=shiny.images * np.float32(factor)), name, device)
+        _nearly_equal(first, second)
+        ratio = np.median(second.albedo[shiny.mask] / np.maximum(first.albedo[shiny.mask], 1e-6))
+        assert abs(ratio - factor) < 1e-3 * factor, ratio
+
+
+def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
+    """What lies outside the mask changes nothing, not a bit."""
+    shiny = shiny_scene()
+    images = shiny.images.copy()
+    images[:, ~shiny.mask] = np.random.default_rng(2).uniform(0, 9, size=images[:, ~shiny.mask].shape)
+    _equal(_run(shiny, name, device), _run(replace(shiny, images=images), name, device))
+
+
+def check_same_answer_again(name: str, device: str = "cpu") -> None:
+    """The input is not modified, and a second call gives the same bits."""
+    shiny = shiny_scene()
+    before = shiny.images.copy(), shiny.lights.copy(), shiny.mask.copy()
+    first, second = _run(shiny, name, device), _run(shiny, name, device)
+    for kept, now in zip(before, (shiny.images, shiny.lights, shiny.mask), strict=True):
+        assert np.array_equal(kept, now)
+    _equal(first, second)
+
+
+def check_unit_inside_zero_outside(name: str, device: str = "cpu") -> None:
+    """Unit normals where a photograph saw light, zero outside the mask; a finite albedo that is not negative."""
+    shiny = shiny_scene()
+    result = _run(shiny, name, device)
+    assert result.normals.shape == (*shiny.frame, 3)
+    assert result.normals.dtype == np.float32
+    assert not result.normals[~shiny.mask].any()
+    assert not result.albedo[~shiny.mask].any()
+    seen = shiny.images[:, shiny.mask].max(axis=0) > 0
+    length = np.linalg.norm(result.normals[shiny.mask], axis=1)
+    assert np.abs(length[seen] - 1).max() < 1e-5
+    assert np.isfinite(result.albedo).all()
+    assert result.albedo.min() >= 0
+
+
+def check_black_pixels(name: str, device: str = "cpu") -> None:
+    """Pixels that are black in every photograph are no trouble."""
+    shiny = shiny_scene()
+    images = shiny.images.copy()
+    rows, cols = np.nonzero(shiny.mask)
+    images[:, rows[:50], cols[:50]] = 0
+    result = _run(replace(shiny, images=images), name, device)
+    assert np.isfinite(result.normals).all()
+    assert np.isfinite(result.albedo).all()
+
+
+def check_describes_itself(name: str, device: str = "cpu") -> None:
+    """Title, use, citation and a line on every parameter, whose default is a value of its own."""
+    method = find_method(name)
+    assert method.title
+    assert method.assumes
+    assert method.citation
+    for parameter in method.parameters:
+        assert parameter.doc
+        assert parameter.default is None or parameter.convert(parameter.default, name) == parameter.default
+
+
+Check = Callable[..., None]
+
+#: All of them; each takes the name of a method and a device.
+CHECKS: tuple[Check, ...] = (
+    check_exact_on_a_matte_scene,
+    check_order_of_the_lights,
+    check_factor_on_the_photographs,
+    check_outside_of_the_mask,
+    check_same_answer_again,
+    check_unit_inside_zero_outside,
+    check_black_pixels,
+    check_describes_itself,
+)
+
+
+def _run(capture: Capture, name: str, device: str) -> Reconstruction:
+    method = find_method(name)
+    options: dict[str, Any] = {"max_iter": FEW} if method.has_prior else {}
+    return solve(capture, method, device=device, **options)
+
+
+def _equal(first: Reconstruction, second: Reconstruction) -> None:
+    assert np.array_equal(first.normals, second.normals)
+    assert np.array_equal(first.albedo, second.albedo)
+
+
+def _nearly_equal(first: Reconstruction, second: Reconstruction) -> None:
+    error: NDArray[np.float64] = angle_between(first.normals[first.mask], second.normals[first.mask])
+    # Sums run in another order; a threshold may fall the other way for single codes.
+    assert np.percentile(error, 99) < 0.02
+    assert error.mean() < 0.01

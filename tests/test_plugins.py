@@ -1,0 +1,84 @@
+"""A model and a reader of another package: announced by entry points, used by everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from photostereo.errors import PhotostereoWarning
+from photostereo.plugins import announced
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The example package, installed into a folder of its own."""
+    place = tmp_path_factory.mktemp("site")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run([*install, "--target", place, EXAMPLE], capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(done.stderr)
+    return place
+
+
+def run(installed: Path, code: str) -> str:
+    """Run a script that can import the example package."""
+    prelude = f"import sys; sys.path.insert(0, {str(installed)!r})\n"
+    done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_path) -> None:
+    folder = tmp_path / "thing"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    np.save(folder / "stack.npy", rng.random((5, 16, 16)))
+    np.savetxt(folder / "lights.txt", rng.normal(size=(5, 3)) * 0.4 + [0, 0, 1])
+    said = run(
+        installed,
+        f"""
+import photostereo as ps
+from photostereo.jobs.style import look_of
+from photostereo.testing import CHECKS
+assert "halflambert" in ps.method_names()
+capture = ps.load({str(folder)!r})
+assert len(capture) == 5
+plain, clear = ps.solve(capture, "ls"), ps.solve(capture, "halflambert")
+assert abs(plain.normals - clear.normals).max() < 1e-5      # without haze it is least squares
+assert abs(plain.normals - ps.solve(capture, "halflambert", haze=0.5).normals).max() > 1e-3
+for check in CHECKS:
+    check("halflambert")
+    check("halflambert+dictionary")
+print(look_of("halflambert").label)
+from photostereo.cli import app
+from typer.testing import CliRunner
+shown = CliRunner().invoke(app, ["methods", "halflambert"])
+assert shown.exit_code == 0 and "haze" in shown.output
+out = {str(tmp_path / "out")!r}
+done = CliRunner().invoke(app, ["compare", {str(folder)!r}, "--methods", "ls,halflambert", "--out", out, "--quiet"])
+assert done.exit_code == 0, done.output
+""",
+    )
+    assert said.strip() == "half-Lambert"
+    assert (tmp_path / "out" / "halflambert" / "normals.npy").is_file()
+
+
+def test_the_example_runs_where_a_gpu_would(installed) -> None:
+    pytest.importorskip("torch")
+    run(installed, "from photostereo.testing import CHECKS\nfor c in CHECKS: c('halflambert', 'torch-cpu')")
+
+
+def test_a_broken_plugin_is_named_and_left_out(monkeypatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    points = [EntryPoint("x", "no_such_package:THING", "photostereo.models"), EntryPoint("y", "math:pi", "g")]
+    monkeypatch.setattr("photostereo.plugins.entry_points", lambda group: points)
+    with pytest.warns(PhotostereoWarning) as said:
+        assert announced("photostereo.models", dict) == ()
+    assert "no_such_package" in str(said[0].message) and "not dict" in str(said[1].message)
