@@ -1,6 +1,6 @@
 """Integration: speed and memory as ratios in the same run, accuracy beside them. Times are processor seconds.
 
-Run: python -m benchmarks.surface [accuracy] [rectangle] [poisson] [robust] [memory]      (all without arguments)
+Run: python -m benchmarks.surface [accuracy] [rectangle] [poisson] [robust] [memory] [growth]      (all without arguments)
 
 ``accuracy`` and the second scene of ``robust`` need the DiLiGenT captures (PHOTOSTEREO_DATA or ../shared/data).
 """
@@ -69,6 +69,19 @@ def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
     turn = np.where(np.abs(y) < 1, -4 * y * (1 - y**2) / (size / 3), 0.0)
     n = np.stack([-top * across * bend, top * turn * along, np.ones_like(x)], axis=-1)
     return top * across * along, n / np.linalg.norm(n, axis=-1, keepdims=True)
+
+
+def egg_box(size: int) -> np.ndarray:
+    """Noisy normals of an egg box, single precision, made row by row so that making them takes no memory."""
+    n = np.empty((size, size, 3), dtype=np.float32)
+    turn = np.float32(2 * np.pi / 300)
+    rng = np.random.default_rng(0)
+    x = np.sin(turn * np.arange(size, dtype=np.float32))
+    for row, line in enumerate(n):
+        line[:, 0], line[:, 1], line[:, 2] = x, np.cos(turn * row), 1.0
+        line += np.float32(0.05) * rng.standard_normal(line.shape, dtype=np.float32)
+        line /= np.linalg.norm(line, axis=1, keepdims=True)
+    return n
 
 
 def timed(work, repeat: int = 1):
@@ -187,23 +200,41 @@ def memory() -> None:
     for method in ("simchony", "poisson", "robust"):
         base = _peak(method, 64)[1]
         for size in (600, 850, 1200):
-            pixels, peak = _peak(method, size)
+            pixels, peak, _ = _peak(method, size)
             print(f"| {method} | {pixels} | {peak / 1e6:.0f} | {(peak - base) / pixels:.0f} |", flush=True)
 
 
-def _peak(method: str, size: int) -> tuple[int, float]:
+def growth() -> None:
+    """``poisson`` from 1 to 24 megapixels, each size in a fresh process: seconds and bytes a pixel."""
+    print("| pixels | processor seconds | a megapixel | against the first | bytes a pixel |")
+    print("|---|---|---|---|---|")
+    base, first = _peak("poisson", 64)[1], 0.0
+    for size in (1000, 2000, 3500, 4900):
+        pixels, peak, seconds = _peak("poisson", size)
+        each = seconds / pixels * 1e6
+        first = first or each
+        print(
+            f"| {pixels} | {seconds:.1f} | {each:.2f} | {each / first:.2f} | {(peak - base) / pixels:.0f} |",
+            flush=True,
+        )
+
+
+def _peak(method: str, size: int) -> tuple[int, float, float]:
+    """Pixels, peak memory and processor seconds of an integration in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.surface", "--peak", method, str(size)]
-    pixels, peak = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    return pixels, peak
+    answer = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    pixels, peak, seconds = json.loads(answer)
+    return pixels, peak, seconds
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--peak"]:
-        normals = wave(int(sys.argv[3]))[1]
-        surface = integrate(normals, method=sys.argv[2])
-        print(json.dumps([int(np.count_nonzero(surface.mask)), peak_memory()]))
+        integrate(wave(150)[1], method=sys.argv[2])  # compile outside the clock
+        normals = egg_box(int(sys.argv[3]))
+        surface, seconds = timed(lambda: integrate(normals, method=sys.argv[2]))
+        print(json.dumps([int(np.count_nonzero(surface.mask)), peak_memory(), seconds]))
         return
-    parts = {f.__name__: f for f in (accuracy, rectangle, poisson, robust, memory)}
+    parts = {f.__name__: f for f in (accuracy, rectangle, poisson, robust, memory, growth)}
     for name in sys.argv[1:] or parts:
         parts[name]()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,20 +213,26 @@ def _write_light(
     }
 
 
-def _reporter(monitor: Monitor, method: str) -> Any:
-    """The integrator's progress, told to a monitor."""
-    if method != "robust":
-        monitor.stage("integrate")
-        return None
-    begun = False
+def _reporter(monitor: Monitor, method: str) -> Callable[[float, float, float], None]:
+    """The integrator's progress, told to a monitor.
 
-    def report(iteration: int, most: int, energy: float) -> None:
-        nonlocal begun
-        if not begun or iteration == 0:
-            monitor.stage("integrate (robust)", most)
-            begun = True
-        else:
-            monitor.advance()
+    Least squares wins digits at a steady pace: percents of those tell how long it will take. The tearing
+    method counts its iterations. A part after the largest one, or a second start, begins anew.
+    """
+    name, total, done = "integrate (robust)", 0, 0
+    if method != "robust":
+        name, total = "integrate", 100
+        monitor.stage(name, total)
+
+    def report(won: float, wanted: float, measure: float) -> None:
+        nonlocal done, total
+        now = round(100 * won / wanted) if method != "robust" else round(won)
+        if now < done or total == 0:
+            total = total or round(wanted)
+            monitor.stage(name, total)
+            done = 0
+        monitor.advance(now - done)
+        done = now
 
     return report
 

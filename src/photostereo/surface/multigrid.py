@@ -1,17 +1,21 @@
-"""Solving one grid Laplacian: a direct factorisation when small, else conjugate gradients with algebraic
-multigrid.
+"""Solving one grid Laplacian: a direct factorisation when small, else conjugate gradients with geometric
+multigrid on the pixel grid, without a matrix.
 
-The matrix is positive definite where something pulls on every connected part, otherwise singular with the
+The problem is positive definite where something pulls on every connected part, otherwise singular with the
 constants of each part as null space. The direct solver then fixes one pixel per part; conjugate gradients
 stay in the range of the matrix by themselves, because every right-hand side sums to zero over such a part.
 
-Classical (Ruge–Stüben) coarsening is used because it follows strong links only, so that weights that differ
-by orders of magnitude across a tear do not slow it. Measured at one million pixels it needs 2 s to set up
-and 8 iterations to 1e-9, against 15–26 iterations for smoothed aggregation with a far dearer set-up.
+A coarse pixel is a block of 2 × 2 and a coarse link half the sum of the links between two blocks, so every
+level is a lattice like the first: two weights a pixel. Pixels read their block's correction through the links
+they have (:mod:`~photostereo.surface.lattice_readable`), so that masks and tears of any form need no special
+case. The multigrid keeps its pictures in single precision (it only has to point in the right direction), the conjugate
+gradients around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 where a tearing surface
+has weights that differ by a million.
 
 References
 ----------
-J. W. Ruge, K. Stüben, "Algebraic Multigrid", 1987, doi:10.1137/1.9781611971057.ch4.
+D. Y. Kwak, "V-cycle multigrid for cell-centered finite differences", SIAM J. Sci. Comput. 21(2), 1999,
+doi:10.1137/S1064827597327310.
 """
 
 from __future__ import annotations
@@ -23,12 +27,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.surface import lattice_readable
+from photostereo.surface.lattice import Lattice
+
+Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
-Preconditioner = Callable[[Float64], Float64]
+Progress = Callable[[float, float, float], None]
 
-#: Up to this many pixels a sparse factorisation is faster than setting up the multigrid.
+#: Up to this many pixels a sparse factorisation is faster than the iteration, and exact.
 DIRECT_LIMIT = 12_000
+#: The coarsest level of the multigrid has at most so many pixels; it is factorised.
+COARSEST = 2_000
+#: Chessboard sweeps before and after a coarse correction: with one, long tears converge slowly.
+SWEEPS = 2
 
 
 @dataclass(frozen=True)
@@ -43,8 +55,8 @@ class LinearSolution:
 
 def relative_residual(matrix: Any, side: Float64, values: Float64) -> float:
     """``‖b − A x‖ / ‖b‖``, and zero for a zero right-hand side that is met."""
-    left = norm(side - matrix @ values)
-    scale = norm(side)
+    left = float(np.linalg.norm(side - matrix @ values))
+    scale = float(np.linalg.norm(side))
     return left / scale if scale > 0 else left
 
 
@@ -73,93 +85,132 @@ def solve_direct(matrix: Any, side: Float64, parts: IntArray, pulled: Float64 | 
     return LinearSolution(values, 1, relative_residual(matrix, side, values), direct=True)
 
 
-def build_preconditioner(matrix: Any) -> Preconditioner:
-    """One V-cycle of classical algebraic multigrid for this matrix."""
-    import pyamg
-    from scipy.sparse import csr_matrix
+class _Level:
+    """One resolution: its links, the inverse diagonal, and room for a solution, a side and a residual."""
 
-    # pyamg keeps a reference to its matrix; ours changes its values in place.
-    held = csr_matrix((matrix.data.copy(), matrix.indices, matrix.indptr), shape=matrix.shape)
-    levels = pyamg.ruge_stuben_solver(
-        held,
-        max_coarse=30,
-        presmoother=("gauss_seidel", {"sweep": "forward"}),
-        postsmoother=("gauss_seidel", {"sweep": "backward"}),  # reversed, so that the cycle is symmetric
-    )
+    def __init__(self, right: Float64, down: Float64, pull: Float64 | None) -> None:
+        self.right, self.down = right, down
+        inverse = np.zeros(right.shape, dtype=np.float32)  # in place: a temporary picture would count
+        inverse += right
+        inverse += down
+        inverse[:, 1:] += right[:, :-1]
+        inverse[1:] += down[:-1]
+        if pull is not None:
+            inverse += pull
+        self.inverse = np.divide(1, inverse, out=inverse, where=inverse > 0)
+        self.values, self.side, self.change = (np.zeros_like(self.inverse) for _ in range(3))
 
-    def cycle(depth: int, side: Float64) -> Float64:
-        # pyamg's own cycle also measures residual norms, which a preconditioner does not need.
-        level = levels.levels[depth]
-        if depth + 1 == len(levels.levels):
-            return np.asarray(levels.coarse_solver(level.A, side))
-        values = np.zeros_like(side)
-        level.presmoother(level.A, values, side)
-        values += level.P @ cycle(depth + 1, level.R @ (side - level.A @ values))
-        level.postsmoother(level.A, values, side)
-        return values
+    def relax(self, colours: tuple[int, int]) -> None:
+        from photostereo.surface import lattice_kernels
 
-    return lambda vector: cycle(0, vector)
+        for colour in SWEEPS * colours:
+            lattice_kernels.relax(self.right, self.down, self.inverse, self.side, self.values, colour)
 
 
-def dot(first: Float64, second: Float64) -> float:
-    """Inner product without BLAS, whose threads cost more than they save beside other work."""
-    return float(np.einsum("i,i->", first, second))
+class Multigrid:
+    """One symmetric V-cycle for a lattice: the preconditioner of :func:`conjugate_gradients`."""
+
+    def __init__(self, lattice: Lattice) -> None:
+        right, down, pull = lattice.right, lattice.down, lattice.pull
+        self.levels = [_Level(right, down, pull)]
+        while right.size > COARSEST:
+            right, down = lattice_readable.halve_links(right, down)
+            pull = None if pull is None else lattice_readable.sum_blocks(pull)
+            self.levels.append(_Level(right, down, pull))
+        self._solve_coarsest = _factorise(right, down, pull)
+
+    def __call__(self, residual: Float64) -> Float32:
+        """An approximate solution for this right-hand side; valid until the next call."""
+        self.levels[0].side[:] = residual
+        return self._cycle(0)
+
+    def _cycle(self, depth: int) -> Float32:
+        from photostereo.surface import lattice_kernels
+
+        level = self.levels[depth]
+        if depth + 1 == len(self.levels):
+            level.values[:] = self._solve_coarsest(level.side.ravel()).reshape(level.side.shape)
+            return level.values
+        level.values[:] = 0
+        level.relax((0, 1))
+        links = level.right, level.down
+        lattice_kernels.jacobi_change(*links, level.inverse, level.side, level.values, level.change)
+        lattice_kernels.restrict(*links, level.change, self.levels[depth + 1].side)
+        lattice_kernels.prolong(*links, level.inverse, self._cycle(depth + 1), level.values)
+        level.relax((1, 0))  # reversed, so that the cycle is symmetric
+        return level.values
 
 
-def norm(vector: Float64) -> float:
-    """Euclidean length, see :func:`dot`."""
-    return float(np.sqrt(dot(vector, vector)))
+def _factorise(right: Float64, down: Float64, pull: Float64 | None) -> Callable[[Float32], Float64]:
+    """The solver of the coarsest level; a touch of the diagonal makes its free constants harmless."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import splu
+
+    width = right.shape[1]
+    diagonal = lattice_readable.degree(right, down, pull).ravel()
+    touch = 1e-6 * (diagonal + np.where(diagonal > 0, 0.0, 1.0))
+    sideways, below = -right.ravel(), -down.ravel()
+    bands = [diagonal + touch, sideways[:-1], sideways[:-1]]
+    offsets = [0, 1, -1]
+    if right.shape[0] > 1:
+        bands += [below[:-width], below[:-width]]
+        offsets += [width, -width]
+    matrix = diags_array(bands, offsets=offsets, shape=(right.size, right.size)).tocsc()
+    factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return lambda side: np.asarray(factor.solve(side.astype(np.float64)))
 
 
 def conjugate_gradients(
-    matrix: Any,
+    lattice: Lattice,
     side: Float64,
     start: Float64,
-    precondition: Preconditioner,
     *,
     rtol: float,
     max_iter: int,
     relative_to_start: bool = False,
-    singular: bool = False,
+    progress: Progress | None = None,
 ) -> LinearSolution:
     """Preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
 
     Stops when the residual falls below ``rtol`` times ``‖b‖`` (or, with ``relative_to_start``, times the
-    residual of the start) or after ``max_iter`` iterations. ``singular`` says that nothing pulls, so that
-    constants are free.
+    residual of the start) or after ``max_iter`` iterations. ``side`` and ``start`` are pictures; they are
+    overwritten, by the residual and the solution. ``progress`` is told ``(digits won, digits wanted,
+    relative residual)``.
     """
-    values = start.copy()
-    residual = side - matrix @ values
-    scale = norm(side) or 1.0
-    size = norm(residual)
+    from photostereo.surface import lattice_kernels
+
+    sums = np.empty(side.shape[0])
+    values, residual, image = start, side, np.empty_like(side)
+    scale = float(np.linalg.norm(side)) or 1.0
+    residual -= lattice.apply(values, image)
+    first = size = float(np.linalg.norm(residual))
     goal = rtol * (size if relative_to_start else scale)
     iterations = 0
-    direction = np.zeros_like(values)
-    before = 1.0
+    if size > goal and max_iter > 0:
+        precondition = Multigrid(lattice)
+        direction, before = np.zeros_like(side), 1.0
     while size > goal and iterations < max_iter:
-        if singular:
-            residual -= residual.mean()  # rounding leaves the range of the matrix otherwise
         smooth = precondition(residual)
-        energy = dot(residual, smooth)
+        lattice_kernels.inner_product(residual, smooth, sums)
+        energy = float(sums.sum())
         if not energy > 0:
             break  # rounding: the residual is as small as it can be
-        direction *= energy / before
-        direction += smooth
+        lattice_kernels.turn_direction(direction, energy / before, smooth)
         before = energy
-        image = matrix @ direction
-        step = energy / dot(direction, image)
-        values += step * direction
-        residual -= step * image
-        size = norm(residual)
+        lattice.apply(direction, image, sums)
+        step = energy / float(sums.sum())
+        lattice_kernels.take_step(values, residual, direction, image, step, sums)
+        size = float(np.sqrt(sums.sum()))
         iterations += 1
+        if progress is not None:
+            progress(float(np.log(first / max(size, goal))), float(np.log(first / goal)), size / scale)
     return LinearSolution(values, iterations, size / scale)
 
 
 def centre_parts(values: Float64, parts: IntArray, pulled: Float64 | None) -> Float64:
     """Give every connected part that nothing pulls on the mean zero."""
     count = int(parts.max()) + 1
-    size = np.bincount(parts, minlength=count)
-    mean = np.bincount(parts, values, count) / size
+    mean = np.bincount(parts, values, count) / np.maximum(np.bincount(parts, minlength=count), 1)
     if pulled is not None:
         mean[np.bincount(parts, pulled, count) > 0] = 0.0
     return np.asarray(values - mean[parts])

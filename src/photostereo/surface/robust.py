@@ -12,12 +12,11 @@ bilaterally weighted normal integration (Cao et al. 2022), which weighs by the s
 themselves; residuals leave steep but smooth ground alone, and give the iteration an energy.
 
 How it is made fast, and kept out of poor minima
-    A solve only has to lower the weighted problem, not to end it: a few warm-started conjugate-gradient
-    steps with a multigrid preconditioner that is kept until it wears out; and each step is followed further
-    as long as the energy falls. A tear grows by about one pixel per iteration, so the
-    iteration starts from its own result at half the resolution, where tears are half as long; a tear that
-    then lies a pixel beside its place is shifted. Small problems are also started from the plain least
-    squares, and the lower energy wins. None of these steps raises the energy.
+    A solve only has to lower the weighted problem, not to end it: a few warm-started conjugate-gradient steps
+    with a multigrid preconditioner; and each step is followed further as long as the energy falls. A tear
+    grows by about one pixel per iteration, so the iteration starts from its own result at half the
+    resolution, where tears are half as long; a tear that then lies a pixel beside its place is shifted. Small
+    problems are also started from the plain least squares, and the lower energy wins. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
 
@@ -29,19 +28,18 @@ doi:10.1007/978-3-031-19769-7_32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.surface.lattice import Lattice, place_links, place_pixels
 from photostereo.surface.links import Laplacian, Links, find_links
 from photostereo.surface.multigrid import (
     DIRECT_LIMIT,
     LinearSolution,
-    Preconditioner,
-    build_preconditioner,
+    Progress,
     centre_parts,
     conjugate_gradients,
     solve_direct,
@@ -53,10 +51,9 @@ from photostereo.surface.softmin import Shares, shared_equations, shift_tears, s
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 IntArray = NDArray[np.integer[Any]]
-Progress = Callable[[int, int, float], None]
 
-#: A multigrid that needs more steps than this for one digit is rebuilt.
-WORN_OUT = 6
+#: Conjugate-gradient steps that a solve may take for one digit.
+STEPS_PER_DIGIT = 12
 #: Up to this many pixels the plain least squares is tried as a start too.
 TWO_STARTS, SECOND_START_ITERATIONS = 100_000, 50
 #: Problems of fewer pixels, or sides, are not coarsened.
@@ -101,38 +98,36 @@ class RobustSolution:
 
 
 class _WeightedSolver:
-    """Lowers the weighted least squares of changing shares; keeps its preconditioner while that works."""
+    """Lowers the weighted least squares of changing shares."""
 
     def __init__(self, problem: RobustProblem, rtol: float) -> None:
         self.problem, self.rtol = problem, rtol
-        self.laplacian = Laplacian(problem.links)
-        self.precondition: Preconditioner | None = None
+        self.laplacian = Laplacian(problem.links) if problem.links.size <= DIRECT_LIMIT else None
 
     def step(self, values: Float64, shares: Shares) -> LinearSolution:
         """From ``values`` until the gradient is ``rtol`` of what it was."""
         p = self.problem
         weight, goal = shared_equations(p.field, p.links, shares)
-        self.laplacian.set_weights(weight, p.pull)
-        matrix = self.laplacian.matrix
-        side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
-        if p.links.size <= DIRECT_LIMIT:
-            return solve_direct(matrix, side, p.parts, p.pull)
-        if self.precondition is None:
-            self.precondition = build_preconditioner(matrix)
+        if self.laplacian is not None:
+            self.laplacian.set_weights(weight, p.pull)
+            side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
+            return solve_direct(self.laplacian.matrix, side, p.parts, p.pull)
+        mask = p.field.mask
+        right, down, side = place_links(mask, weight, goal)
+        del weight, goal
+        pull = None if p.pull is None else place_pixels(mask, p.pull)
+        if p.pull is not None and p.target is not None:
+            side[mask] += p.pull * p.target
         digits = max(1.0, -float(np.log10(self.rtol)))
         solution = conjugate_gradients(
-            matrix,
+            Lattice(right, down, pull),
             side,
-            values,
-            self.precondition,
+            place_pixels(mask, values),
             rtol=self.rtol,
-            max_iter=int(2 * WORN_OUT * digits),
+            max_iter=int(STEPS_PER_DIGIT * digits),
             relative_to_start=True,
-            singular=p.pull is None,
         )
-        if solution.iterations > WORN_OUT * digits:
-            self.precondition = None
-        return solution
+        return replace(solution, values=solution.values[mask])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ J.-D. Durou, F. Courteille, "Integration of a Normal Field without Boundary Cond
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ Bool = NDArray[np.bool_]
 FACING_FLOOR = 0.05
 #: What an unknown normal (zero, NaN) weighs beside a known one: enough to fill small holes smoothly.
 UNKNOWN_CONFIDENCE = 1e-4
+#: Rows of a normal map that are turned into equations at a time: their temporaries must not count.
+STRIP = 64
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,125 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
     return chosen
 
 
+class SlopeSource:
+    """The slope equations of a normal map, made from its rows when they are asked for.
+
+    Normals need not be unit. A zero or non-finite one gives an equation of slope zero with a weight of
+    1e-4, so that its neighbours fill it. One that faces away is cut to a grazing one; if most do, the map
+    is in another convention, and that is an error.
+
+    Parameters
+    ----------
+    normals, mask, weights, camera
+        As for :func:`photostereo.surface.integrate`.
+
+    Attributes
+    ----------
+    unknown, away : int
+        How many normals were zero or not finite, and how many faced away from the camera.
+
+    Raises
+    ------
+    ParameterError
+        If no normal is usable, if most face away, or if the weights do not fit.
+    """
+
+    def __init__(
+        self,
+        normals: NDArray[Any],
+        mask: Bool,
+        *,
+        weights: ArrayLike | None = None,
+        camera: Camera | None = None,
+        floor: float = FACING_FLOOR,
+    ) -> None:
+        self.normals, self.mask, self.camera, self.floor = normals, mask, camera, floor
+        self._corner = (0, 0)
+        self._weights: NDArray[Any] | None = None
+        self._top = 1.0
+        if weights is not None:
+            self._weights, self._top = _checked_weights(weights, mask)
+        known = away = 0
+        for first in range(0, mask.shape[0], STRIP):
+            rows = slice(first, min(first + STRIP, mask.shape[0]))
+            found, facing = self._known_and_facing(rows, mask[rows])[:2]
+            known += int(np.count_nonzero(found))
+            away += int(np.count_nonzero(facing[found] <= 0))
+        if known == 0:
+            raise ParameterError(
+                "Every normal inside the mask is zero or not finite: there is nothing to integrate."
+            )
+        if 2 * away > known:
+            raise ParameterError(
+                f"{away} of {known} normals face away from the camera (z ≤ 0). Normals must "
+                "point out of the surface, z towards the camera: those of some other tools must change sign."
+            )
+        self.unknown, self.away = int(np.count_nonzero(mask)) - known, away
+
+    def crop(self, box: tuple[slice, slice]) -> SlopeSource:
+        """The same equations of a part of the picture, without a copy."""
+        part = copy(self)
+        part.normals, part.mask = self.normals[box], self.mask[box]
+        part._weights = None if self._weights is None else self._weights[box]
+        part._corner = (self._corner[0] + box[0].start, self._corner[1] + box[1].start)
+        return part
+
+    def _known_and_facing(self, rows: slice, inside: Bool) -> tuple[Bool, Float64, Float64]:
+        """Packed, of the pixels of ``inside``, a mask of these rows: which normals are known, their facing, and
+        the unit normals."""
+        n = np.asarray(self.normals[rows][inside], dtype=np.float64)
+        n[~np.isfinite(n).all(axis=1)] = 0.0
+        length = np.linalg.norm(n, axis=1)
+        known = length > 1e-6
+        n[~known] = (0.0, 0.0, 1.0)
+        n[known] /= length[known, None]
+        if self.camera is None:
+            return known, n[:, 2], n
+        row, col = np.nonzero(inside)
+        row += self._corner[0] + rows.start
+        col += self._corner[1]
+        return known, -np.einsum("ij,ij->i", n, self.camera.rays(row, col)), n
+
+    def packed_rows(self, rows: slice, inside: Bool) -> tuple[Float64, Float64, Float64, Float64]:
+        """Facing, tilt along columns, tilt along rows and confidence of the pixels of ``inside``, a mask of these
+        rows, packed in row-major order."""
+        known, facing, n = self._known_and_facing(rows, inside)
+        scale = (1.0, 1.0)
+        if self.camera is not None:
+            scale = self.camera.focal / self.camera.fx, self.camera.focal / self.camera.fy
+        confidence = np.where(known, 1.0, UNKNOWN_CONFIDENCE)
+        if self._weights is not None:
+            given = np.asarray(self._weights[rows][inside], dtype=np.float64)
+            confidence *= np.maximum(given / self._top, UNKNOWN_CONFIDENCE)
+        tilt_col = np.where(known, -n[:, 0] * scale[0], 0.0)
+        tilt_row = np.where(known, n[:, 1] * scale[1], 0.0)
+        return np.maximum(facing, self.floor), tilt_col, tilt_row, confidence
+
+    def field(self, inside: Bool) -> SlopeField:
+        """The packed equations of the pixels of ``inside``, a mask of the whole picture."""
+        count = int(np.count_nonzero(inside))
+        packed = np.empty((4, count))
+        begin = 0
+        for first in range(0, inside.shape[0], STRIP):
+            rows = slice(first, min(first + STRIP, inside.shape[0]))
+            found = self.packed_rows(rows, inside[rows])
+            packed[:, begin : begin + found[0].size] = found
+            begin += found[0].size
+        facing, tilt_col, tilt_row, confidence = packed
+        return SlopeField(inside, facing, tilt_col, tilt_row, confidence, self.unknown, self.away)
+
+
+def _checked_weights(weights: ArrayLike, mask: Bool) -> tuple[NDArray[Any], float]:
+    """The weights and their maximum inside the mask."""
+    given = np.asarray(weights)
+    if given.shape != mask.shape:
+        raise ParameterError(f"The weights are {given.shape} but the mask is {mask.shape} pixels.")
+    inside = np.asarray(given[mask], dtype=np.float64)
+    if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
+        raise ParameterError("Weights must be finite, not negative, and positive somewhere inside the mask.")
+    return given, float(inside.max())
+
+
 def slope_field(
     normals: NDArray[Any],
     mask: Bool,
@@ -142,54 +264,5 @@ def slope_field(
     camera: Camera | None = None,
     floor: float = FACING_FLOOR,
 ) -> SlopeField:
-    """Slope equations of the mask pixels of a normal map.
-
-    Normals need not be unit. A zero or non-finite one gives an equation of slope zero with a weight of
-    1e-4, so that its neighbours fill it. One that faces away is cut to a grazing one; if most do, the map
-    is in another convention, and that is an error.
-
-    Raises
-    ------
-    ParameterError
-        If no normal is usable, if most face away, or if the weights do not fit.
-    """
-    n = np.asarray(normals[mask], dtype=np.float64)
-    n[~np.isfinite(n).all(axis=1)] = 0.0
-    length = np.linalg.norm(n, axis=1)
-    known = length > 1e-6
-    if not known.any():
-        raise ParameterError(
-            "Every normal inside the mask is zero or not finite: there is nothing to integrate."
-        )
-    n[~known] = (0.0, 0.0, 1.0)
-    n[known] /= length[known, None]
-
-    if camera is None:
-        facing, along_col, along_row = n[:, 2], -n[:, 0], n[:, 1]
-    else:
-        rows, cols = np.nonzero(mask)
-        facing = -np.einsum("ij,ij->i", n, camera.rays(rows, cols))
-        along_col = -n[:, 0] * (camera.focal / camera.fx)
-        along_row = n[:, 1] * (camera.focal / camera.fy)
-    away = int(np.count_nonzero(facing[known] <= 0))
-    if 2 * away > np.count_nonzero(known):
-        raise ParameterError(
-            f"{away} of {np.count_nonzero(known)} normals face away from the camera (z ≤ 0). Normals must "
-            "point out of the surface, z towards the camera: those of some other tools must change sign."
-        )
-
-    confidence = np.where(known, 1.0, UNKNOWN_CONFIDENCE)
-    if weights is not None:
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != mask.shape:
-            raise ParameterError(f"The weights are {given.shape} but the mask is {mask.shape} pixels.")
-        inside = given[mask]
-        if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
-            raise ParameterError(
-                "Weights must be finite, not negative, and positive somewhere inside the mask."
-            )
-        confidence *= np.maximum(inside / inside.max(), UNKNOWN_CONFIDENCE)
-    tilt_col = np.where(known, along_col, 0.0)
-    tilt_row = np.where(known, along_row, 0.0)
-    facing = np.maximum(facing, floor)
-    return SlopeField(mask, facing, tilt_col, tilt_row, confidence, int(np.count_nonzero(~known)), away)
+    """Slope equations of the mask pixels of a normal map; see :class:`SlopeSource`."""
+    return SlopeSource(normals, mask, weights=weights, camera=camera, floor=floor).field(mask)
