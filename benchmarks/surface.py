@@ -165,7 +165,7 @@ def robust() -> None:
         surface, seconds = timed(lambda n=n, mask=mask: integrate(n, mask, method="robust"))
         print(
             f"robust, {name}, {np.count_nonzero(mask)} pixels: {seconds:.0f} s, {seconds / once:.1f} × poisson "
-            f"({once:.1f} s); limit 25; {surface.iterations} iterations, {surface.tears} tears; recomputed normals "
+            f"({once:.1f} s); {surface.iterations} iterations, {surface.tears} tears; recomputed normals "
             f"{recomputed_error(plain, n).mean():.2f}° (poisson), {recomputed_error(surface, n).mean():.2f}°",
             flush=True,
         )

@@ -297,6 +297,9 @@ def mesh(
     ] = "ply,glb",
     pixel_size: PixelSizeChoice = None,
     decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="PLY and STL with every pixel, beyond two million triangles.")
+    ] = False,
     watertight: Annotated[
         bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")
     ] = False,
@@ -323,6 +326,7 @@ def mesh(
         formats=tuple(word.strip().lower() for word in formats.split(",") if word.strip()),
         pixel_size=PixelSize.of(pixel_size),
         decimate=decimate,
+        full=full,
         watertight=watertight,
         exr=exr,
         options={} if highpass is None else {"highpass": highpass},

@@ -23,7 +23,7 @@ from photostereo.exports.mesh_files import AXES, check_format, write_mesh
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.monitor import SILENT, Monitor
 from photostereo.surface.integration import Surface, integrate
-from photostereo.surface.mesh import build_mesh, decimate_mesh
+from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, decimate_mesh
 
 if TYPE_CHECKING:
     import trimesh
@@ -45,6 +45,7 @@ def write_surface(
     formats: Sequence[str] = ("ply", "glb"),
     pixel_size: PixelSize | float | str | None = None,
     decimate: int | None = None,
+    full: bool = False,
     watertight: bool = False,
     normal_map: bool = True,
     flip_y: bool = False,
@@ -65,10 +66,13 @@ def write_surface(
         As for :func:`~photostereo.surface.integration` and :func:`~photostereo.surface.build_mesh`.
     method : {"poisson", "simchony", "robust"}
     formats : sequence of {"ply", "glb", "obj", "stl"}
-        PLY and STL hold every pixel. GLB and OBJ hold a light mesh with albedo and normals as textures
+        PLY and STL hold every pixel, up to two million triangles; beyond that they are adapted to the
+        surface. GLB and OBJ hold a light mesh with albedo and normals as textures
         (:func:`~photostereo.exports.textured.texture_mesh`); a watertight solid has colours instead.
     pixel_size : PixelSize, float, str, optional
         Width of a pixel, ``"0.1mm"``; a number alone is in millimetres. Without one lengths are in pixels.
+    full : bool
+        PLY and STL with every pixel, however many triangles that makes.
     decimate : int, optional
         Target number of triangles of every mesh; by default GLB and OBJ have 50,000, PLY and STL all.
     watertight : bool
@@ -126,8 +130,9 @@ def write_surface(
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
     if kinds:
         base = BASE_SHARE * size.millimetres * _larger_side(surface) if watertight else None
-        full = build_mesh(surface, normals, albedo, pixel_size=size.millimetres, base=base)
-        mesh = full if decimate is None else decimate_mesh(full, decimate)
+        most = None if full else MOST_TRIANGLES
+        fine = build_mesh(surface, normals, albedo, pixel_size=size.millimetres, base=base, triangles=most)
+        mesh = fine if decimate is None else decimate_mesh(fine, decimate)
         lap("mesh")
         plain = [kind for kind in kinds if watertight or kind not in TEXTURED]
         for kind in plain:
@@ -142,7 +147,7 @@ def write_surface(
         lap("files")
         light = [kind for kind in kinds if kind not in plain]
         if light:
-            facts["textured"] = _write_light(folder, light, surface, given, albedo, full, decimate, size)
+            facts["textured"] = _write_light(folder, light, surface, given, albedo, fine, decimate, size)
             said |= {f"mesh.{kind}": describe_mesh(kind, size) for kind in light}
             for _ in light:
                 monitor.advance()

@@ -27,6 +27,7 @@ class SurfaceChoice:
     formats: tuple[str, ...] = ("ply", "glb")
     pixel_size: PixelSize = field(default_factory=PixelSize)
     decimate: int | None = None
+    full: bool = False
     watertight: bool = False
     exr: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -95,6 +96,7 @@ def make_surface(
         formats=choice.formats,
         pixel_size=choice.pixel_size,
         decimate=choice.decimate,
+        full=choice.full,
         watertight=choice.watertight,
         normal_map=normal_map,
         flip_y=flip_y,

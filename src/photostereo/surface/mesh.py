@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.conventions import srgb_from_linear
 from photostereo.errors import MissingDependencyError, ParameterError
+from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integration import Surface
 from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 Faces = NDArray[np.int64]
 
+#: A mesh has at most about so many triangles, unless it is asked for in full.
+MOST_TRIANGLES = 2_000_000
+
 
 def build_mesh(
     surface: Surface,
@@ -31,6 +35,7 @@ def build_mesh(
     *,
     pixel_size: float = 1.0,
     base: float | None = None,
+    triangles: int | None = MOST_TRIANGLES,
 ) -> trimesh.Trimesh:
     """The mesh of a surface.
 
@@ -46,6 +51,9 @@ def build_mesh(
     base : float, optional
         Makes a watertight solid for printing: walls down to a flat plate so far (in the units of the mesh)
         below the lowest point. Tears become walls too, so that a solid does not fall apart along them.
+    triangles : int, optional
+        A surface with more than so many is adapted: coarser where it bends little
+        (:mod:`~photostereo.surface.adaptive`). None keeps every pixel.
 
     Returns
     -------
@@ -71,7 +79,11 @@ def build_mesh(
         raise ParameterError(f"pixel_size must be positive; it is {pixel_size}.")
     if base is not None and not (np.isfinite(base) and base > 0):
         raise ParameterError(f"The thickness of the base must be positive; it is {base}.")
-    faces, pixels = triangulate(surface, across_tears=base is not None)
+    most = triangles if triangles is None or base is None else triangles // 2
+    if most is None or 2 * np.count_nonzero(surface.mask) <= most:
+        faces, pixels = triangulate(surface, across_tears=base is not None)
+    else:
+        faces, pixels, _ = triangulate_adaptively(surface, most, across_tears=base is not None)
     if len(faces) == 0:
         raise ParameterError(
             "The mask has no three neighbouring pixels, so there is no triangle to make a mesh of "

@@ -29,8 +29,15 @@ def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces,
     pixels : (V,) int
         The pixels that are used, in row-major order.
     """
-    mask, depth = surface.mask, surface.depth
-    height, width = mask.shape
+    right, down = held_links(surface, across_tears=across_tears)
+    faces = triangles_of_squares(surface.depth, right, down)
+    pixels, packed = np.unique(faces, return_inverse=True)
+    return packed.reshape(-1, 3).astype(np.int64), pixels
+
+
+def held_links(surface: Surface, *, across_tears: bool) -> tuple[Bool, Bool]:
+    """Which links to the right and downwards hold."""
+    mask = surface.mask
     right = np.zeros_like(mask)
     down = np.zeros_like(mask)
     right[:, :-1] = mask[:, :-1] & mask[:, 1:]
@@ -38,6 +45,12 @@ def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces,
     if not across_tears:
         right &= ~surface.torn_right
         down &= ~surface.torn_down
+    return right, down
+
+
+def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool | None = None) -> Faces:
+    """Triangles over pixel numbers of the squares between four pixels, or of those chosen (H − 1, W − 1)."""
+    height, width = depth.shape
     top, bottom = right[:-1, :-1], right[1:, :-1]
     left, east = down[:-1, :-1], down[:-1, 1:]
 
@@ -60,16 +73,16 @@ def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces,
         preferred = use_rising if rises else ~use_rising
         # Two links meet in one corner only; three meet in two corners whose triangles overlap.
         chosen[name] = possible & np.where(whole | (links == 3), preferred, True)
+        if squares is not None:
+            chosen[name] &= squares
 
     number = np.arange(height * width).reshape(height, width)
     a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]
     # Rows run down, y runs up: a, c, b turns counter-clockwise for who looks along −z.
     order = {"a": (a, c, b), "b": (b, a, d), "c": (c, d, a), "d": (d, b, c)}
-    faces = np.concatenate(
+    return np.concatenate(
         [np.stack([vertex[chosen[name]] for vertex in order[name]], axis=1) for name in "abcd"]
     )
-    pixels, packed = np.unique(faces, return_inverse=True)
-    return packed.reshape(-1, 3).astype(np.int64), pixels
 
 
 def split_pinched(faces: Faces, count: int) -> tuple[Faces, NDArray[np.int64]]:
