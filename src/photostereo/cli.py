@@ -186,6 +186,13 @@ def compare(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", "-s", metavar="METHOD.NAME=VALUE", help="A parameter of one method; repeatable."
+        ),
+    ] = None,
+    meshes: Annotated[bool, typer.Option("--meshes", help="Write a mesh for each method.")] = False,
     report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
     device: Device = "cpu",
     force: Force = False,
@@ -201,6 +208,8 @@ def compare(
         images=images,
         seed=seed,
         reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
+        settings=_parse_settings(settings),
+        meshes=meshes,
         report=report,
         device=device,
         force=force,

@@ -94,6 +94,7 @@ class Visit:
     messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     dialogs: list[str] = field(default_factory=list)
+    turns: int = 0
 
     def picture(self, selector: str) -> np.ndarray:
         """What the user sees there, RGB in [0, 255]."""
@@ -114,6 +115,13 @@ class Visit:
         self.page.evaluate(hide, "")
         return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(float)
 
+    def look(self, text: str) -> np.ndarray:
+        """The relighting view as an address says."""
+        self.turns += 1
+        self.page.evaluate("(text) => { location.hash = text; }", f"{text}&turn={self.turns}")
+        self.page.wait_for_timeout(30)
+        return self.picture("#relight-view canvas")
+
     def set_range(self, selector: str, value: float) -> None:
         self.page.locator(selector).evaluate(
             "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }", str(value)
@@ -123,6 +131,16 @@ class Visit:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     """Open a page; at the end of the test it must have been quiet and alone."""
+    yield from open_pages(browser)
+
+
+@pytest.fixture(scope="module")
+def long_visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """The same for a page that many tests look at."""
+    yield from open_pages(browser)
+
+
+def open_pages(browser: Any) -> Iterator[Callable[..., Visit]]:
     contexts, visits = [], []
 
     def open_page(
@@ -134,11 +152,13 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         script: str | None = None,
         touch: bool = False,
         reduced: bool = True,
+        at: str = "",
     ) -> Visit:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
             has_touch=touch,
+            accept_downloads=True,
             reduced_motion="reduce" if reduced else "no-preference",
         )
         contexts.append(context)
@@ -157,7 +177,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
         page.on("dialog", dismiss)
         if script:
             page.add_init_script(script)
-        address = path.as_uri() if isinstance(path, Path) else path
+        address = (path.as_uri() if isinstance(path, Path) else path) + at
         page.goto(address)
         page.wait_for_selector("html[data-ready]")
         # The mouse reaches only what is in the window.

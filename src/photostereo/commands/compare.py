@@ -19,9 +19,10 @@ from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
 from photostereo.files.atomic import replacing_directory
+from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
-from photostereo.results.pictures import write_pictures
+from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.solver.methods import find_method, method_names
 from photostereo.solver.solve import solve
 
@@ -37,49 +38,88 @@ def run(
     images: int | None,
     seed: int,
     reading: Mapping[str, Any],
+    settings: Mapping[str, str],
+    meshes: bool,
     report: bool,
     device: str,
     force: bool,
     quiet: bool,
 ) -> None:
-    """Solve by each method (None: all) with its defaults; write a folder per method, a table and pictures."""
+    """Solve by each method (None: all); write a folder per method, a table, pictures and a page."""
     if methods is None:
         methods = method_names()
     if not methods:
         raise ParameterError("No methods were given. Name at least one, for instance --methods ls,pdlnv.")
+    methods = list(dict.fromkeys(methods))
+    parameters = settings_by_method(settings, methods)
     for name in methods:
-        find_method(name)
+        find_method(name).resolve(parameters[name])
+    surface = SurfaceChoice(formats=("ply", "glb") if meshes else ()) if meshes or report else None
     with Terminal(quiet=quiet) as terminal:
         capture = read_capture(path, reading, images, seed)
         terminal.say(f"{capture}")
         target = out or Path(f"{safe_name(capture.name)}-compare")
         results = []
         with replacing_directory(target, force=force, keep=path) as folder:
-            for name in dict.fromkeys(methods):
+            for name in methods:
                 where = device if find_method(name).on_gpu else "cpu"
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
-                result = solve(capture, method=name, monitor=terminal, device=where)
+                result = solve(capture, method=name, monitor=terminal, device=where, **parameters[name])
                 (folder / name).mkdir()
-                result.save(folder / name)
-                write_pictures(folder / name, result)
+                fill_results(folder / name, capture, result, surface=surface, report=False, monitor=terminal)
                 results.append(result)
-            write_comparison_files(folder, capture, results)
+            rows = comparison_rows(results, capture)
+            write_comparison_files(folder, capture, results, rows)
             if report:
-                from photostereo.report import write_comparison
-                from photostereo.surface import integrate
-
-                terminal.stage("surfaces", len(results))
-                depths = []
-                for result in results:
-                    depths.append(integrate(result.normals, result.mask).depth)
-                    terminal.advance()
                 terminal.stage("report")
-                write_comparison(folder / "report.html", results, capture, depths=depths)
-    terminal.say(comparison_table(results))
+                write_comparison_page(folder, capture, results)
+    terminal.say(comparison_table(rows))
     terminal.say(f"Results: {target}")
+    if report:
+        terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
 
 
-def comparison_rows(results: Sequence[Reconstruction]) -> list[dict[str, Any]]:
+def settings_by_method(settings: Mapping[str, str], methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """``METHOD.name`` → value, sorted by method.
+
+    >>> settings_by_method({"pls.segments": "8"}, ["ls", "pls"])
+    {'ls': {}, 'pls': {'segments': '8'}}
+    """
+    sorted_out: dict[str, dict[str, Any]] = {name: {} for name in methods}
+    for key, value in settings.items():
+        method, dot, name = key.partition(".")
+        if not dot or not name or method not in sorted_out:
+            raise ParameterError(
+                f'"{key}" does not say whose parameter it is. Write --set METHOD.NAME=VALUE with one of the '
+                f"methods compared: {', '.join(methods)}."
+            )
+        sorted_out[method][name] = value
+    return sorted_out
+
+
+def write_comparison_page(folder: Path, capture: Capture, results: Sequence[Reconstruction]) -> None:
+    """``report.html`` of a folder that holds a folder for each result."""
+    from photostereo.report import write_comparison
+
+    names = [result.method for result in results]
+    if capture.truth is not None:
+        # Served, the page shows the truth pixel by pixel like the others.
+        (folder / "truth").mkdir()
+        np.save(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
+        np.save(folder / "truth" / "mask.npy", capture.mask)
+    offered = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
+    paths = [f"{name}/{file}" for name in names for file in offered if (folder / name / file).is_file()]
+    write_comparison(
+        folder / "report.html",
+        results,
+        capture,
+        depths=[np.load(folder / name / "depth.npy") for name in names],
+        files={path: path for path in ["comparison.csv", *paths]},
+        folders=names,
+    )
+
+
+def comparison_rows(results: Sequence[Reconstruction], capture: Capture) -> list[dict[str, Any]]:
     """One row of figures per method; every method ran with its defaults unless its parameters say
     otherwise."""
     rows = []
@@ -91,6 +131,7 @@ def comparison_rows(results: Sequence[Reconstruction]) -> list[dict[str, Any]]:
                 "mean": None if error is None else error.mean,
                 "median": None if error is None else error.median,
                 "within_10deg": None if error is None else error.within_10deg,
+                "unexplained": typical_residual(result.normals, capture),
                 "seconds": sum(result.seconds.values()),
                 "status": result.status,
             }
@@ -98,29 +139,27 @@ def comparison_rows(results: Sequence[Reconstruction]) -> list[dict[str, Any]]:
     return rows
 
 
-def comparison_table(results: Sequence[Reconstruction]) -> Table:
-    """The rows for a terminal."""
+def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The rows for a terminal: errors where there is a truth, and what the page shows in any case."""
     table = Table()
     table.add_column("method")
-    for heading in ("mean error", "median", "within 10°", "seconds"):
+    known = any(row["mean"] is not None for row in rows)
+    for heading in (*(("mean error", "median", "within 10°") if known else ()), "unexplained", "seconds"):
         table.add_column(heading, justify="right")
     table.add_column("status")
-    for row in comparison_rows(results):
-        known = row["mean"] is not None
-        table.add_row(
-            row["method"],
-            f"{row['mean']:.2f}°" if known else "-",
-            f"{row['median']:.2f}°" if known else "-",
-            f"{row['within_10deg']:.0%}" if known else "-",
-            f"{row['seconds']:.2f}",
-            row["status"],
+    for row in rows:
+        errors = (
+            (f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}") if known else ()
         )
+        fit = (f"{100 * row['unexplained']:.1f} %", f"{row['seconds']:.2f}")
+        table.add_row(row["method"], *errors, *fit, row["status"])
     return table
 
 
-def write_comparison_files(folder: Path, capture: Capture, results: Sequence[Reconstruction]) -> None:
+def write_comparison_files(
+    folder: Path, capture: Capture, results: Sequence[Reconstruction], rows: Sequence[Mapping[str, Any]]
+) -> None:
     """``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
-    rows = comparison_rows(results)
     with (folder / "comparison.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()

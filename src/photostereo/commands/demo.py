@@ -6,7 +6,7 @@ from pathlib import Path
 
 from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.readers.diligent import write_diligent
-from photostereo.commands.compare import comparison_table, write_comparison_files
+from photostereo.commands.compare import comparison_rows, comparison_table, write_comparison_files
 from photostereo.commands.terminal import Terminal
 from photostereo.files.atomic import replacing_directory
 from photostereo.results.folder import SurfaceChoice, fill_results
@@ -45,8 +45,9 @@ def run(out: Path, *, force: bool, quiet: bool) -> None:
                 report=True,
                 monitor=terminal,
             )
-        write_comparison_files(folder, capture, results)
-    terminal.say(comparison_table(results))
+        rows = comparison_rows(results, capture)
+        write_comparison_files(folder, capture, results, rows)
+    terminal.say(comparison_table(rows))
     best = out / results[-1].method
     terminal.say(f"Results:  {out}")
     terminal.say(f"Report:   {best / 'report.html'}")

@@ -15,6 +15,7 @@ from photostereo.reconstruction import Reconstruction
 from photostereo.report import renew_surface
 from photostereo.results.folder import (
     SurfaceChoice,
+    files_to_offer,
     make_surface,
     record_surface,
     surface_to_show,
@@ -66,7 +67,9 @@ def run(
             record_surface(summary, facts)
             write_summary(folder, summary)
             page = folder / "report.html"
-            if page.is_file() and not renew_surface(page, result, **surface_to_show(folder)):
+            if page.is_file() and not renew_surface(
+                page, result, **surface_to_show(folder), **files_to_offer(folder, summary)
+            ):
                 terminal.say(
                     "The report in this folder is of another making and still shows the old surface."
                 )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.capture import Capture
+from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 
 #: A photograph counts as dark at a pixel below this share of the pixel's mean over all photographs ...
 DARK_SHARE_OF_MEAN = 0.1
@@ -111,3 +112,19 @@ def least_squares_normals(images: FloatArray, lights: FloatArray) -> FloatArray:
     """Unnormalised least-squares normals (H, W, 3), for a diagnosis before any solve."""
     inverse = np.linalg.pinv(np.asarray(lights, np.float64)).astype(np.float32)
     return np.moveaxis(np.tensordot(inverse, np.asarray(images, np.float32), axes=1), 0, -1)
+
+
+def typical_residual(normals: FloatArray, capture: Capture) -> float:
+    """Median over an even sample of the pixels of the brightness that a matte surface leaves unexplained.
+
+    The figure of a result where there is no truth: 0 is a perfect fit. A robust method may leave more and yet be
+    right.
+    """
+    index = np.flatnonzero(capture.mask)
+    index = index[:: max(1, len(index) // 15_000)]
+    values = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
+    images = gray_from_rgb(values) if capture.is_color else values
+    everything = np.ones((1, len(index)), dtype=bool)
+    return float(
+        np.median(matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights, everything))
+    )

@@ -12,9 +12,10 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import ParameterError
-from photostereo.quality.exposure import matte_residual
+from photostereo.exports.pixel_size import PixelSize
+from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
@@ -26,7 +27,7 @@ from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
 from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import PAGE_BYTES, PIXELS, Pixel, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
 
 #: What the view can show of two results; the error only where the truth is known.
 MODES = (
@@ -58,7 +59,7 @@ def write_comparison(
     depths: Sequence[FloatArray | None] | None = None,
     files: Mapping[str, str] | None = None,
     folders: Sequence[str] | None = None,
-    pixel: Pixel = PIXELS,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that compares results on the same capture.
@@ -73,9 +74,9 @@ def write_comparison(
         None for a result without one; adds the surfaces.
     files : mapping of labels to paths relative to the page, optional
     folders : names of the folders beside the page that hold the results, in their order, optional
-        Where the page is served, finer tiles come from them.
-    pixel : Pixel
-        Width of a pixel and its unit.
+        Where the page is served, finer tiles come from them; those of the truth from ``truth``.
+    pixel_size : PixelSize
+        Of what is measured in the page.
     title : str, optional
         The heading; the capture's name by default.
     """
@@ -121,7 +122,7 @@ def write_comparison(
         )
         for contestant in contestants
     }
-    data["relight"] = view_data(sides, common, pixel=pixel, room=room)
+    data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room)
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = _difference_top(contestants, mask)
     write_page(path, render_page("compare.html", data, **context))
@@ -144,7 +145,8 @@ def _contestants(
         folder = None if folders is None else folders[number]
         everyone.append(Contestant(f"r{number}", result.method, title, result.normals, error, folder))
     if capture.truth is not None:
-        everyone.append(Contestant("truth", "truth", "True normals", capture.truth, None))
+        folder = None if folders is None else "truth"
+        everyone.append(Contestant("truth", "truth", "True normals", capture.truth, None, folder))
     return everyone
 
 
@@ -244,7 +246,7 @@ def _table(
             ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
             ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
         ]
-    residuals = [100 * value for value in _typical_residuals(results, capture)]
+    residuals = [100 * typical_residual(result.normals, capture) for result in results]
     columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
     seconds = np.array([sum(result.seconds.values()) for result in results])
     columns.append(("Time", seconds, "", -1))
@@ -270,19 +272,6 @@ def _table(
             }
         )
     return {"headings": [name for name, *_ in columns], "rows": rows}
-
-
-def _typical_residuals(results: Sequence[Reconstruction], capture: Capture) -> list[float]:
-    """Median matte residual of each result over an even sample of the pixels."""
-    index = np.flatnonzero(capture.mask)
-    index = index[:: max(1, len(index) // 15_000)]
-    values = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
-    images = gray_from_rgb(values) if capture.is_color else values
-    everything = np.ones((1, len(index)), dtype=bool)
-    return [
-        float(np.median(matte_residual(images, normals, capture.lights, everything)))
-        for normals in (result.normals.reshape(1, -1, 3)[:, index] for result in results)
-    ]
 
 
 def _charts(

@@ -47,6 +47,8 @@ SCRIPT_FILES = (
     "probe.js",
     "hud.js",
     "saving.js",
+    "picture-files.js",
+    "downloads.js",
     "measure.js",
     "notes.js",
     "link.js",
@@ -147,11 +149,11 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def safe_links(links: Mapping[str, str]) -> list[dict[str, str]]:
-    """Labels and percent-encoded relative addresses; what could leave the page's own folder is refused.
+def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = None) -> list[dict[str, str]]:
+    """Labels, percent-encoded relative addresses and meanings; what could leave the page's folder is refused.
 
     >>> safe_links({"full mesh": "mesh #1.ply"})
-    [{'label': 'full mesh', 'href': 'mesh%20%231.ply'}]
+    [{'label': 'full mesh', 'href': 'mesh%20%231.ply', 'note': ''}]
     """
     result = []
     for label, target in links.items():
@@ -162,7 +164,8 @@ def safe_links(links: Mapping[str, str]) -> list[dict[str, str]]:
                 f'The report links files beside it, but "{label}" points to "{target}". '
                 "Give a path relative to the report's folder."
             )
-        result.append({"label": str(label), "href": quote(target)})
+        note = (meanings or {}).get(target, "")
+        result.append({"label": str(label), "href": quote(target), "note": note})
     return result
 
 

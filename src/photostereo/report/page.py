@@ -11,6 +11,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.quality.diagnosis import diagnose
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
@@ -22,7 +23,7 @@ from photostereo.report.pictures import Frame
 from photostereo.report.plots import colour_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
-from photostereo.report.view_data import PAGE_BYTES, PIXELS, Pixel, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
 
 #: What the relighting view can show of one result.
 MODES = (
@@ -44,7 +45,8 @@ def write_report(
     depth: FloatArray | None = None,
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
-    pixel: Pixel = PIXELS,
+    meanings: Mapping[str, str] | None = None,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
     title: str | None = None,
 ) -> None:
     """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
@@ -61,9 +63,10 @@ def write_report(
         True where the surface is torn between a pixel and its right or lower neighbours; left open in the
         view.
     files : mapping of labels to paths relative to the page, optional
-        Linked beside the surface, e.g. ``{"full mesh": "mesh.ply"}``.
-    pixel : Pixel
-        Width of a pixel and its unit, for what is measured in the page.
+        Offered for download, e.g. ``{"full mesh": "mesh.ply"}``.
+    meanings : mapping of those paths to what their numbers mean, optional
+    pixel_size : PixelSize
+        Of what is measured in the page; lengths are in pixels where it is not known.
     title : str, optional
         The heading; the capture's name by default.
 
@@ -77,7 +80,7 @@ def write_report(
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
-    surface_data, surface = surface_parts(result, frame, depth, tears, files)
+    surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings)
     name = title or result.capture
     data: dict[str, Any] = {"identity": identity_of(result)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
@@ -111,7 +114,7 @@ def write_report(
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     room = PAGE_BYTES - len(render_page("report.html", data, **context))
-    data["relight"] = view_data({result.method: Shown(shown)}, shown, pixel=pixel, room=room)
+    data["relight"] = view_data({result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room)
     write_page(path, render_page("report.html", data, **context))
 
 

@@ -75,7 +75,8 @@ class ResultTiles:
             elif channel == "depth":
                 found = Layers(frame, mask, depth=self._array(name, "depth.npy"))
             else:
-                albedos = [self._array(one, "albedo.npy") for one in self.names]
+                painted = [one for one in self.names if is_own(self.folder, self._place(one) / "albedo.npy")]
+                albedos = [self._array(one, "albedo.npy") for one in painted]
                 shares = (
                     [(albedos[0], 1.0)] if len(albedos) == 1 else [albedo_share(one, mask) for one in albedos]
                 )

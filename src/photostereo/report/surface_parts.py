@@ -20,7 +20,7 @@ from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.tiles import channels_of, page_levels
 
-PARTS = ("surface-entry", "surface-section", "depth-map")
+PARTS = ("surface-entry", "surface-section", "depth-map", "files")
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
 
 
@@ -30,6 +30,7 @@ def surface_parts(
     depth: FloatArray | None,
     tears: BoolArray | None,
     files: Mapping[str, str] | None,
+    meanings: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Any] | None, dict[str, Markup]]:
     """The viewer's data, None without a surface, and the parts of the page by name."""
     data = depth_map = None
@@ -41,7 +42,7 @@ def surface_parts(
     template = templates().get_template("surface.html")
     facts = {
         "has_depth": data is not None,
-        "links": safe_links(files or {}),
+        "links": safe_links(files or {}, meanings),
         "grid_step": step,
         "depth_map": depth_map,
     }
@@ -55,6 +56,7 @@ def renew_surface(
     depth: FloatArray,
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
+    meanings: Mapping[str, str] | None = None,
 ) -> bool:
     """Show another surface in a page that :func:`write_report` wrote; photographs and evidence stay.
 
@@ -64,7 +66,7 @@ def renew_surface(
     data = page_data(page)
     if result.method not in data.get("relight", {}).get("sets", {}):
         return False
-    surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files)
+    surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files, meanings)
     for name, part in parts.items():
         page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
         if count != 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.report.colours import colour_table
 from photostereo.report.packing import unpack_normals
 from photostereo.report.pyramid import Layers, mean_curvature
@@ -19,16 +20,8 @@ PAGE_BYTES = 9_800_000
 LEAST_ROOM = 400_000
 
 
-@dataclass(frozen=True)
-class Pixel:
-    """The width of a pixel in the user's unit; pixels themselves where no unit is known."""
-
-    size: float = 1.0
-    unit: str = ""
-
-
 #: Lengths in pixels.
-PIXELS = Pixel()
+UNKNOWN_SIZE = PixelSize()
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ def view_data(
     shown: Mapping[str, Shown],
     common: Layers,
     *,
-    pixel: Pixel = PIXELS,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
     room: int = PAGE_BYTES,
 ) -> dict[str, Any]:
     """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows."""
@@ -66,7 +59,7 @@ def view_data(
         "tile": layout.tile,
         "levels": layout.levels,
         "held": held,
-        "pixel": {"size": pixel.size, "unit": pixel.unit},
+        "pixel": {"size": pixel_size.millimetres, "unit": "mm" if pixel_size.known else "px"},
         "albedo": page_levels(colours),
         "sets": {name: _set_data(one, channels[name]) for name, one in shown.items()},
         "shown": list(shown)[:2],

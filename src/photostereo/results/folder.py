@@ -56,20 +56,21 @@ def fill_results(
             "width": width,
             "mask_pixels": capture.pixel_count,
         }
-    shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
         facts = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
         record_surface(summary, facts)
-        shown = surface_to_show(folder)
         summary["seconds"]["surface"] = time.perf_counter() - began
     if report:
         from photostereo.report import write_report
 
         began = time.perf_counter()
         monitor.stage("report")
-        write_report(folder / "report.html", result, capture, **shown)
+        shown = {} if surface is None else surface_to_show(folder)
+        files = files_to_offer(folder, summary)
+        pixel_size = PixelSize() if size is None else size
+        write_report(folder / "report.html", result, capture, pixel_size=pixel_size, **shown, **files)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)
     return summary
@@ -114,13 +115,23 @@ def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
 
 
 def surface_to_show(folder: Path) -> dict[str, Any]:
-    """What a page needs of the surface in this folder: depth, tears, and the meshes to link."""
+    """What a page needs of the surface in this folder: depth and tears."""
     tears = folder / "tears.npy"
     return {
         "depth": np.load(folder / "depth.npy"),
         "tears": np.load(tears) if tears.exists() else None,
-        "files": {path.name: path.name for path in sorted(folder.glob("mesh.*"))},
     }
+
+
+def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Files of a result that a page offers for download, and what each of them means."""
+    meanings = {
+        name: said for name, said in summary.get("conventions", {}).items() if (folder / name).is_file()
+    }
+    for path in sorted(folder.glob("mesh.*")):
+        meanings.setdefault(path.name, "")
+    meanings["summary.json"] = "Method, parameters, figures and what every file means."
+    return {"files": {name: name for name in meanings}, "meanings": meanings}
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:

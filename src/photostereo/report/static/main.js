@@ -59,6 +59,8 @@ function equip(relighter, controls, comparison, identity) {
   figure.querySelector("[data-action=snapshot]").addEventListener("click", async () => {
     saveBlob("view.png", await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
   });
+  const takeaway = document.querySelector(".made");
+  if (takeaway) new Downloads(relighter, probe, takeaway);
   stage.started.then(() => links.restore());
 }
 
