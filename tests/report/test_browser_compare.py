@@ -125,3 +125,50 @@ def test_stills_are_compared_without_webgl(visit, comparison_page):
     assert np.abs(left - right).mean() > 1
     seen.page.select_option("[data-side=left]", "truth")
     assert "truth" in seen.page.locator(".still-left").get_attribute("alt")
+
+
+def test_difference_is_the_angle_between_the_two(visit, comparison_page, sphere, make_result):
+    """Thirty degrees against eight, both tilted about one axis: the angle follows from the arrays."""
+    from photostereo.report.colours import colour_table
+    from photostereo.report.pictures import frame_around
+
+    seen = visit(comparison_page)
+    top = seen.page.evaluate("JSON.parse(document.getElementById('data').textContent).relight.difference_top")
+    frame = frame_around(sphere.mask)
+    left, right = make_result(tilt=30.0).normals.astype(float), make_result(tilt=8.0).normals.astype(float)
+    for col, row in ((48, 48), (60, 30), (30, 70)):
+        x, y = col - frame.cols.start + 0.5, row - frame.rows.start + 0.5
+        picture = seen.look(f"light=30,40&mode=difference&sides=r0,r1&zoom=24&at={x},{y}")
+        angle = np.degrees(np.arccos(left[row, col] @ right[row, col]))
+        expected = colour_table("ember")[round(min(angle / top, 1) * 255)]
+        height, width = picture.shape[:2]
+        assert np.abs(picture[height // 2, width // 2] - expected).max() <= 4
+    assert not seen.page.locator(".divider").is_visible()
+    assert seen.page.locator(".legend-bar").is_visible()
+
+
+def test_blinking_shows_one_after_the_other(visit, comparison_page):
+    seen = visit(comparison_page)
+    sides = {}
+    for split in (0, 1):
+        sides[split] = seen.look(f"light=30,40&mode=normals&sides=r0,r2&split={split}")
+    seen.look("light=30,40&mode=normals&sides=r0,r2&split=0.4")
+    seen.page.locator("[data-action=blink]").evaluate("(e) => e.click()")
+    found = set()
+    for _ in range(12):
+        picture = seen.picture(VIEW)
+        found |= {side for side, whole in sides.items() if np.abs(picture - whole).mean() < 0.5}
+        if found == {0, 1}:
+            break
+        seen.page.wait_for_timeout(250)
+    assert found == {0, 1}
+    seen.page.locator("[data-action=blink]").evaluate("(e) => e.click()")
+    assert float(seen.page.locator("[data-divider]").input_value()) == 400
+
+
+def test_both_sides_share_light_and_zoom(visit, comparison_page):
+    """The same result on both sides: no seam at the divider, wherever one looks."""
+    seen = visit(comparison_page)
+    one = seen.look("light=210,30&mode=clay&zoom=9&at=40,45&sides=r1,r1&split=0.5")
+    other = seen.look("light=210,30&mode=clay&zoom=9&at=40,45&sides=r1,r1&split=1")
+    assert np.abs(one - other).max() <= 2

@@ -168,7 +168,7 @@ def test_keyboard_moves_light_and_camera(visit, report_page):
 def test_every_control_is_reached_by_the_tab_key(visit, report_page):
     seen = visit(report_page)
     reached = set()
-    for _ in range(60):
+    for _ in range(110):
         seen.page.keyboard.press("Tab")
         reached.add(
             seen.page.evaluate(
@@ -178,10 +178,11 @@ def test_every_control_is_reached_by_the_tab_key(visit, report_page):
                 ""
                 "{ const e = document.activeElement; return e.dataset.look || e.dataset.lamp || e.dataset.toggle"
                 " || e.dataset.camera || e.dataset.surface || e.dataset.action || e.getAttribute('href') "
-                "|| e.tagName; })()"
+                "|| e.dataset.tool || e.dataset.view || e.dataset.make || e.tagName; })()"
             )
         )
     wanted = {"CANVAS", "mode", "azimuth", "elevation", "diffuse", "specular", "loupe", "pin", "sweep"}
+    wanted |= {"nearer", "whole", "measure", "note", "snapshot", "link", "opengl", "contours", "crispen"}
     wanted |= {"paint", "wire", "relief", "left", "reset", "mesh.ply", "#main", "relight-here"}
     assert wanted <= reached, wanted - reached
 

@@ -60,6 +60,11 @@ class Relighter {
 
   async show(names) {
     this.shown = names;
+    for (const [key, patch] of this.patches) {
+      if (names.includes(patch.set) || patch.set === "truth") continue;
+      patch.drop();
+      this.patches.delete(key);
+    }
     await this.prepare(names);
     this.stage.changed();
   }
@@ -129,13 +134,13 @@ class Relighter {
     const edge = Math.min(Math.max(divider, x), x + w);
     const last = this.shown[this.shown.length - 1];
     const parts = this.look.mode === "difference" ? [[this.shown[0], x, w]] : [[this.shown[0], x, edge - x], [last, edge, x + w - edge]];
-    for (const [name, from, wide] of parts) {
-      if (wide <= 0) continue;
+    parts.forEach(([name, from, wide], side) => {
+      if (wide <= 0) return;
       const area = [from, y, wide, h];
-      const patch = this.patch(gl, role, name, area, placing);
-      if (!patch.targets.normals) continue;
-      this.paintPart(gl, { role, target, area, name, patch, placing });
-    }
+      const place = `${role} ${side}`;
+      const patch = this.patch(gl, place, name, area, placing);
+      if (patch.targets.normals) this.paintPart(gl, { role: place, target, area, name, patch, placing });
+    });
   }
 
   paintPart(gl, { role, target, area: [x, y, w, h], name, patch, placing }) {
