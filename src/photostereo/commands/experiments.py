@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from photostereo.errors import ParameterError
+from photostereo.jobs.limits import Limits
 
 _Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results; goes on where it stopped.")
@@ -23,6 +24,13 @@ _Redraw = Annotated[
     bool, typer.Option("--only-figures", help="Draw tables and figures again; compute nothing.")
 ]
 _Retry = Annotated[bool, typer.Option("--retry-failed", help="Run failed trials again.")]
+_Deadline = Annotated[
+    float, typer.Option(metavar="SECONDS", help="A trial that takes longer has failed; the others go on.")
+]
+_Wait = Annotated[
+    float,
+    typer.Option("--wait-for-workers", metavar="SECONDS", help="Give up where none is alive for so long."),
+]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
@@ -42,6 +50,8 @@ def reproduce_command(
     workers: _Workers = None,
     only_figures: _Redraw = False,
     retry_failed: _Retry = False,
+    deadline: _Deadline = Limits.job,
+    wait_for_workers: _Wait = Limits.without_workers,
     quiet: _Quiet = False,
 ) -> None:
     """Every table and figure of the paper, by name, beside the paper's figures."""
@@ -63,6 +73,7 @@ def reproduce_command(
         workers=workers,
         only_figures=only_figures,
         retry_failed=retry_failed,
+        limits=Limits(deadline, wait_for_workers),
         monitor=monitor_for(quiet=quiet),
     )
 
@@ -75,6 +86,8 @@ def sweep_command(
     workers: _Workers = None,
     only_figures: _Redraw = False,
     retry_failed: _Retry = False,
+    deadline: _Deadline = Limits.job,
+    wait_for_workers: _Wait = Limits.without_workers,
     quiet: _Quiet = False,
 ) -> None:
     """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
@@ -89,6 +102,7 @@ def sweep_command(
         workers=workers,
         only_figures=only_figures,
         retry_failed=retry_failed,
+        limits=Limits(deadline, wait_for_workers),
         monitor=monitor_for(quiet=quiet),
     )
 

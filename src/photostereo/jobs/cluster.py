@@ -1,4 +1,8 @@
-"""Where trials run: a local cluster that fits the machine, or the user's own by its address."""
+"""Where trials run: a local cluster that fits the machine, or the user's own by its address.
+
+Whoever reaches a Dask scheduler runs code in it. The local cluster therefore speaks TLS with a key that is made
+for it, kept in memory, and known to nobody else on the machine.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
     """
     import dask
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
     if scheduler is not None:
         try:
@@ -87,6 +92,8 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
             processes=True,
             dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
+            protocol="tls",
+            security=Security.temporary(),
             memory_limit=0,
             silence_logs="CRITICAL",
         ) as cluster,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.curves import draw_curves
+from photostereo.jobs.limits import Limits
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Cell, Plan
 from photostereo.jobs.plan_file import read_plan
@@ -27,13 +28,15 @@ def sweep(
     workers: int | None = None,
     only_figures: bool = False,
     retry_failed: bool = False,
+    limits: Limits | None = None,
     monitor: RunMonitor = SILENT_RUN,
 ) -> Progress:
     """Run a plan written as TOML; see :mod:`.plan_file` for its form.
 
     Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
     and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
-    level of a noise. A sweep that was interrupted goes on where it stopped.
+    level of a noise. A sweep that was interrupted goes on where it stopped. What passes a deadline of
+    ``limits`` is a failed row.
 
     Raises
     ------
@@ -48,7 +51,9 @@ def sweep(
             monitor.say(f"Dask dashboard: {client.dashboard_link}")
             monitor.begin(plan.name)
             try:
-                run_trials(plan.trials, store, client, retry_failed=retry_failed, monitor=monitor)
+                run_trials(
+                    plan.trials, store, client, retry_failed=retry_failed, limits=limits, monitor=monitor
+                )
             finally:
                 monitor.end()
     return report_sweep(plan, store, monitor)

@@ -27,6 +27,7 @@ from photostereo.conventions import FloatArray
 from photostereo.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.jobs.store import Outcome
 from photostereo.jobs.trial import CaptureSpec, Corruption, Trial
+from photostereo.jobs.warmth import warm_up
 
 if TYPE_CHECKING:
     from photostereo.solver.prepared import Prepared
@@ -69,7 +70,6 @@ class _Scene:
 _captures = _Recent(3)
 _scenes = _Recent(2)
 _prepared = _Recent(3)
-_warm: set[str] = set()
 
 
 def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
@@ -103,7 +103,7 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
     from photostereo.solver.solve import solve
 
     scene = load_scene(*trial.scene)
-    _warm_up(trial.method)
+    warm_up(trial.method)
     entry = find_method(trial.method)
     model_values = entry.of_model(entry.resolve(trial.parameters))
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
@@ -215,29 +215,6 @@ def corrupt(capture: Capture, corruption: Corruption, rng: np.random.Generator) 
     if corruption.kind == "gaussian":
         return noise.add_gaussian(capture, corruption.level, rng)
     raise ParameterError(f'There is no corruption "{corruption.kind}".')
-
-
-def _warm_up(method: str) -> None:
-    """Compile a method's kernels (or fetch them from the cache) outside the timing, on a small surface."""
-    if method in _warm:
-        return
-    _warm.add(method)
-    from photostereo.solver.methods import find_method
-    from photostereo.solver.solve import solve
-
-    rng = np.random.default_rng(0)
-    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-    lights = np.stack([0.5 * np.cos(angle), 0.5 * np.sin(angle), np.full(12, 0.8)], axis=1)
-    capture = Capture(rng.random((12, 64, 64)), lights, name="warm-up")
-    brief: dict[str, Any] = {"lam": 1.0, "mu": 0.1} if find_method(method).has_prior else {}
-    if any(parameter.name == "max_iter" for parameter in find_method(method).parameters):
-        brief["max_iter"] = 1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            solve(capture, method, **brief)
-    except Exception:  # the trial itself will say what is wrong
-        return
 
 
 def set_threads() -> None:

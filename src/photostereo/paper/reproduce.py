@@ -10,6 +10,7 @@ from typing import Any
 
 from photostereo.errors import ParameterError
 from photostereo.jobs.cluster import connect
+from photostereo.jobs.limits import Limits
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Plan
 from photostereo.jobs.progress import SILENT_RUN, RunMonitor
@@ -48,6 +49,7 @@ def reproduce(
     workers: int | None = None,
     only_figures: bool = False,
     retry_failed: bool = False,
+    limits: Limits | None = None,
     monitor: RunMonitor = SILENT_RUN,
 ) -> list[RunSummary]:
     """Run experiments of the paper and write their tables and figures.
@@ -63,6 +65,7 @@ def reproduce(
     workers : processes of that cluster
     only_figures : draw tables and figures again from the store, compute nothing
     retry_failed : run trials again that failed before
+    limits : deadlines of a trial and of a cluster without workers
     monitor : receives progress
 
     Raises
@@ -87,7 +90,8 @@ def reproduce(
             if client is not None:
                 monitor.say(f"Dask dashboard: {client.dashboard_link}")
             summaries = [
-                _run(run, plan, facts, store, client, retry_failed, monitor) for run, plan, facts in planned
+                _run(run, plan, facts, store, client, retry_failed, limits, monitor)
+                for run, plan, facts in planned
             ]
     from photostereo.paper.index import write_index
 
@@ -117,6 +121,7 @@ def _run(
     store: Store,
     client: Any,
     retry_failed: bool,
+    limits: Limits | None,
     monitor: RunMonitor,
 ) -> RunSummary:
     for note in facts["notes"]:
@@ -127,22 +132,24 @@ def _run(
         return RunSummary(run.name, store.folder / run.name, 0, 0, tuple(facts["notes"]))
     monitor.begin(run.name)
     try:
-        end = run_trials(plan.trials, store, client, retry_failed=retry_failed, monitor=monitor)
-        _fetch_maps(run, plan, store, client)
+        end = run_trials(
+            plan.trials, store, client, retry_failed=retry_failed, limits=limits, monitor=monitor
+        )
+        _fetch_maps(run, plan, store, client, limits)
     finally:
         monitor.end()
     _report(run, plan, facts, store, monitor)
     return RunSummary(run.name, store.folder / run.name, end.done, end.failed, tuple(facts["notes"]))
 
 
-def _fetch_maps(run: NamedRun, plan: Plan, store: Store, client: Any) -> None:
+def _fetch_maps(run: NamedRun, plan: Plan, store: Store, client: Any, limits: Limits | None) -> None:
     """Which trials a figure shows is known only when all are done: those few run once more and keep their
     maps.
     """
     rows = store.rows(trial.hash for trial in plan.trials)
     wanted = {row["hash"] for row in run.maps(results_of(plan, rows))}
     if wanted:
-        run_trials((t for t in plan.trials if t.hash in wanted), store, client, keep=wanted)
+        run_trials((t for t in plan.trials if t.hash in wanted), store, client, keep=wanted, limits=limits)
 
 
 def _redraw(run: NamedRun, store: Store, monitor: RunMonitor) -> RunSummary:

@@ -1,0 +1,153 @@
+"""No wait without an end: stopped workers, dead ones that do not come back, wrong answers of the scheduler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from distributed import Client
+from distributed.security import Security
+
+from photostereo.errors import ParameterError
+from photostereo.jobs import deal, warmth
+from photostereo.jobs.cluster import connect
+from photostereo.jobs.limits import Limits
+from photostereo.jobs.plan import Block, MethodPlan, Plan
+from photostereo.jobs.progress import LineMonitor, RunMonitor
+from photostereo.jobs.run import run_trials
+from photostereo.jobs.store import Store
+from photostereo.jobs.trial import Corruption
+
+
+def a_plan(captures, seeds):
+    return Plan(
+        "test", (Block(captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds)),)
+    )
+
+
+class SendsASignal(RunMonitor):
+    """Sends a signal to a worker process when some trials are done."""
+
+    def __init__(self, process, sign, after):
+        self.process, self.sign, self.after, self.sent = process, sign, after, False
+
+    def progress(self, now):
+        if not self.sent and now.done >= self.after:
+            os.kill(self.process, self.sign)
+            self.sent = True
+
+
+def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
+    plan = a_plan(captures, 12)
+    store = Store(tmp_path)
+    with connect(workers=2) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        monitor = SendsASignal(victim, signal.SIGSTOP, after=4)
+        began = time.monotonic()
+        end = run_trials(plan.trials, store, client, limits=Limits(job=4), monitor=monitor)
+        assert time.monotonic() - began < 60
+    assert monitor.sent
+    assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
+    (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]
+    assert "deadline" in failed["error"]
+    assert "4 s" in failed["error"]
+
+
+def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
+    plan = a_plan(captures, 40)
+    store = Store(tmp_path)
+    with connect(workers=1) as client:
+        client.run(_leave_dead, nanny=True)
+        (victim,) = client.run(os.getpid).values()
+        monitor = SendsASignal(victim, signal.SIGKILL, after=2)
+        end = run_trials(plan.trials, store, client, limits=Limits(without_workers=2), monitor=monitor)
+    assert end.done >= 2
+    assert end.failed >= 1
+    assert end.done + end.failed == len(plan.trials) == len(store.rows())
+    errors = {row["error"] for row in store.rows().values() if row["status"] == "failed"}
+    assert len(errors) == 1
+    assert "No worker was alive for 2 s" in errors.pop()
+
+
+def _leave_dead(dask_worker):
+    """In the nanny: the worker cannot be started again."""
+
+    async def refuse():
+        raise OSError("Too many open files")
+
+    dask_worker.instantiate = refuse
+
+
+class FakeClient:
+    def __init__(self, answers):
+        self.answers = list(answers)
+
+    def nthreads(self):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict.fromkeys(answer, 1)
+
+
+def test_one_empty_answer_of_the_scheduler_is_not_believed(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(deal.time, "monotonic", lambda: now[0])
+    call = deal.RollCall(FakeClient(["ab", "", "ab", OSError(), "b", "b", "b"]))
+    seen = []
+    for _ in range(7):
+        call.take()
+        seen.append((call.is_gone("a"), call.is_gone("b"), call.seconds_alone))
+        now[0] += 0.3
+    assert [gone for gone, _, _ in seen] == [False] * 5 + [True] * 2
+    assert not any(gone for _, gone, _ in seen)
+    assert [round(alone, 1) for _, _, alone in seen] == [0, 0.3, 0, 0.3, 0, 0, 0]
+
+
+def test_empty_answers_now_and_then_make_nothing_run_twice(captures, client, tmp_path, monkeypatch):
+    plan = a_plan(captures, 10)
+    honest, asked = client.nthreads, [0]
+
+    def forgetful():
+        asked[0] += 1
+        return {} if asked[0] % 3 == 0 else honest()
+
+    monkeypatch.setattr(client, "nthreads", forgetful)
+    given_back = []
+    monkeypatch.setattr(
+        deal.Coordinator, "give_back", lambda self, held, **_: given_back.append(held.job.key)
+    )
+    end = run_trials(plan.trials, Store(tmp_path), client)
+    assert (end.done, end.failed) == (len(plan.trials), 0)
+    assert asked[0] > 6
+    assert not given_back
+
+
+def test_a_client_without_the_key_is_refused(client):
+    address = client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:")
+    stranger = Security.temporary()
+    with pytest.raises(OSError):
+        Client(address, security=stranger, timeout=3)
+    with pytest.raises((OSError, TypeError)):
+        Client(address, timeout=3)
+    with pytest.raises(OSError):
+        Client(address.replace("tls://", "tcp://"), timeout=3)
+    assert client.submit(abs, -1, pure=False).result(timeout=10) == 1
+
+
+def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch):
+    monkeypatch.setattr(warmth, "COLD_SECONDS", 0.001)
+    said: list[str] = []
+    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineMonitor(said.append))
+    assert "Compiling" in said[0]
+    assert "Compiled" in said[1]
+    warm = client.run(lambda: "cbr" in __import__("photostereo.jobs.warmth").jobs.warmth._warm)
+    assert sorted(warm.values()) == [False, True]
+
+
+@pytest.mark.parametrize("limits", [{"job": 0}, {"without_workers": -1.0}, {"job": float("nan")}])
+def test_deadlines_are_positive(limits):
+    with pytest.raises(ParameterError, match="positive number of seconds"):
+        Limits(**limits)
