@@ -11,7 +11,10 @@ TORCH_VENV  := .venv-torch
 TORCH_BIN   := $(TORCH_VENV)/bin
 TORCH_READY := $(TORCH_VENV)/.ready
 
-.PHONY: help demo test test-slow test-all test-torch test-versions lint format bench clean
+DOCS_VENV  := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
+
+.PHONY: help demo docs test test-slow test-all test-torch test-versions lint format bench clean
 
 help:
 	@echo "make demo           a synthetic object, end to end; results in demo/"
@@ -20,6 +23,7 @@ help:
 	@echo "make test-all       the slow tests too"
 	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
 	@echo "make lint           ruff and mypy"
+	@echo "make docs           the documentation, in docs/_build/html"
 	@echo "make bench          benchmarks (minutes)"
 
 $(READY): pyproject.toml
@@ -27,6 +31,12 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
+
+$(DOCS_READY): pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS_VENV)/bin/python -m pip install --quiet --editable '.[docs]'
+	@touch $(DOCS_READY)
 
 $(TORCH_READY): pyproject.toml
 	$(PYTHON) -m venv $(TORCH_VENV)
@@ -63,8 +73,13 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Guides, reference and gallery; the examples are run, a broken link is an error.
+docs: $(DOCS_READY)
+	$(DOCS_VENV)/bin/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) .venv-versions demo build dist
+	rm -rf $(VENV) $(TORCH_VENV) $(DOCS_VENV) docs/_build docs/gallery .venv-versions demo build dist

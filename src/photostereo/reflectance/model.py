@@ -77,7 +77,7 @@ class Model(ABC):
 
     @abstractmethod
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """Exact minimiser over n of data + w |n|² − 2 n·q, with the unknowns fixed or eliminated.
+        """Exact minimiser over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
 
         ``weight`` (N,) is w = λ c and ``pull`` (N, 3) is q = λ r; both may have a leading axis of problems.
         """

@@ -1,10 +1,11 @@
 """A plain folder: photographs and a light file, as anyone with a camera and a lamp can make it.
 
-*.png, *.tif, *.jpg ...                  the photographs, in natural order of their names
-lights.csv | lights.txt | lights.json    a direction for each, perhaps a strength (see
-:mod:`photostereo.lights.files`) intensities.txt | intensities.csv        strengths in a file of their own
-(optional) mask.png                                 white on the object (optional; the full frame where
-missing)
+======================================  ======================================================================
+``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
+``lights.csv | .txt | .json``           a direction for each, perhaps a strength (:mod:`photostereo.lights.files`)
+``intensities.txt | .csv``              strengths in a file of their own (optional)
+``mask.png``                            white on the object (optional; the full frame where missing)
+======================================  ======================================================================
 """
 
 from __future__ import annotations

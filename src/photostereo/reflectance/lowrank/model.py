@@ -176,9 +176,8 @@ def robust_pca_readable(
 class LowRank(Model):
     r"""Robust PCA of the photographs, then least squares on what is left (Wu et al. 2010).
 
-    .. math:: \min_{A, E} \|A\|_* + \frac{C}{\sqrt{\max(N, d)}} \|W \circ E\|_1 \;\; \text{s.t.} \;\; Y = A +
-    E,
-              \qquad \min_n \sum_{px} \| a_{px} - L^T n_{px} \|^2
+    .. math:: \min_{A, E} \|A\|_* + \frac{C}{\sqrt{\max(N, d)}} \|W \circ E\|_1
+              \;\; \text{s.t.} \;\; Y = A + E, \qquad \min_n \sum_{px} \| a_{px} - L^T n_{px} \|^2
 
     As a model it is the Lambertian one on the cleaned photographs A, so a prior needs nothing more.
 

@@ -198,9 +198,8 @@ class LeastAbsolute(_Reweighted):
 class SparseBayes(_Reweighted):
     r"""Sparse Bayesian learning (SBL): the evidence decides which photographs are wrong, and by how much.
 
-    .. math:: y = L^T n + e + \varepsilon, \quad e_j \sim N(0, \gamma_j), \quad \varepsilon \sim N(0, \lambda
-    I), \qquad
-              \max_\gamma \; p(y \,|\, \gamma)
+    .. math:: y = L^T n + e + \varepsilon, \quad e_j \sim N(0, \gamma_j), \quad
+              \varepsilon \sim N(0, \lambda I), \qquad \max_\gamma \; p(y \,|\, \gamma)
 
     Without a prior: expectation maximisation. With S = γ + λ,
 
