@@ -2,8 +2,8 @@
 Your own model
 ==============
 
-A model is a class with four members. The prior, the checks and the figures come for nothing; a package announces its model by an
-entry point (``examples/plugin``), a script solves the problem directly.
+A model is a class with four members. The prior, the checks and the figures come for nothing. A package announces its
+model by an entry point (``examples/plugin``); a script solves the problem directly.
 """
 
 import numpy as np
