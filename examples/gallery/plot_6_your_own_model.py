@@ -50,6 +50,9 @@ dictionary = find_prior("dictionary")
 values = {p.name: p.default for p in dictionary.declared()}
 prior, values = dictionary.build(capture.mask, values, 0.08, model.mean_hessian({}), CPU)
 truth = capture.truth[capture.mask]
-for name, problem in {"alone": Problem(model), "with the prior": Problem(model, prior, values["lam"])}.items():
+for name, problem in {
+    "alone": Problem(model),
+    "with the prior": Problem(model, prior, values["lam"]),
+}.items():
     normals = problem.solve().normals
     print(f"{name}: {angle_between(normals, truth).mean():.2f} degrees")
