@@ -163,15 +163,60 @@ def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:
 
 def test_existing_out_is_kept_without_force(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
-    out.mkdir()
-    (out / "precious.txt").write_text("mine")
-    (out / "summary.json").write_text("of an older solve")
     words = ("solve", scene_folder, "-m", "ls", "-o", out, "--no-surface", "--no-report")
+    assert call(*words, "--flip-y")[0] == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, _, error = call(*words)
     assert code == 2 and "--force" in error
-    assert sorted(path.name for path in out.iterdir()) == ["precious.txt", "summary.json"]
-    code, _, _ = call(*words, "--force")
-    assert code == 0 and (out / "normals.npy").exists() and not (out / "precious.txt").exists()
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert call(*words, "--force")[0] == 0
+    assert (out / "normals.png").read_bytes() != before["normals.png"]
+
+
+def test_force_deletes_nothing_that_is_not_ours(call, scene_folder, tmp_path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "summary.json").write_text("{}")
+    (mine / "thesis.tex").write_text("years")
+    words = ("solve", scene_folder, "-m", "ls", "--no-surface", "--no-report", "--force", "-o")
+    code, _, error = call(*words, mine)
+    assert code == 2 and "summary.json" in error
+    assert (mine / "thesis.tex").read_text() == "years"
+    assert call(*words, tmp_path / "out")[0] == 0
+    (tmp_path / "out" / "thesis.tex").write_text("years")
+    code, _, error = call(*words, tmp_path / "out")
+    assert code == 2 and "thesis.tex, which was not written by photostereo" in error
+
+
+def test_files_in_use_are_never_inside_what_is_replaced(call, scene_folder, tmp_path) -> None:
+    """Neither a mask, lights, a dictionary nor a state that a run reads or writes."""
+    out = tmp_path / "out"
+    words = ("solve", scene_folder, "--method", "dlnv", "--set", "max_iter=1", "--set", "patch=4x4x3")
+    words = (*words, "--no-surface", "--no-report", "-o", out, "--force")
+    assert call(*words)[0] == 0
+    for choice in (
+        ("--mask", out / "normals.png"),
+        ("--lights", out / "summary.json"),
+        ("--resume", out / "extras.npz"),
+        ("--checkpoint", out / "state.npz"),
+        ("--set", f"dictionary={out / 'dictionary.npy'}"),
+    ):
+        code, _, error = call(*words, *choice)
+        # A file that cannot be read is told before the folder is looked at; either way nothing goes.
+        assert code == 2 and str(choice[1]).split("=")[-1] in error
+        assert (out / "dictionary.npy").is_file()
+
+
+def test_a_checkpoint_overwrites_nothing_but_a_checkpoint(call, scene_folder, tmp_path) -> None:
+    photograph = tmp_path / "photograph.png"
+    photograph.write_bytes(b"mine")
+    words = ("solve", scene_folder, "--method", "dlnv", "--set", "max_iter=1", "--set", "patch=4x4x3")
+    words = (*words, "--no-surface", "--no-report", "--force", "-o", tmp_path / "out", "--checkpoint")
+    code, _, error = call(*words, photograph)
+    assert code == 2 and "is not the saved state" in error and photograph.read_bytes() == b"mine"
+    assert call(*words, tmp_path / "state.chk")[0] == 0
+    assert call(*words, tmp_path / "state.chk")[0] == 0
+    assert not list(tmp_path.glob("*partial*")) and not list(tmp_path.glob(".*"))
 
 
 def test_quiet_says_nothing(call, scene_folder, tmp_path) -> None:
@@ -251,11 +296,14 @@ def test_mesh_into_its_own_folder_keeps_the_solve(call, scene_folder, tmp_path) 
     out = tmp_path / "out"
     assert call("solve", scene_folder, "-m", "ls", "-o", out, "--flip-y")[0] == 0
     kept = {name: (out / name).read_bytes() for name in ("normals.npy", "albedo.npy", "normals.png")}
-    (out / "depth.exr").write_text("of an old surface")
     # Named again, with --force, it is the same folder: nothing of the solve may go, nor turn to OpenGL.
     assert call("mesh", out, "--out", out, "--force", "--format", "stl")[0] == 0
     assert {name: (out / name).read_bytes() for name in kept} == kept
-    assert (out / "mesh.stl").exists() and not (out / "depth.exr").exists()
+    assert (out / "mesh.stl").exists() and not (out / "mesh.ply").exists()
+    (out / "mesh.stl").write_text("retouched by hand")
+    code, _, error = call("mesh", out)
+    assert code == 2 and "mesh.stl, which has changed" in error
+    assert (out / "mesh.stl").read_text() == "retouched by hand"
 
 
 def test_force_never_takes_the_photographs(call, scene_folder, tmp_path) -> None:
@@ -264,7 +312,7 @@ def test_force_never_takes_the_photographs(call, scene_folder, tmp_path) -> None
     before = sorted(path.name for path in capture.iterdir())
     for words in (("solve", capture), ("compare", capture), ("corrupt", capture, "--gaussian", 0.1)):
         code, _, error = call(*words, "--out", capture, "--force")
-        assert code == 2 and "holds the photographs" in error
+        assert code == 2 and "which this run needs" in error
         assert sorted(path.name for path in capture.iterdir()) == before
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.errors import CaptureError, ParameterError, did_you_mean
+from photostereo.files.safe import read_npy
 
 _KEY = "photostereo parameter"
 
@@ -51,7 +53,7 @@ class Parameter:
         """The checked value; a ParameterError in the user's words where it cannot be one."""
         try:
             result = self.kind(value)
-        except (TypeError, ValueError) as problem:
+        except (TypeError, ValueError, OverflowError) as problem:
             if isinstance(problem, ParameterError):
                 raise
             raise ParameterError(
@@ -182,6 +184,17 @@ def parameters_of(declared: type) -> tuple[Parameter, ...]:
     [('pieces', 2)]
     """
     return tuple(replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata)
+
+
+def array_in_file(path: Path, what: str, remedy: str) -> Any:
+    """The numbers in an ``.npy`` file that a parameter names, as float64; a ParameterError where it has none."""
+    try:
+        array = read_npy(path, what, remedy=remedy)
+    except CaptureError as problem:
+        raise ParameterError(str(problem)) from problem
+    if array.dtype.kind not in "fiu":
+        raise ParameterError(f"The {what} {path} holds values of type {array.dtype}. {remedy}")
+    return array.astype("float64")
 
 
 def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@ load."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import CaptureError
+from photostereo.files.atomic import write_array, write_arrays, write_json
+from photostereo.files.safe import explained, read_json, read_npy, read_npz
 from photostereo.monitor import Iteration
 from photostereo.quality.metrics import ErrorSummary
 
@@ -96,54 +97,65 @@ class Reconstruction:
         Pictures, surface and report are written by :mod:`photostereo.results.pictures`, ``surface`` and ``report``.
         """
         folder = Path(folder)
-        np.save(folder / "normals.npy", self.normals)
-        np.save(folder / "albedo.npy", self.albedo)
-        np.save(folder / "mask.npy", self.mask)
+        write_array(folder / "normals.npy", self.normals)
+        write_array(folder / "albedo.npy", self.albedo)
+        write_array(folder / "mask.npy", self.mask)
         if "dictionary" in self.arrays:
-            np.save(folder / "dictionary.npy", self.arrays["dictionary"])
+            write_array(folder / "dictionary.npy", self.arrays["dictionary"])
         extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}
         extras |= {f"array_{name}": value for name, value in self.arrays.items()}
         if extras:
-            np.savez(folder / "extras.npz", **extras)
-        (folder / "summary.json").write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+            write_arrays(folder / "extras.npz", **extras)
+        write_json(folder / "summary.json", self.summary())
 
     @classmethod
     def load(cls, folder: str | Path) -> Reconstruction:
-        """Read what :meth:`save` wrote."""
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        CaptureError
+            If a file is missing or damaged, or they do not fit each other.
+        """
         folder = Path(folder)
-        try:
-            facts = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-            normals, albedo = np.load(folder / "normals.npy"), np.load(folder / "albedo.npy")
-            mask = np.load(folder / "mask.npy")
-        except (OSError, ValueError) as problem:
-            raise CaptureError(
-                f"{folder} does not hold the results of a solve ({problem}). Give the OUT folder of `photostereo solve`."
-            ) from None
+        remedy = f"{folder} does not hold the results of a solve: give the OUT folder of `photostereo solve`."
+
+        def complaint(problem: str) -> CaptureError:
+            return CaptureError(f"The results in {folder} are damaged ({problem}). Solve again.")
+
+        facts = read_json(folder / "summary.json", "summary", remedy=remedy)
+        normals, albedo, mask = (
+            read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ("normals", "albedo", "mask")
+        )
         maps: dict[str, NDArray[Any]] = {}
         arrays: dict[str, NDArray[Any]] = {}
-        if (folder / "extras.npz").exists():
-            with np.load(folder / "extras.npz", allow_pickle=False) as extras:
-                for key in extras.files:
-                    kind, name = key.split("_", 1)
-                    (maps if kind == "map" else arrays)[name] = extras[key]
-        error = facts["angular_error"]
-        return cls(
-            normals=normals,
-            albedo=albedo,
-            mask=mask,
-            method=facts["method"],
-            parameters=facts["parameters"],
-            capture=facts["capture"],
-            digest=facts["digest"],
-            status=facts["status"],
-            iterations=facts["iterations"],
-            seconds=facts["seconds"],
-            history=tuple(Iteration(**record) for record in facts["history"]),
-            maps=maps,
-            arrays=arrays,
-            angular_error=ErrorSummary(**error) if error else None,
-            versions=facts["versions"],
-        )
+        extras = folder / "extras.npz"
+        with explained(complaint):
+            for key, array in read_npz(extras, "extras", remedy=remedy).items() if extras.exists() else ():
+                kind, name = key.split("_", 1)
+                (maps if kind == "map" else arrays)[name] = array
+            if mask.ndim != 2 or normals.shape != (*mask.shape, 3) or albedo.shape[:2] != mask.shape:
+                raise complaint("normals, albedo and mask are of different sizes")
+            if not np.isfinite(normals).all() or not np.isfinite(albedo).all():
+                raise complaint("values are not finite")
+            error = facts["angular_error"]
+            return cls(
+                normals=normals.astype(np.float32, copy=False),
+                albedo=albedo.astype(np.float32, copy=False),
+                mask=mask.astype(bool, copy=False),
+                method=str(facts["method"]),
+                parameters=dict(facts["parameters"]),
+                capture=str(facts["capture"]),
+                digest=str(facts["digest"]),
+                status=str(facts["status"]),
+                iterations=int(facts["iterations"]),
+                seconds=dict(facts["seconds"]),
+                history=tuple(Iteration(**record) for record in facts["history"]),
+                maps=maps,
+                arrays=arrays,
+                angular_error=ErrorSummary(**error) if error else None,
+                versions=dict(facts["versions"]),
+            )
 
 
 def _plain(value: Any) -> Any:

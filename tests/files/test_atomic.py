@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,11 +16,24 @@ import time
 import pytest
 
 from photostereo.errors import OutputError
-from photostereo.files.atomic import replacing_directory, replacing_file
+from photostereo.files.atomic import replacing_directory, replacing_file, write_json
+from photostereo.files.ownership import MARK
 
 
 def content(folder):
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    """What lies in a folder, but for our marks."""
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != MARK
+    }
+
+
+def write_results(out, **files):
+    """A folder as photostereo leaves it."""
+    with replacing_directory(out) as folder:
+        for name, text in files.items():
+            (folder / name).write_text(text)
 
 
 def test_nothing_is_visible_until_the_end(tmp_path):
@@ -61,22 +76,20 @@ def test_existing_results_are_kept_without_force(tmp_path):
 
 def test_force_replaces_as_a_whole_and_only_at_the_end(tmp_path):
     out = tmp_path / "out"
-    out.mkdir()
-    (out / "summary.json").write_text("old")
+    write_results(out, a="old")
     with replacing_directory(out, force=True) as folder:
-        (folder / "comparison.json").write_text("new")
-        assert content(out) == {"summary.json": "old"}
-    assert content(tmp_path) == {"out/comparison.json": "new"}
+        (folder / "b").write_text("new")
+        assert content(out) == {"a": "old"}
+    assert content(tmp_path) == {"out/b": "new"}
     with pytest.raises(RuntimeError), replacing_directory(out, force=True):
         raise RuntimeError
-    assert content(tmp_path) == {"out/comparison.json": "new"}
+    assert content(tmp_path) == {"out/b": "new"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 def test_failed_move_brings_the_old_result_back(tmp_path, monkeypatch):
     out = tmp_path / "out"
-    out.mkdir()
-    (out / "summary.json").write_text("old")
+    write_results(out, a="old")
     rename = os.rename
 
     def stubborn(source, target):
@@ -90,21 +103,20 @@ def test_failed_move_brings_the_old_result_back(tmp_path, monkeypatch):
         replacing_directory(out, force=True) as folder,
     ):
         (folder / "b.txt").write_text("new")
-    assert content(tmp_path) == {"out/summary.json": "old"}
+    assert content(tmp_path) == {"out/a": "old"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("out", ["capture", "."])
 def test_the_photographs_are_never_replaced(tmp_path, out):
     """Not by name, nor with the folder around them, although both could be ours."""
-    (tmp_path / "home" / "capture").mkdir(parents=True)
-    for place in (tmp_path / "home", tmp_path / "home" / "capture"):
-        (place / "photostereo.json").write_text("{}")
+    with replacing_directory(tmp_path / "home") as folder:
+        write_results(folder / "capture", a="photograph")
     before = content(tmp_path)
     target = tmp_path / "home" / out
     with (
-        pytest.raises(OutputError, match="holds the photographs"),
-        replacing_directory(target, force=True, keep=tmp_path / "home" / "capture"),
+        pytest.raises(OutputError, match=r"holds .*capture, which this run needs"),
+        replacing_directory(target, force=True, keep=[tmp_path / "home" / "capture"]),
     ):
         pytest.fail("the work must not begin")
     assert content(tmp_path) == before
@@ -115,6 +127,179 @@ def test_a_folder_of_somebody_else_is_never_replaced(tmp_path):
     with pytest.raises(OutputError, match="does not look like"), replacing_directory(tmp_path, force=True):
         pytest.fail("the work must not begin")
     assert content(tmp_path) == {"thesis.txt": "mine"}
+
+
+def test_a_mark_must_be_ours_in_content(tmp_path):
+    """A summary.json, or anything with the name of our mark, does not make a folder ours."""
+    for name, text in (("summary.json", "{}"), (MARK, "{}"), (MARK, '{"format": "photostereo folder"}')):
+        out = tmp_path / "mine"
+        out.mkdir()
+        (out / name).write_text(text)
+        (out / "thesis.tex").write_text("years of work")
+        words = "summary.json|thesis.tex"
+        with pytest.raises(OutputError, match=words), replacing_directory(out, force=True):
+            pytest.fail("the work must not begin")
+        assert (out / "thesis.tex").read_text() == "years of work"
+        shutil.rmtree(out)
+
+
+def add_file(out):
+    (out / "sub").mkdir()
+    (out / "sub" / "thesis.tex").write_text("mine")
+    return "sub/thesis.tex, which was not written by photostereo"
+
+
+def add_folder(out):
+    (out / "empty").mkdir()
+    return "empty, which was not written by photostereo"
+
+
+def add_link(out):
+    (out / "link").symlink_to(out.parent)
+    return "link, which was not written by photostereo"
+
+
+def change_file(out):
+    (out / "a").write_text("retouched")
+    return "a, which has changed since"
+
+
+def change_file_of_the_same_size(out):
+    (out / "a").write_text("ald")
+    os.utime(out / "a", (0, 0))
+    return "a, which has changed since"
+
+
+@pytest.mark.parametrize("spoil", [add_file, add_folder, add_link, change_file, change_file_of_the_same_size])
+def test_what_we_did_not_write_is_never_deleted(tmp_path, spoil):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    words = spoil(out)
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match=words), replacing_directory(out, force=True):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == before
+
+
+def test_what_appears_while_we_work_is_not_deleted_either(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+
+    def run():
+        with replacing_directory(out, force=True):
+            (out / "thesis.tex").write_text("mine")
+
+    with pytest.raises(OutputError, match=r"thesis\.tex"):
+        run()
+    assert content(tmp_path) == {"out/a": "old", "out/thesis.tex": "mine"}
+
+
+def test_litter_of_operating_systems_does_not_count(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    (out / ".DS_Store").touch()
+    with replacing_directory(out, force=True) as folder:
+        (folder / "b").write_text("new")
+    assert content(tmp_path) == {"out/b": "new"}
+
+
+def test_files_in_use_are_never_inside_what_is_replaced(tmp_path):
+    """Also where they do not exist yet: a checkpoint that would be written into the folder in the making."""
+    with (
+        pytest.raises(OutputError, match=r"state\.npz, which this run needs"),
+        replacing_directory(tmp_path / "out", keep=[tmp_path / "out" / "state.npz"]),
+    ):
+        pytest.fail("the work must not begin")
+
+
+def test_a_renewed_folder_takes_over_what_is_not_ours(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old", mesh="old")
+    (out / "notes.txt").write_text("mine")
+
+    def renew():
+        with replacing_directory(out, force=True, renew={"mesh"}) as folder:
+            shutil.copy2(out / "a", folder)
+            shutil.copy2(out / "notes.txt", folder)
+            (folder / "mesh").write_text("new")
+
+    renew()
+    assert content(tmp_path) == {"out/a": "old", "out/mesh": "new", "out/notes.txt": "mine"}
+    renew()
+    with pytest.raises(OutputError, match=r"notes\.txt"), replacing_directory(out, force=True):
+        pytest.fail("the work must not begin")
+    (out / "mesh").write_text("retouched")
+    with pytest.raises(OutputError, match="mesh, which has changed"):
+        renew()
+
+
+@pytest.mark.parametrize("kind", ["partial", "replaced"])
+def test_leftovers_of_a_killed_run_are_removed_by_the_next(tmp_path, kind):
+    out = tmp_path / "out"
+    if kind == "replaced":
+        write_results(out, a="old")
+    script = """
+        import os, shutil, signal, sys
+        from photostereo.files import atomic
+        rename = os.rename
+        def killed(source, target):
+            rename(source, target)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sys.argv[2] == "replaced":
+            os.rename = killed
+        with atomic.replacing_directory(sys.argv[1], force=True) as folder:
+            (folder / "half.txt").write_text("half")
+            if sys.argv[2] == "partial":
+                os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(out), kind], check=False)
+    assert not out.exists()
+    assert len(list(tmp_path.iterdir())) == (1 if kind == "partial" else 2)
+    mine = tmp_path / ".out.partial-mine"  # looks like one, but nothing says that it is ours
+    mine.mkdir()
+    if kind == "replaced":
+        with pytest.raises(OutputError, match="exists already"), replacing_directory(out):
+            pytest.fail("the old result is back")
+        assert content(tmp_path) == {"out/a": "old"}
+    with replacing_directory(out, force=True) as folder:
+        (folder / "b").write_text("new")
+    assert content(tmp_path) == {"out/b": "new"}
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".out.partial-mine", "out"]
+
+
+def test_a_run_that_lives_keeps_its_folder(tmp_path):
+    out = tmp_path / "out"
+    with replacing_directory(out) as first:
+        (first / "a").write_text("one")
+        with replacing_directory(out) as second:
+            (second / "b").write_text("two")
+            assert first.is_dir()
+        (out / MARK).unlink()
+        shutil.rmtree(out)
+    assert content(tmp_path) == {"out/a": "one"}
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "ö" * 130, "a\0b"])
+def test_impossible_names_are_told(tmp_path, name):
+    for replacing in (replacing_directory, replacing_file):
+        with pytest.raises(OutputError, match="Cannot write the results"), replacing(tmp_path / name):
+            pytest.fail("the work must not begin")
+
+
+def test_the_longest_names_work(tmp_path):
+    for name in ("n" * 255, "ö" * 127):
+        with replacing_directory(tmp_path / name) as folder:
+            (folder / "a").write_text("new")
+        with replacing_file(tmp_path / name / "b", force=True) as partial:
+            partial.write_text("new")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_json_is_strict_and_takes_undecodable_names(tmp_path):
+    write_json(tmp_path / "a.json", {"error": float("nan"), "top": [float("inf")], "name": "caf\udce9 ö"})
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert "NaN" not in text and "Infinity" not in text and "ö" in text
+    assert json.loads(text) == {"error": None, "top": [None], "name": "caf\udce9 ö"}
 
 
 def test_empty_folder_may_be_used(tmp_path):

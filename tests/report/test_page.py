@@ -193,8 +193,10 @@ def test_undecodable_names_are_written(tmp_path, make_result):
 
 
 def test_a_failed_write_leaves_the_old_page(tmp_path, result):
-    with pytest.raises(OutputError, match="could not be written"):
-        write_report(tmp_path / "missing" / "report.html", result)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="Cannot write"):
+        write_report(tmp_path / "file" / "report.html", result)
+    (tmp_path / "file").unlink()
     path = tmp_path / "report.html"
     path.write_text("old")
     if os.geteuid() != 0:

@@ -31,7 +31,7 @@ def test_normal_map_errors(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="does not exist"):
         read_normal_map(tmp_path / "absent.png")
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(CaptureError, match="not a picture"):
+    with pytest.raises(CaptureError, match="not an image"):
         read_normal_map(tmp_path / "text.png")
     cv2.imwrite(str(tmp_path / "gray.png"), np.zeros((4, 4), np.uint8))
     with pytest.raises(CaptureError, match="gray"):
@@ -40,5 +40,18 @@ def test_normal_map_errors(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "small.png"), np.full((3, 3), 255, np.uint8))
     with pytest.raises(CaptureError, match="4 × 4"):
         read_normal_map(tmp_path / "n.png", tmp_path / "small.png")
-    with pytest.raises(CaptureError, match="inverted"):
+    with pytest.raises(CaptureError, match="is empty"):
         read_normal_map(tmp_path / "n.png", tmp_path / "gray.png")
+    (tmp_path / "n.png").write_bytes((tmp_path / "n.png").read_bytes()[:-20])
+    with pytest.raises(CaptureError, match="truncated"):
+        read_normal_map(tmp_path / "n.png")
+
+
+def test_masks_of_zeros_and_ones(tmp_path: Path) -> None:
+    """As a solve takes them: there is one reader of masks."""
+    inside = np.zeros((4, 4), np.uint8)
+    inside[1:3, 1:3] = 1
+    cv2.imwrite(str(tmp_path / "mask.png"), inside)
+    cv2.imwrite(str(tmp_path / "n.png"), np.full((4, 4, 3), 200, np.uint8))
+    _, mask = read_normal_map(tmp_path / "n.png", tmp_path / "mask.png")
+    np.testing.assert_array_equal(mask, inside == 1)

@@ -14,6 +14,8 @@ from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.options import ReadOptions, settle_mask
 from photostereo.capture.stack import read_stack
 from photostereo.errors import CaptureError
+from photostereo.files.safe import exists
+from photostereo.lights.files import require_strengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,8 @@ class Ingredients:
 def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     """Decode the photographs and put the capture together."""
     require_matching(found.files, len(found.lights), found.path, found.light_file)
+    if found.intensities is not None:
+        require_strengths(found.intensities, found.light_file)
     stack = read_stack(
         found.files,
         intensities=found.intensities,
@@ -139,9 +143,10 @@ def require_truth_size(truth: NDArray[Any], path: Path, frame: tuple[int, int]) 
 
 def in_folder(folder: Path, name: Path) -> Path:
     """A file that the user named: as it stands if it exists, else relative to the capture's folder."""
-    return name if name.exists() or not (folder / name).exists() else folder / name
+    return name if exists(name) or not exists(folder / name) else folder / name
 
 
 def finite_or_zero(truth: NDArray[Any]) -> NDArray[np.float32]:
     """Truth as float32, zero (unknown) where it is NaN or infinite."""
-    return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    with np.errstate(over="ignore"):
+        return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)

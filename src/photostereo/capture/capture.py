@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.backend import CPU, Array, Device, like
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
+from photostereo.lights.files import row_lengths
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
@@ -90,7 +91,7 @@ class Capture:
         images = _validated_images(self.images, self.name)
         frame = images.shape[1:3]
         mask = np.ones(frame, dtype=bool) if self.mask is None else _as_array(self.mask, bool)
-        _require_frame(mask, frame, "mask", self.name)
+        _require_frame(mask, (frame,), "mask", self.name)
         if not mask.any():
             raise CaptureError(
                 f"The mask of {self.name} is empty: no pixel belongs to the object. Give a mask that is white on "
@@ -101,15 +102,15 @@ class Capture:
             "lights": _validated_lights(self.lights, len(images), self.name),
             "mask": mask,
         }
-        for label, words in (
-            ("truth", "true normals"),
-            ("truth_depth", "true depth"),
-            ("truth_albedo", "true albedo"),
+        for label, words, shapes in (
+            ("truth", "true normals", ((*frame, 3),)),
+            ("truth_depth", "true depth", (frame,)),
+            ("truth_albedo", "true albedo", (frame, (*frame, 3))),
         ):
             value = getattr(self, label)
             if value is not None:
                 value = _as_array(value, np.float32)
-                _require_frame(value, frame, words, self.name)
+                _require_frame(value, shapes, words, self.name)
                 settled[label] = value
         for label, value in settled.items():
             value.flags.writeable = False
@@ -321,7 +322,7 @@ def _validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.flo
         raise CaptureError(
             f"Light {row + 1} of {name} has a value that is NaN or infinite. Correct the light file."
         )
-    length = np.linalg.norm(lights, axis=1)
+    length = row_lengths(lights)
     if (length < 1e-12).any():
         row = int(np.flatnonzero(length < 1e-12)[0])
         raise CaptureError(
@@ -341,11 +342,12 @@ def _validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.flo
     return lights
 
 
-def _require_frame(array: NDArray[Any], frame: tuple[int, ...], words: str, name: str) -> None:
-    if array.shape[:2] != tuple(frame):
+def _require_frame(array: NDArray[Any], shapes: Sequence[tuple[int, ...]], words: str, name: str) -> None:
+    if array.shape not in shapes:
+        expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
         raise CaptureError(
-            f"The {words} of {name} measure {array.shape[0]} × {array.shape[1]} pixels (rows × columns) but the "
-            f"photographs {frame[0]} × {frame[1]}. Scale or crop one of them so that they agree."
+            f"The {words} of {name} measure {' × '.join(map(str, array.shape))} (rows × columns) but to fit the "
+            f"photographs {expected} are needed. Scale or crop one of them so that they agree."
         )
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.declared import Declared, require_plausible
 from photostereo.errors import CaptureError, MissingDependencyError
+from photostereo.files.memory import require_memory
+from photostereo.files.safe import DEFLATE_RATIO
+
+#: Decoded bytes of four channels that a byte of an EXR file can give: zlib, and one channel that stands for four.
+_EXR_RATIO = 4 * DEFLATE_RATIO
 
 EXR_SUFFIXES = frozenset({".exr"})
 #: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
@@ -44,6 +53,7 @@ def read_exr(path: Path) -> NDArray[np.float32]:
             f"{path} is an EXR file, and the library that reads them is not installed. Install it with: "
             "pip install 'photostereo[exr]'"
         ) from error
+    _require_plausible_exr(path)
     try:
         with OpenEXR.File(str(path)) as file:
             channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
@@ -66,6 +76,17 @@ def read_exr(path: Path) -> NDArray[np.float32]:
     )
 
 
+def _require_plausible_exr(path: Path) -> None:
+    """The window that the header declares, against the length of the file and the memory there is."""
+    with path.open("rb") as file:
+        head, stored = file.read(1 << 16), os.fstat(file.fileno()).st_size
+    found = re.search(rb"dataWindow\0box2i\0\x10\0\0\0(.{16})", head, re.DOTALL)
+    if found:
+        left, top, right, bottom = struct.unpack("<4i", found.group(1))
+        channels = 4 * 4  # red, green, blue, alpha
+        require_plausible(Declared(right - left + 1, bottom - top + 1, channels, _EXR_RATIO), stored, path)
+
+
 def read_raw(path: Path) -> NDArray[Any]:
     """A camera RAW file developed linearly: (H, W, 3) uint16.
 
@@ -82,6 +103,7 @@ def read_raw(path: Path) -> NDArray[Any]:
         ) from error
     try:
         with rawpy.imread(str(path)) as raw:
+            require_memory(16 * raw.sizes.raw_width * raw.sizes.raw_height, str(path), "Scale it down.")
             return np.asarray(
                 raw.postprocess(
                     gamma=(1, 1),
@@ -97,6 +119,8 @@ def read_raw(path: Path) -> NDArray[Any]:
                     user_flip=0,
                 )
             )
+    except CaptureError:
+        raise
     except Exception as error:
         raise CaptureError(
             f"{path} cannot be developed as camera RAW ({error or type(error).__name__}): it is truncated, "

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +17,28 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.exr_and_raw import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
-from photostereo.capture.integrity import (
+from photostereo.capture.declared import (
     JPEG_SIGNATURE,
     PNG_SIGNATURE,
-    fault_of_jpeg,
-    fault_of_png,
-    fault_of_tiff,
+    Declared,
+    declared_size,
+    require_plausible,
 )
+from photostereo.capture.exr_and_raw import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
+from photostereo.capture.integrity import fault_of_jpeg, fault_of_png, fault_of_tiff
 from photostereo.errors import CaptureError
+from photostereo.files.safe import DEFLATE_RATIO, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
 
 _TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
+#: The best that LZW, PackBits, zlib, LZMA and Zstandard make of a byte, roughly.
+_TIFF_RATIO = 20_000
+#: A packed strip that can give more bytes than this is unpacked once to see how many it does give.
+_STRIP_BYTES = 1 << 28
+_MISSING = "Check the name in the list of photographs, or restore it."
 _DAMAGED = "Copy or export it again; if it cannot be had, leave it out together with its light."
 
 
@@ -60,17 +70,18 @@ def list_images(folder: Path) -> list[Path]:
         ) from error
 
 
-def decode_image(path: Path) -> NDArray[Any]:
+def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
     """The stored numbers of one image file.
 
     Parameters
     ----------
     path : a PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras
+    alpha : keep the fourth channel where there is one
 
     Returns
     -------
-    (H, W) or (H, W, 3) array, RGB order, of uint8, uint16 or float32. An alpha channel is dropped,
-    orientation tags and colour profiles are ignored: what counts is what the sensor saw, and that all
+    (H, W) or (H, W, 3) array, RGB order, of uint8, uint16 or float32. An alpha channel is dropped unless
+    asked for, orientation tags and colour profiles are ignored: what counts is what the sensor saw, and that all
     photographs are treated alike.
 
     Raises
@@ -79,19 +90,15 @@ def decode_image(path: Path) -> NDArray[Any]:
         If the file is missing, truncated, damaged or no image.
     """
     suffix = path.suffix.lower()
-    if suffix in EXR_SUFFIXES | RAW_SUFFIXES and not path.is_file():
-        raise _missing(path)
+    if suffix in EXR_SUFFIXES | RAW_SUFFIXES:
+        with opened(path, "image", remedy=_MISSING):
+            pass  # their libraries want a name; whether it can be read is told here
     if suffix in EXR_SUFFIXES:
         return read_exr(path)
     if suffix in RAW_SUFFIXES:
         return read_raw(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise _missing(path) from error
-    except OSError as error:
-        raise CaptureError(f"The image {path} cannot be read: {error.strerror}. Check its rights.") from error
+    data = read_bytes(path, "image", remedy=_MISSING)
     is_tiff = data.startswith(_TIFF_SIGNATURES)
     fault = None
     if not data:
@@ -104,10 +111,19 @@ def decode_image(path: Path) -> NDArray[Any]:
         fault = fault_of_jpeg(data)
     if fault is not None:
         raise CaptureError(f"The image {path} is truncated or damaged: {fault}. {_DAMAGED}")
-    return _decode_tiff(data, path) if is_tiff else _decode_with_opencv(data, path)
+    if is_tiff:
+        return _decode_tiff(data, path, alpha)
+    declared = declared_size(data)
+    if declared is None:
+        raise CaptureError(
+            f"{path} cannot be decoded: it is damaged or not an image of a known format (PNG, TIFF, JPEG, BMP, "
+            f"PGM, PPM), whatever its name says. {_DAMAGED}"
+        )
+    require_plausible(declared, len(data), path)
+    return _decode_with_opencv(data, path, alpha)
 
 
-def _decode_with_opencv(data: bytes, path: Path) -> NDArray[Any]:
+def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:
@@ -115,12 +131,13 @@ def _decode_with_opencv(data: bytes, path: Path) -> NDArray[Any]:
     if image is None:
         raise CaptureError(f"{path} cannot be decoded: it is damaged or not an image. {_DAMAGED}")
     if image.ndim == 3 and image.shape[2] >= 3:
-        code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else cv2.COLOR_BGRA2RGB
+        with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
+        code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
         image = cv2.cvtColor(image, code)
-    return _checked(image, path)
+    return _checked(image, path, alpha)
 
 
-def _decode_tiff(data: bytes, path: Path) -> NDArray[Any]:
+def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     import tifffile
 
     try:
@@ -129,6 +146,7 @@ def _decode_tiff(data: bytes, path: Path) -> NDArray[Any]:
             ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
             if not ends or max(ends) > len(data):
                 raise CaptureError(f"The image {path} is truncated: its pixels end too early. {_DAMAGED}")
+            _require_plausible_tiff(page, data, path)
             axes = page.axes
             try:
                 image = np.asarray(page.asarray())
@@ -137,13 +155,13 @@ def _decode_tiff(data: bytes, path: Path) -> NDArray[Any]:
                 # built in.
                 if "imagecodecs" not in str(error) and "not supported" not in str(error):
                     raise
-                return _decode_with_opencv(data, path)
+                return _decode_with_opencv(data, path, alpha)
             if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and np.issubdtype(
                 image.dtype, np.unsignedinteger
             ):
                 image = np.iinfo(image.dtype).max - image
             if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
-                return _decode_with_opencv(data, path)
+                return _decode_with_opencv(data, path, alpha)
     except CaptureError:
         raise
     except Exception as error:  # tifffile raises whatever the damaged bytes lead to
@@ -152,15 +170,34 @@ def _decode_tiff(data: bytes, path: Path) -> NDArray[Any]:
         image = np.moveaxis(image, 0, -1)
     if image.dtype == np.bool_:
         image = image.astype(np.uint8) * np.uint8(255)
-    return _checked(image, path)
+    return _checked(image, path, alpha)
 
 
-def _checked(image: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Gray as (H, W), colour as (H, W, 3), alpha dropped, of a number type that has a scale."""
+def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
+    """What the directory declares, and what each packed strip unpacks to, is no more than belongs to the picture."""
+    packed = page.compression != 1
+    size = int(page.size) * page.dtype.itemsize
+    declared = Declared(
+        page.imagewidth, page.imagelength, size / max(page.imagewidth * page.imagelength, 1), 1
+    )
+    require_plausible(replace(declared, ratio=_TIFF_RATIO if packed else 1), len(data), path)
+    if page.compression not in _DEFLATED:
+        return
+    for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if count * DEFLATE_RATIO > _STRIP_BYTES:  # else it cannot do harm
+            unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
+            if len(unpacked) > size + (1 << 16):
+                raise CaptureError(
+                    f"The image {path} is damaged: a strip holds more than the whole picture. {_DAMAGED}"
+                )
+
+
+def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
+    """Gray as (H, W), colour as (H, W, 3) or with alpha (H, W, 4), of a number type that has a scale."""
     if image.ndim == 3:
         channels = image.shape[2]
-        image = image[..., 0] if channels <= 2 else image[..., :3]
-    if image.ndim != 2 and (image.ndim != 3 or image.shape[2] != 3):
+        image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
+    if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
         raise CaptureError(
             f"{path} has the shape {image.shape}; expected one gray or RGB picture. Export single pictures."
         )
@@ -172,9 +209,3 @@ def _checked(image: NDArray[Any], path: Path) -> NDArray[Any]:
             "16-bit unsigned integers or 32-bit float."
         )
     return image
-
-
-def _missing(path: Path) -> CaptureError:
-    return CaptureError(
-        f"The image {path} does not exist. Check the name in the list of photographs, or restore it."
-    )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-JPEG_SIGNATURE = b"\xff\xd8"
+from photostereo.capture.declared import PNG_SIGNATURE
 
 # Bytes per value of the types that are not bytes.
 _TIFF_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}

@@ -14,6 +14,7 @@ from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti
 from photostereo.errors import CaptureError
+from photostereo.files.safe import exists
 from photostereo.plugins import announced
 
 
@@ -89,7 +90,7 @@ def load(
     (4, 5)
     """
     place = Path(path).expanduser()
-    if not place.exists():
+    if not exists(place):
         raise CaptureError(
             f"{place} does not exist. Give the folder that holds the photographs and their light file, an "
             "RTI .lp file or an .npz archive."

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from photostereo.capture.images import decode_image
 from photostereo.conventions import BoolArray
 from photostereo.errors import CaptureError
+from photostereo.files.safe import exists
 
 
 def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str, ...]]:
@@ -22,28 +23,49 @@ def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str,
     CaptureError
         If the picture is unreadable, black, or of another size than the photographs.
     """
-    if not path.exists():
+    if not exists(path):
         raise CaptureError(
             f'The mask {path} does not exist. Give a picture, "auto" (bright object, dark ground) or "full".'
         )
-    picture = decode_image(path)
-    values = picture.max(axis=2) if picture.ndim == 3 else picture
+    return mask_from_values(decode_image(path), f"The mask {path}", frame)
+
+
+def mask_from_values(
+    values: NDArray[Any], label: str, frame: tuple[int, int]
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """The mask that an array means, and notes: what is brighter than half of its brightest value.
+
+    So 0 and 1, 0 and 255, true and false mean the same wherever a mask comes from.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, channels) numbers
+    label : where it came from, to begin a sentence with
+    frame : height and width that it must have
+
+    Examples
+    --------
+    >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
+    [[False, True, True]]
+    """
+    if values.ndim == 3 and values.shape[2] > 0:
+        values = values.max(axis=2)
     if values.shape != tuple(frame):
         raise CaptureError(
-            f"The mask {path} measures {values.shape[0]} × {values.shape[1]} pixels (rows × columns) but "
-            f"the photographs {frame[0]} × {frame[1]}. Paint it on one of the photographs at full size."
+            f"{label} measures {' × '.join(map(str, values.shape))} pixels (rows × columns) but "
+            f"the picture it belongs to {frame[0]} × {frame[1]}. Paint it on that picture at full size."
         )
+    # Floats avoid an overflow in 2 * values of the stored type.
+    values = np.nan_to_num(values.astype(np.float64), nan=0.0)
     top = values.max()
     if not top > 0:
         raise CaptureError(
-            f"The mask {path} is empty: all of it is black. Paint the object white, or remove the file to "
-            "use the full frame."
+            f"{label} is empty: all of it is black. Paint the object white, or leave the mask out to use the "
+            "full frame."
         )
     soft = int(((values > 0) & (values < top)).sum())
-    # The floats avoid an overflow in 2 * values of the stored type.
-    mask = np.asarray(values.astype(np.float64) > 0.5 * float(top))
-    notes = () if soft == 0 else (f"{path.name} has {soft} pixels between black and white; cut at half",)
-    return mask, notes
+    notes = () if soft == 0 else (f"{label} has {soft} pixels between black and white; cut at half",)
+    return np.asarray(values > 0.5 * top), notes
 
 
 def mask_from_brightness(images: NDArray[Any]) -> BoolArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.masks import mask_from_brightness, read_mask
+from photostereo.capture.masks import mask_from_brightness, mask_from_values, read_mask
 from photostereo.conventions import BoolArray
 from photostereo.errors import CaptureError
 
@@ -49,13 +49,7 @@ def settle_mask(
     if choice is None:
         choice = found if found is not None else otherwise
     if isinstance(choice, np.ndarray):
-        if choice.shape[:2] != frame:
-            raise CaptureError(
-                f"The mask given for {name} measures {' × '.join(map(str, choice.shape))} but the "
-                f"photographs {frame[0]} × {frame[1]} (rows × columns). Scale or crop one of them so that "
-                "they agree."
-            )
-        return np.asarray(choice, dtype=bool), ()
+        return mask_from_values(choice, f"The mask given for {name}", frame)
     if choice == "full":
         return np.ones(frame, dtype=bool), ("no mask: the full frame is used",)
     if choice == "auto":

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.stack import processors
 from photostereo.errors import OutputError
+from photostereo.files.atomic import write_bytes
 
 
 def write_png(path: Path, picture: NDArray[Any]) -> None:
@@ -22,10 +23,7 @@ def write_png(path: Path, picture: NDArray[Any]) -> None:
     done, data = cv2.imencode(".png", stored, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise OutputError(f"The picture {path} of shape {picture.shape} could not be encoded as PNG.")
-    try:
-        path.write_bytes(data.tobytes())
-    except OSError as problem:
-        raise OutputError(f"{path} cannot be written: {problem.strerror or problem}.") from problem
+    write_bytes(path, data.tobytes())
 
 
 def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:

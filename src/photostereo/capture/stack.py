@@ -11,6 +11,7 @@ into the stack. The only temporaries are those of the photographs that are being
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from photostereo.capture.images import decode_image
 from photostereo.conventions import GRAY_WEIGHTS, linear_from_srgb
 from photostereo.errors import CaptureError
+from photostereo.files.memory import require_memory
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ def read_stack(
     first = decode_image(files[0])
     frame, is_color = first.shape[:2], first.ndim == 3
     shape = (len(files), *frame, 3) if color and is_color else (len(files), *frame)
+    require_memory(
+        4 * math.prod(shape),
+        f"The {len(files)} photographs of {frame[1]} × {frame[0]} pixels in {files[0].parent}",
+        "Scale them down, crop them, or use fewer.",
+    )
     images = np.empty(shape, dtype=np.float32)
 
     def develop(number: int, stored: NDArray[Any] | None = None) -> np.dtype[Any]:

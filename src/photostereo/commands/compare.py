@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,13 @@ from rich.table import Table
 
 from photostereo.capture import Capture
 from photostereo.capture.sixteen_bit import write_png
-from photostereo.commands.solve import read_capture, safe_name
+from photostereo.commands.solve import files_in_use, read_capture
 from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
-from photostereo.files.atomic import replacing_directory
+from photostereo.files.atomic import replacing_directory, write_array, write_json, write_text
+from photostereo.files.names import folder_name
+from photostereo.files.safe import read_npy
 from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
@@ -58,9 +60,9 @@ def run(
     with Terminal(quiet=quiet) as terminal:
         capture = read_capture(path, reading, images, seed)
         terminal.say(f"{capture}")
-        target = out or Path(f"{safe_name(capture.name)}-compare")
+        target = out or Path(f"{folder_name(capture.name)}-compare")
         results = []
-        with replacing_directory(target, force=force, keep=path) as folder:
+        with replacing_directory(target, force=force, keep=files_in_use(path, reading)) as folder:
             for name in methods:
                 where = device if find_method(name).on_gpu else "cpu"
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
@@ -104,16 +106,15 @@ def write_comparison_page(folder: Path, capture: Capture, results: Sequence[Reco
     names = [result.method for result in results]
     if capture.truth is not None:
         # Served, the page shows the truth pixel by pixel like the others.
-        (folder / "truth").mkdir()
-        np.save(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
-        np.save(folder / "truth" / "mask.npy", capture.mask)
+        write_array(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
+        write_array(folder / "truth" / "mask.npy", capture.mask)
     offered = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
     paths = [f"{name}/{file}" for name in names for file in offered if (folder / name / file).is_file()]
     write_comparison(
         folder / "report.html",
         results,
         capture,
-        depths=[np.load(folder / name / "depth.npy") for name in names],
+        depths=[read_npy(folder / name / "depth.npy", "depth", remedy="Compare again.") for name in names],
         files={path: path for path in ["comparison.csv", *paths]},
         folders=names,
     )
@@ -160,11 +161,12 @@ def write_comparison_files(
     folder: Path, capture: Capture, results: Sequence[Reconstruction], rows: Sequence[Mapping[str, Any]]
 ) -> None:
     """``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
-    with (folder / "comparison.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    (folder / "comparison.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(folder / "comparison.csv", text.getvalue())
+    write_json(folder / "comparison.json", rows)
     write_png(folder / "comparison.png", comparison_picture(capture, results))
 
 

@@ -41,7 +41,7 @@ def run(
             noisy = add_gaussian(noisy, gaussian, rng)
         if salt_pepper is not None:
             noisy = add_salt_and_pepper(noisy, salt_pepper, rng)
-        write_diligent(noisy, out, force=force, keep=path)
+        write_diligent(noisy, out, force=force, keep=[path])
         terminal.say(f"{noisy}")
         terminal.say(f"Signal-to-noise ratio: {signal_to_noise(clean, noisy):.2f} dB")
         terminal.say(f"Written: {out}")

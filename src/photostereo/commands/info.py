@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 from photostereo.capture import Capture, load
 from photostereo.commands.terminal import Terminal
+from photostereo.files.json_text import json_text
+from photostereo.files.names import printable
 from photostereo.quality.diagnosis import Diagnosis, diagnose
 
 
@@ -21,13 +23,13 @@ def run(path: Path, *, color: bool, srgb: bool, mask: str | None, lights: str | 
     diagnosis = diagnose(capture)
     facts = describe(capture)
     if as_json:
-        terminal.out.print_json(json.dumps({**facts, "advice": list(diagnosis.advice)}))
+        terminal.out.print_json(json_text({**facts, "advice": list(diagnosis.advice)}), ensure_ascii=True)
         return
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _words(value))
+        table.add_row(name.replace("_", " "), Text(printable(_words(value))))
     terminal.say(table)
     _tell_advice(terminal, diagnosis)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import numpy as np
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import CaptureError
 from photostereo.files.atomic import replacing_directory
+from photostereo.files.ownership import MARK
+from photostereo.files.safe import exists, read_json
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import renew_surface
 from photostereo.results.folder import (
@@ -22,9 +23,12 @@ from photostereo.results.folder import (
     write_summary,
 )
 
-#: What a surface may have left in a folder, besides depth.
-MESH_FILES = tuple(
-    f"mesh{end}" for end in (".ply", ".glb", ".obj", ".stl", ".mtl", "_albedo.png", "_normal.png")
+#: What this command makes again in the folder of a solve; everything else there stays.
+SURFACE_FILES = frozenset(
+    [
+        *(f"mesh{end}" for end in (".ply", ".glb", ".obj", ".stl", ".mtl", "_albedo.png", "_normal.png")),
+        *("tears.npy", "depth.npy", "depth.png", "depth.tiff", "depth.exr", "normals.exr"),
+    ]
 )
 
 
@@ -39,21 +43,23 @@ def run(
     quiet: bool,
 ) -> None:
     """Into the folder of the solve (its other files stay), or into a folder of its own."""
-    in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
-    if not source.exists():
+    if not exists(source):
         raise CaptureError(f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.")
+    in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     with Terminal(quiet=quiet) as terminal:
         if source.is_dir():
             result = Reconstruction.load(source)
             target = out or source
             # The old surface goes only when the new one is complete: everything else is copied beside it.
             replace = force or in_place
-            summary = json.loads((source / "summary.json").read_text(encoding="utf-8"))
+            summary = read_json(source / "summary.json", "summary", remedy="Solve again.")
         else:
             result = _from_picture(source, mask, flip_y)
             target = out or source.with_name(f"{source.stem}-mesh")
             replace, summary = force, {"capture": source.stem, "method": "normal map"}
-        with replacing_directory(target, force=replace) as folder:
+        used = [] if in_place else [source, *([mask] if mask is not None else [])]
+        renewed = SURFACE_FILES if in_place else None
+        with replacing_directory(target, force=replace, keep=used, renew=renewed) as folder:
             if in_place:
                 _copy_all_but_surface(source, folder)
             summary["conventions"] = {
@@ -80,13 +86,12 @@ def run(
 
 def _copy_all_but_surface(source: Path, folder: Path) -> None:
     for path in source.iterdir():
-        old_mesh = path.name in MESH_FILES
-        if old_mesh or path.name in ("tears.npy", "depth.exr", "normals.exr"):
+        if path.name in SURFACE_FILES or path.name == MARK:
             continue
-        if path.is_dir():
-            shutil.copytree(path, folder / path.name)
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, folder / path.name, symlinks=True)
         else:
-            shutil.copy2(path, folder / path.name)
+            shutil.copy2(path, folder / path.name, follow_symlinks=False)
 
 
 def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:

@@ -12,8 +12,11 @@ from photostereo.capture import Capture, load
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning
 from photostereo.files.atomic import replacing_directory
+from photostereo.files.names import folder_name
+from photostereo.files.safe import exists
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.methods import find_method
 from photostereo.solver.solve import solve
 from photostereo.surface.integration import check_method
@@ -44,14 +47,18 @@ def run(
     entry.resolve(parameters)
     if surface is not None:
         check_method(surface.method)
+    if checkpoint is not None:
+        require_checkpoint(checkpoint)
+    used = files_in_use(path, reading, resume, parameters.get("dictionary"))
+    used += [] if checkpoint is None else [checkpoint]
     with Terminal(quiet=quiet) as terminal:
         began = time.perf_counter()
         capture = read_capture(path, reading, images, seed)
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
-        target = out or Path(f"{safe_name(capture.name)}-{entry.name}")
+        target = out or Path(f"{folder_name(capture.name)}-{entry.name}")
         with (
-            replacing_directory(target, force=force, keep=path) as folder,
+            replacing_directory(target, force=force, keep=used) as folder,
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always", ConvergenceWarning)
@@ -78,10 +85,11 @@ def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, see
     return capture if images is None else capture.take(images, rng=seed)
 
 
-def safe_name(name: str) -> str:
-    """A folder name from any capture name."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
-    return kept[:80] or "capture"
+def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[Path]:
+    """What a command reads, the capture first: results may not take its place."""
+    home = path if path.is_dir() else path.parent
+    named = [str(word) for word in (reading.get("mask"), reading.get("lights"), *others) if word is not None]
+    return [path, *(file for word in named for file in (Path(word), home / word) if exists(file))]
 
 
 def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:

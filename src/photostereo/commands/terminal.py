@@ -3,14 +3,16 @@ elsewhere."""
 
 from __future__ import annotations
 
-import sys
 import time
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
+from photostereo.files.names import printable
 from photostereo.monitor import Iteration, Monitor
 
 #: Without a terminal, one line of progress at most this often, in seconds.
@@ -22,8 +24,9 @@ class Terminal(Monitor):
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-        self.err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        # Never broken into lines by us: a path must be one piece to be copied.
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar: Progress | None = None
         self._task: Any = None
         self._stage, self._note = "", ""
@@ -54,7 +57,7 @@ class Terminal(Monitor):
     def say(self, message: Any = "") -> None:
         """A line or a table for the user, unless he asked for quiet."""
         if not self.quiet:
-            self.out.print(message, markup=not isinstance(message, str))
+            self.out.print(Text(printable(message)) if isinstance(message, str) else message)
 
     # The monitor's side.
 
@@ -64,7 +67,7 @@ class Terminal(Monitor):
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(name, total=total, note="")
+            self._task = self._bar.add_task(escape(printable(name)), total=total, note="")
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps
@@ -73,7 +76,7 @@ class Terminal(Monitor):
         elif not self.quiet and time.monotonic() - self._shown > PLAIN_INTERVAL:
             self._shown = time.monotonic()
             total = f"/{self._total}" if self._total else ""
-            self.err.print(f"{self._stage}: {self._done}{total} {self._note}".rstrip(), markup=False)
+            self.err.print(Text(printable(f"{self._stage}: {self._done}{total} {self._note}".rstrip())))
 
     def iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"

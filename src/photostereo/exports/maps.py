@@ -16,6 +16,7 @@ from photostereo.conventions import encode_normals
 from photostereo.errors import MissingDependencyError, OutputError
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.atomic import replacing_file, write_array, write_bytes, writing
 
 Bool = NDArray[np.bool_]
 
@@ -77,12 +78,9 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -
     picture, span = encode_heights(z * size.millimetres, mask)
     rule = f"height = low + (value - 1) / 65534 * (high - low); low = {span[0]:.9g}, high = {span[1]:.9g}"
     comment = f"{describe_heights(size, '0')} {rule}"
-    try:
-        np.save(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
-        write_heights_tiff(folder / "depth.tiff", z, mask, size)
-        (folder / "depth.png").write_bytes(encode_png(picture, size=size, comment=comment))
-    except OSError as problem:
-        raise OutputError(f"The heights cannot be written to {folder}: {problem}.") from problem
+    write_array(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
+    write_heights_tiff(folder / "depth.tiff", z, mask, size)
+    write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
     return {
         "files": {
             "depth.npy": describe_heights(PixelSize(), "NaN").replace(
@@ -108,14 +106,15 @@ def write_heights_tiff(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize
             "resolution": (size.per_centimetre, size.per_centimetre),
             "resolutionunit": RESOLUTION_PER_CENTIMETRE,
         }
-    tifffile.imwrite(
-        path,
-        np.where(mask, z, np.nan).astype(np.float32),
-        description=describe_heights(size, "NaN"),
-        software="photostereo",
-        metadata=None,
-        **resolution,
-    )
+    with writing(path) as file:
+        tifffile.imwrite(
+            file,
+            np.where(mask, z, np.nan).astype(np.float32),
+            description=describe_heights(size, "NaN"),
+            software="photostereo",
+            metadata=None,
+            **resolution,
+        )
     return path
 
 
@@ -125,10 +124,7 @@ def write_normal_png(
     """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
     picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
     data = encode_png(picture, size=size, comment=describe_normals(flip_y, signed=False))
-    try:
-        path.write_bytes(data)
-    except OSError as problem:
-        raise OutputError(f"{path} cannot be written: {problem.strerror or problem}.") from problem
+    write_bytes(path, data)
     return path
 
 
@@ -155,8 +151,8 @@ def write_exr(
     if comment:
         header["comments"] = comment
     try:
-        with OpenEXR.File(header, planes) as image:
-            image.write(str(path))
+        with replacing_file(path, force=True) as partial, OpenEXR.File(header, planes) as image:
+            image.write(str(partial))
     except (OSError, RuntimeError) as problem:
         raise OutputError(f"{path} cannot be written: {problem}.") from problem
     return path

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.conventions import linear_from_srgb
-from photostereo.errors import OutputError, ParameterError, did_you_mean
+from photostereo.errors import ParameterError, did_you_mean
+from photostereo.files.atomic import write_bytes
 
 if TYPE_CHECKING:
     import trimesh
@@ -80,13 +81,7 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> 
         data = note.encode().ljust(STL_HEAD)[:STL_HEAD] + mesh.export(file_type="stl")[STL_HEAD:]
     else:
         data = _glb(mesh)
-    try:
-        if isinstance(data, str):
-            target.write_text(data, encoding="utf-8")
-        else:
-            target.write_bytes(data)
-    except OSError as problem:
-        raise OutputError(f"{target} cannot be written: {problem.strerror or problem}.") from problem
+    write_bytes(target, data.encode("utf-8") if isinstance(data, str) else data)
     return target
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.errors import OutputError
 from photostereo.exports.maps import (
     describe_heights,
     describe_normals,
@@ -21,6 +20,7 @@ from photostereo.exports.maps import (
 )
 from photostereo.exports.mesh_files import AXES, check_format, write_mesh
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.atomic import write_array, write_bytes
 from photostereo.monitor import SILENT, Monitor
 from photostereo.surface.integration import Surface, integrate
 from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, decimate_mesh
@@ -114,7 +114,7 @@ def write_surface(
     heights = write_heights(folder, surface.depth, surface.mask, size)
     said: dict[str, str] = dict(heights["files"])
     if surface.tears:
-        np.save(folder / "tears.npy", surface.torn_right | surface.torn_down)
+        write_array(folder / "tears.npy", surface.torn_right | surface.torn_down)
         said["tears.npy"] = "True where a link to the right or downward neighbour is cut."
     given = _unit_or_zero(np.asarray(normals), surface)
     if normal_map:
@@ -204,12 +204,7 @@ def _write_light(
     if "obj" in kinds:
         files |= encode_obj(mesh, size)
     for name, content in files.items():
-        try:
-            (folder / name).write_bytes(content)
-        except OSError as problem:
-            raise OutputError(
-                f"{folder / name} cannot be written: {problem.strerror or problem}."
-            ) from problem
+        write_bytes(folder / name, content)
     return {
         "vertices": len(mesh.vertices),
         "triangles": len(mesh.faces),

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.files.safe import read_npz
 from photostereo.jobs.plan import Plan
 from photostereo.jobs.progress import SILENT_RUN, RunMonitor
 from photostereo.jobs.store import Store
@@ -61,8 +61,7 @@ class RunOutputs:
         path = self.store.arrays_path(row["hash"])
         if not path.exists():
             return None
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        return read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
 
     def table(
         self,

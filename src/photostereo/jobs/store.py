@@ -7,7 +7,6 @@ run loses only what was running. Two runs may use one store at once: SQLite make
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.errors import OutputError
+from photostereo.files.atomic import write_bytes
+from photostereo.files.json_text import json_text
 from photostereo.jobs.plan import Plan
 from photostereo.jobs.trial import Trial, canonical_json
 
@@ -176,7 +177,7 @@ class Store:
         alone.
         """
         # Not sorted: the order of methods and parameters is that of the tables.
-        row = (plan.name, json.dumps(plan.as_dict()), json.dumps(dict(facts)), _now())
+        row = (plan.name, json_text(plan.as_dict()), json_text(dict(facts)), _now())
         with self._connection() as database:
             database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?)", row)
 
@@ -197,10 +198,7 @@ class Store:
 
     def _write_arrays(self, key: str, content: bytes) -> None:
         path = self.arrays_path(key)
-        path.parent.mkdir(exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.partial")  # another run may be writing the same maps
-        partial.write_bytes(content)
-        partial.replace(path)
+        write_bytes(path, content)
 
 
 def _now() -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from photostereo.files.atomic import replacing_file
 from photostereo.reflectance.entry import Look
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path
     """``name.pdf`` and ``name.png``, without dates inside, so that the same figure gives the same files."""
     folder.mkdir(parents=True, exist_ok=True)
     pdf, png = folder / f"{name}.pdf", folder / f"{name}.png"
-    figure.savefig(pdf, metadata={"CreationDate": None}, dpi=200)
-    figure.savefig(png, dpi=PNG_DPI, metadata={"Software": None})
+    with replacing_file(pdf, force=True) as partial:
+        figure.savefig(partial, metadata={"CreationDate": None}, dpi=200)
+    with replacing_file(png, force=True) as partial:
+        figure.savefig(partial, dpi=PNG_DPI, metadata={"Software": None})
     return [pdf, png]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 
+from photostereo.files.atomic import write_text
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.curves import draw_curves
 from photostereo.jobs.limits import Limits
@@ -123,10 +125,11 @@ def _write_trials(outputs: RunOutputs) -> None:
         "mean", "median",
         "p90", "p95", "max", "within_10deg", "iterations", "nonzeros", "seconds", "error",
     )  # fmt: skip
-    with (outputs.folder / "trials.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for trial in outputs.plan.trials:
-            row = outputs.rows.get(trial.hash)
-            if row is not None:
-                writer.writerow([row[name] for name in columns])
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for trial in outputs.plan.trials:
+        row = outputs.rows.get(trial.hash)
+        if row is not None:
+            writer.writerow([row[name] for name in columns])
+    write_text(outputs.folder / "trials.csv", text.getvalue())

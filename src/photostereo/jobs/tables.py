@@ -7,6 +7,8 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from photostereo.files.atomic import write_text
+
 
 @dataclass(frozen=True)
 class Table:
@@ -78,7 +80,7 @@ class Table:
         written = []
         for suffix, text in texts.items():
             path = folder / f"{name}{suffix}"
-            path.write_text(text, encoding="utf-8")
+            write_text(path, text)
             written.append(path)
         return written
 

@@ -12,7 +12,6 @@ JSON
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.errors import CaptureError
+from photostereo.files.safe import read_json, read_text
+
+#: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
+STRENGTHS = (1e-20, 1e20)
 
 _FILE_WORDS = frozenset(
     ["file", "filename", "filenames", "image", "img", "name", "photo", "photograph", "picture", "path"]
@@ -62,7 +65,7 @@ class LightTable:
     @property
     def lengths(self) -> NDArray[np.float64]:
         """The norm of each vector as written; in some layouts it carries the strength of the light."""
-        return np.asarray(np.linalg.norm(self.vectors, axis=1))
+        return row_lengths(self.vectors)
 
     def length_note(self) -> tuple[str, ...]:
         """A note for the user if the vectors are not unit and their lengths are not used."""
@@ -119,25 +122,9 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
     >>> table.files, table.vectors.tolist(), table.intensities.tolist()
     (('a.png', 'b.png'), [[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]], [2.0, 3.0])
     """
-    text = read_text(path, "light file")
-    table = _from_json(text, path) if path.suffix.lower() == ".json" else _from_text(text, path, count)
-    return checked(table)
-
-
-def read_text(path: Path, what: str) -> str:
-    """The text of a small file in UTF-8 (with or without a mark) or Latin-1."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise CaptureError(f"The {what} {path} does not exist. Check its name.") from error
-    except OSError as error:
-        raise CaptureError(
-            f"The {what} {path} cannot be read: {error.strerror}. Check its rights."
-        ) from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+    if path.suffix.lower() == ".json":
+        return checked(_from_json(path))
+    return checked(_from_text(read_text(path, "light file"), path, count))
 
 
 def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
@@ -156,7 +143,7 @@ def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
             f"{path} has the strengths of {len(values)} lights, but there are {count} photographs. Each "
             "photograph needs exactly one line: add the missing ones or remove the extra ones."
         )
-    _require_positive(values, path)
+    require_strengths(values, path)
     return values[:, 0] if values.shape[1] == 1 else values
 
 
@@ -191,24 +178,37 @@ def checked(table: LightTable) -> LightTable:
             raise CaptureError(
                 f"In {table.path} {label} has a value that is NaN or infinite. Correct that line."
             )
-        if np.linalg.norm(vector) < 1e-12:
+        if np.abs(vector).max() < 1e-12:
             raise CaptureError(
                 f"In {table.path} {label} is the zero vector, which has no direction. Correct that line, or "
                 "leave out the photograph together with its light."
             )
     if table.intensities is not None:
-        _require_positive(table.intensities, table.path)
+        require_strengths(table.intensities, table.path)
     return table
 
 
-def _require_positive(values: NDArray[Any], path: Path) -> None:
-    bad = ~(np.isfinite(values) & (values > 0))
+def require_strengths(values: NDArray[Any], path: Path) -> None:
+    """Raise a :class:`CaptureError` unless every strength is positive and of a size that single precision holds."""
+    low, high = STRENGTHS
+    bad = ~((values >= low) & (values <= high))
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         raise CaptureError(
-            f"In {path} the strength of light {row + 1} is not a positive number. Correct that line, or "
-            "leave out the photograph together with its light."
+            f"In {path} the strength of light {row + 1} is not a positive number (from {low:g} to {high:g}). "
+            "Correct that line, or leave out the photograph together with its light."
         )
+
+
+def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """The Euclidean norm of each row, also where its square would overflow.
+
+    >>> [f"{length:.3g}" for length in row_lengths(np.array([[3.0, 0, 4], [3e200, 0, 4e200]]))]
+    ['5', '5e+200']
+    """
+    top = np.abs(vectors).max(axis=1, initial=1e-300)
+    far = np.where(top > 1e100, top, 1.0)
+    return np.asarray(far * np.linalg.norm(vectors / far[:, None], axis=1))
 
 
 def _from_text(text: str, path: Path, count: int | None) -> LightTable:
@@ -320,17 +320,12 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _from_json(text: str, path: Path) -> LightTable:
+def _from_json(path: Path) -> LightTable:
     shape = (
         'expected {"lights": [{"file": "a.png", "direction": [x, y, z], "intensity": 1}, ...]} '
         "or a list of [x, y, z]"
     )
-    try:
-        data: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise CaptureError(
-            f"{path} is not valid JSON (line {error.lineno}: {error.msg}); {shape}."
-        ) from error
+    data = read_json(path, "light file", remedy=shape[0].upper() + shape[1:] + ".")
     strengths: Any = None
     try:
         if isinstance(data, dict):
@@ -351,7 +346,7 @@ def _from_json(text: str, path: Path) -> LightTable:
         intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
     except CaptureError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise CaptureError(f"{path} does not describe lights ({error!r}); {shape}.") from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from photostereo.files.atomic import write_text
 from photostereo.jobs.progress import SILENT_RUN, RunMonitor
 from photostereo.jobs.store import Store
 from photostereo.jobs.tables import Table
@@ -24,5 +25,5 @@ def write_index(store: Store, monitor: RunMonitor = SILENT_RUN) -> Path:
     pages = [store.folder / name / "page.md" for name in NAMED_RUNS]
     parts += [page.read_text(encoding="utf-8") for page in pages if page.exists()]
     path = store.folder / "index.md"
-    path.write_text("\n".join(parts), encoding="utf-8")
+    write_text(path, "\n".join(parts))
     return path

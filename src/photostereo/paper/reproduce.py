@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.errors import ParameterError
+from photostereo.files.atomic import write_text
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.limits import Limits
 from photostereo.jobs.outputs import RunOutputs
@@ -179,4 +180,4 @@ def _report(run: NamedRun, plan: Plan, facts: dict[str, Any], store: Store, moni
         out.say(failure)
     heading = [f"## {run.name}: {run.title}", "", f"The paper: {run.source}.", ""]
     notes = [line for note in out.notes for line in (note, "")]
-    (out.folder / "page.md").write_text("\n".join([*heading, *notes, *out.page]), encoding="utf-8")
+    write_text(out.folder / "page.md", "\n".join([*heading, *notes, *out.page]))

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import math
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,7 +19,9 @@ from urllib.parse import quote, urlsplit
 from markupsafe import Markup
 
 from photostereo._version import __version__
-from photostereo.errors import OutputError, ParameterError
+from photostereo.errors import ParameterError
+from photostereo.files.atomic import write_bytes
+from photostereo.files.json_text import json_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -132,21 +131,10 @@ def json_for_script(data: Mapping[str, Any]) -> Markup:
     >>> print(json_for_script({"name": "</script><b>&"}))
     {"name":"\\u003c/script\\u003e\\u003cb\\u003e\\u0026"}
     """
-    text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json_text(data, indent=None)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN: null stands for it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
 
 
 def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = None) -> list[dict[str, str]]:
@@ -171,15 +159,5 @@ def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = No
 
 def write_page(path: str | Path, text: str) -> None:
     """Write the page at once or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        # Lone surrogates (undecodable file names) have no UTF-8; they are shown as question marks.
-        partial.write_bytes(text.encode("utf-8", errors="replace"))
-        partial.replace(target)
-    except OSError as problem:
-        partial.unlink(missing_ok=True)
-        raise OutputError(
-            f"The report could not be written to {target} ({problem.strerror or problem}). Check that the "
-            "folder exists and has room."
-        ) from None
+    # Lone surrogates (undecodable file names) have no UTF-8; they are shown as question marks.
+    write_bytes(path, text.encode("utf-8", errors="replace"))

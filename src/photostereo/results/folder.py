@@ -3,17 +3,16 @@ all."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from photostereo.capture import Capture
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.atomic import write_json
+from photostereo.files.safe import read_npy
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.pictures import write_pictures
@@ -117,9 +116,10 @@ def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
 def surface_to_show(folder: Path) -> dict[str, Any]:
     """What a page needs of the surface in this folder: depth and tears."""
     tears = folder / "tears.npy"
+    again = "Make the surface again with `photostereo mesh`."
     return {
-        "depth": np.load(folder / "depth.npy"),
-        "tears": np.load(tears) if tears.exists() else None,
+        "depth": read_npy(folder / "depth.npy", "depth", remedy=again),
+        "tears": read_npy(tears, "list of tears", remedy=again) if tears.exists() else None,
     }
 
 
@@ -136,6 +136,4 @@ def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """``summary.json``, replaced at once."""
-    partial = folder / "summary.json.partial"
-    partial.write_text(json.dumps(summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(folder / "summary.json")
+    write_json(folder / "summary.json", summary)

@@ -12,6 +12,7 @@ from photostereo.conventions import srgb_from_linear
 from photostereo.exports.maps import describe_normals, write_normal_png
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.atomic import write_bytes
 from photostereo.reconstruction import Reconstruction
 
 #: What the numbers of the arrays mean, for ``summary.json``.
@@ -35,7 +36,7 @@ def write_pictures(
     """
     write_normal_png(folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size)
     albedo = encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
-    (folder / "albedo.png").write_bytes(albedo)
+    write_bytes(folder / "albedo.png", albedo)
     return {**ARRAYS, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
-from photostereo.errors import CaptureError, ParameterError
+from photostereo.errors import CaptureError, OutputError, ParameterError
+from photostereo.files.atomic import write_arrays
+from photostereo.files.safe import exists, explained, names_in_npz, read_npz
 from photostereo.monitor import Iteration, Monitor
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.quality.metrics import mean_angle
@@ -27,6 +29,8 @@ from photostereo.reflectance.model import Model, Unknowns
 
 #: Iterations whose figures stay on a GPU before they are fetched together: a transfer would make it wait.
 FETCH_EVERY = 10
+#: What a saved state holds, besides the model's own unknowns.
+_STATE_ARRAYS = frozenset({"normals", "atoms", "codes", "residual", "history"})
 
 
 @dataclass
@@ -53,40 +57,61 @@ class SolveState:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the state to an ``.npz`` file, replaced at once: an interruption leaves the old one."""
-        path = Path(path)
+        """Write the state to an ``.npz`` file, replaced at once: an interruption leaves the old one.
+
+        Raises
+        ------
+        OutputError
+            If the file exists and is not a saved state: a photograph is not overwritten.
+        """
+        require_checkpoint(path)
         state = self.copy_to(CPU)
         arrays = {f"unknown_{name}": value for name, value in state.unknowns.items()}
         # NaN stands for "no truth known" in the error column.
         history = [[np.nan if v is None else float(v) for v in r.as_dict().values()] for r in self.history]
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as file:
-            np.savez(
-                file,
-                normals=state.normals,
-                atoms=state.dictionary.atoms,
-                codes=state.dictionary.codes,
-                residual=state.dictionary.residual,
-                history=np.array(history).reshape(len(history), -1),
-                **arrays,
-            )
-        partial.replace(path)
+        write_arrays(
+            path,
+            normals=state.normals,
+            atoms=state.dictionary.atoms,
+            codes=state.dictionary.codes,
+            residual=state.dictionary.residual,
+            history=np.array(history).reshape(len(history), -1),
+            **arrays,
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> SolveState:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                names = [key for key in file.files if key.startswith("unknown_")]
-                unknowns = {key.removeprefix("unknown_"): file[key] for key in names}
-                history = tuple(record_from(row) for row in file["history"].tolist())
-                dictionary = DictionaryState(file["atoms"], file["codes"], file["residual"])
-                return cls(file["normals"], unknowns, dictionary, history)
-        except (OSError, ValueError, KeyError) as problem:
-            raise CaptureError(
-                f"{path} is not the saved state of a solve ({problem}). Give the file that `checkpoint` "
-                "wrote, or start again without `resume`."
-            ) from None
+        remedy = "Give the file that `checkpoint` wrote, or start again without `resume`."
+
+        def complaint(problem: str) -> CaptureError:
+            return CaptureError(f"{path} is not the saved state of a solve ({problem}). {remedy}")
+
+        arrays = read_npz(Path(path), "saved state", remedy=remedy)
+        missing = _STATE_ARRAYS - arrays.keys()
+        if missing:
+            raise complaint(f"it has no {', '.join(sorted(missing))}")
+        for name, array in arrays.items():
+            if array.ndim == 0 or (name != "history" and not np.isfinite(array).all()):
+                raise complaint(f"{name} holds values that are not finite numbers")
+        with explained(complaint):
+            unknowns = {
+                name.removeprefix("unknown_"): array
+                for name, array in arrays.items()
+                if name.startswith("unknown_")
+            }
+            history = tuple(record_from(row) for row in arrays["history"].tolist())
+        dictionary = DictionaryState(arrays["atoms"], arrays["codes"], arrays["residual"])
+        return cls(arrays["normals"], unknowns, dictionary, history)
+
+
+def require_checkpoint(path: str | Path) -> None:
+    """Raise an :class:`OutputError` where a file is there that is not a saved state: it is never overwritten."""
+    if exists(Path(path)) and not names_in_npz(Path(path)) >= _STATE_ARRAYS:
+        raise OutputError(
+            f"{path} exists and is not the saved state of a solve, so it is not overwritten. Give another name for "
+            "the checkpoint."
+        )
 
 
 def begin(
@@ -101,8 +126,9 @@ def begin(
     if resume is None:
         return SolveState(normals, unknowns, prior.begin(normals))
     state = resume if isinstance(resume, SolveState) else SolveState.load(resume)
+    dictionary = state.dictionary
     expected = (prior.grid.n_pixels, prior.grid.n_patches, prior.grid.patch_length)
-    found = (len(state.normals), *state.dictionary.residual.shape)
+    found = (len(state.normals), *dictionary.residual.shape)
     if expected != found:
         raise ParameterError(
             f"The saved state has {found[0]} pixels and {found[1]} patches of {found[2]} values, but this "
@@ -115,6 +141,21 @@ def begin(
             f"{', '.join(state.unknowns) or 'normals only'}, but this one needs {', '.join(unknowns) or 'normals only'}. "
             "Resume with the method that saved it, or start again without `resume`."
         )
+    atoms = dictionary.atoms.shape[0]
+    fits = [
+        (state.normals, (expected[0], 3), normals.dtype),
+        (dictionary.atoms, (atoms, expected[2]), prior.dtype),
+        (dictionary.codes, (atoms, expected[1]), prior.dtype),
+        (dictionary.residual, expected[1:], prior.dtype),
+        *((value, unknowns[name].shape, unknowns[name].dtype) for name, value in state.unknowns.items()),
+    ]
+    for array, shape, kind in fits:
+        if tuple(array.shape) != tuple(shape) or str(array.dtype).split(".")[-1] != str(kind).split(".")[-1]:
+            raise ParameterError(
+                f"The saved state holds an array of shape {tuple(array.shape)} and type {array.dtype} where "
+                f"{tuple(shape)} and {kind} are needed: it is damaged, or was saved with other parameters. Resume "
+                "with the same parameters, or start again without `resume`."
+            )
     return state.copy_to(device)  # a resumed solve must not change the caller's state
 
 

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.images import decode_image
+from photostereo.capture.masks import read_mask
 from photostereo.conventions import decode_normals
 from photostereo.errors import CaptureError
-
-
-def _read(path: Path, what: str) -> NDArray[Any]:
-    import cv2
-
-    if not path.is_file():
-        raise CaptureError(f"The {what} {path} does not exist.")
-    picture = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-    if picture is None:
-        raise CaptureError(
-            f"The {what} {path} is not a picture that can be read; save it as an 8- or 16-bit PNG."
-        )
-    return np.asarray(picture)
 
 
 def read_normal_map(
@@ -46,29 +34,18 @@ def read_normal_map(
         If a file is missing, not a colour picture of 8 or 16 bits, or the mask is of another size or empty.
     """
     source = Path(png_path)
-    picture = _read(source, "normal map")
+    picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
         raise CaptureError(
             f"{source} is a gray picture; a normal map has three channels, x, y, z in R, G, B."
         )
     if picture.dtype not in (np.uint8, np.uint16):
         raise CaptureError(f"{source} holds {picture.dtype} values; save the normal map as 8- or 16-bit PNG.")
-    colors = np.ascontiguousarray(picture[..., 2::-1])
+    colors = np.ascontiguousarray(picture[..., :3])
     top = float(np.iinfo(picture.dtype).max)
     empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)
     if mask_path is not None:
-        given = _read(Path(mask_path), "mask")
-        gray = given if given.ndim == 2 else given[..., :3].max(axis=-1)
-        if gray.shape != colors.shape[:2]:
-            raise CaptureError(
-                f"The mask {mask_path} is {gray.shape[1]} × {gray.shape[0]} pixels, but the normal map "
-                f"{source} is {colors.shape[1]} × {colors.shape[0]}."
-            )
-        if gray.dtype not in (np.uint8, np.uint16):
-            raise CaptureError(
-                f"The mask {mask_path} holds {gray.dtype} values; save it as 8- or 16-bit PNG."
-            )
-        inside = gray > np.iinfo(gray.dtype).max // 2
+        inside, _ = read_mask(Path(mask_path), (colors.shape[0], colors.shape[1]))
     elif picture.shape[2] == 4:
         inside = picture[..., 3] > top / 2
     else:

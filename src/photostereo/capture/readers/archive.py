@@ -9,23 +9,27 @@ Integers are divided by their full scale, floating-point intensities are taken a
 from __future__ import annotations
 
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.assemble import build, in_folder, require_truth_size
+from photostereo.capture.assemble import build, finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.masks import mask_from_values
 from photostereo.capture.options import ReadOptions, settle_mask
 from photostereo.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.atomic import replacing_file
-from photostereo.lights.files import read_lights
+from photostereo.files.safe import read_npz
+from photostereo.lights.files import read_lights, require_strengths
 
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
+
+#: Letters of a capture's name that are kept.
+NAME_LETTERS = 200
 
 _TRUTHS = ("truth", "truth_depth", "truth_albedo")
 
@@ -50,11 +54,13 @@ def read(path: Path, options: ReadOptions) -> Capture:
         stored.ndim not in (3, 4)
         or (stored.ndim == 4 and stored.shape[3] != 3)
         or stored.dtype.kind not in "uf"
+        or stored.size == 0
     ):
         raise CaptureError(
             f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
             "H, W) or (d, H, W, 3), unsigned integers or floating point."
         )
+    frame = (stored.shape[1], stored.shape[2])
     lights, strengths = content.get("lights"), content.get("intensities")
     if chosen is not None:
         table = read_lights(in_folder(path.parent, chosen), count=len(stored))
@@ -63,15 +69,16 @@ def read(path: Path, options: ReadOptions) -> Capture:
     bits = stored.dtype.itemsize * 8
     images = _linear(stored, strengths, options, path)
     del stored
-    name = str(content["name"]) if "name" in content else path.stem
-    notes: tuple[str, ...] = ()
+    name = _name(content, path)
     if options.mask is None and "mask" in content:
-        mask = content["mask"].astype(bool)
+        mask, notes = mask_from_values(content["mask"], f"The mask in {path}", frame)
     else:
         mask, notes = settle_mask(options, images, None, name=name)
     truths = {label: content[label] for label in _TRUTHS if label in content}
     for truth in truths.values():
-        require_truth_size(truth, path, (images.shape[1], images.shape[2]))
+        require_truth_size(truth, path, frame)
+    if "truth" in truths:
+        truths["truth"] = finite_or_zero(truths["truth"])
     origin = Origin(path=path, layout=LAYOUT, bit_depth=bits, notes=notes)
     return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
 
@@ -99,14 +106,16 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise CaptureError(
-            f"{path} cannot be read as a NumPy archive ({error}): it is truncated, damaged or holds Python "
-            "objects. Save it again with numpy.savez."
-        ) from error
+    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.")
+    for name, array in content.items():
+        if name != "name" and array.dtype.kind == "U":
+            raise CaptureError(f"{name} in {path} is text; expected numbers. Save it again with numpy.savez.")
+    return content
+
+
+def _name(content: dict[str, NDArray[Any]], path: Path) -> str:
+    given = content.get("name")
+    return path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
 
 
 def _linear(
@@ -120,19 +129,20 @@ def _linear(
     ):
         return stored
     count = len(stored)
-    strengths = (
-        np.ones((count, 1)) if intensities is None else np.asarray(intensities, np.float64).reshape(count, -1)
-    )
-    if strengths.shape[1] not in (1, 3) or not (np.isfinite(strengths) & (strengths > 0)).all():
+    strengths = np.ones(count) if intensities is None else np.asarray(intensities, np.float64)
+    if strengths.shape not in ((count,), (count, 1), (count, 3)):
         raise CaptureError(
-            f"The intensities in {path} must be positive numbers, one or three per photograph. Correct the "
-            "array."
+            f"The intensities in {path} have the shape {strengths.shape}, but there are {count} photographs; "
+            "expected one strength or three per photograph. Correct the array."
         )
+    strengths = strengths.reshape(count, -1)
+    require_strengths(strengths, path)
     top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
     keep_color = stored.ndim == 4 and options.color
     images = np.empty(stored.shape if keep_color else stored.shape[:3], dtype=np.float32)
     for target, image, strength in zip(images, stored, strengths, strict=True):
-        values = image.astype(np.float32) / np.float32(top)
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is told as such
+            values = image.astype(np.float32) / np.float32(top)
         if options.srgb:
             values = linear_from_srgb(values)
         if image.ndim == 3:

@@ -22,8 +22,8 @@ B. Shi et al., "A Benchmark Dataset and Evaluation for Non-Lambertian and Uncali
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,9 @@ from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.sixteen_bit import write_photographs, write_png
 from photostereo.errors import CaptureError
-from photostereo.files.atomic import replacing_directory
-from photostereo.lights.files import base_name, content_lines, read_intensities, read_lights, read_text
+from photostereo.files.atomic import replacing_directory, replacing_file, write_json, write_text
+from photostereo.files.safe import read_json, read_mat, read_text
+from photostereo.lights.files import base_name, content_lines, read_intensities, read_lights
 
 LAYOUT = "DiLiGenT"
 EXPECTS = "DiLiGenT: a folder with light_directions.txt, light_intensities.txt, filenames.txt, mask.png"
@@ -89,7 +90,7 @@ def write_diligent(
     directory: str | os.PathLike[str],
     *,
     force: bool = False,
-    keep: str | os.PathLike[str] | None = None,
+    keep: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
     """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it gives the capture again.
 
@@ -103,7 +104,7 @@ def write_diligent(
     capture : what to write; a gray capture gets three equal channels
     directory : the folder to make; complete or not at all
     force : replace an existing folder that photostereo wrote
-    keep : a folder that must not be replaced, such as that of the originals
+    keep : files and folders that must not be replaced, such as that of the originals
 
     Returns
     -------
@@ -135,18 +136,15 @@ def write_diligent(
     with replacing_directory(directory, force=force, keep=keep) as folder:
         write_photographs(capture.images, [folder / name for name in names], exposure)
         write_png(folder / "mask.png", capture.mask.astype(np.uint8) * np.uint8(255))
-        # 17 digits give back the same float64.
-        np.savetxt(folder / _DIRECTIONS, capture.lights, fmt="%.17g")
-        np.savetxt(folder / _INTENSITIES, np.full((len(capture), 3), exposure), fmt="%.17g")
-        (folder / _NAMES).write_text("\n".join(names) + "\n", encoding="utf-8")
+        _write_table(folder / _DIRECTIONS, capture.lights)
+        _write_table(folder / _INTENSITIES, np.full((len(capture), 3), exposure))
+        write_text(folder / _NAMES, "\n".join(names) + "\n")
         for label, key in _TRUTHS.items():
             truth = getattr(capture, label)
             if truth is not None:
                 _write_mat(folder / f"{key}.mat", key, truth)
         sidecar = {"format": "photostereo capture", "name": capture.name, "clip_gray": False, "notes": notes}
-        (folder / _SIDECAR).write_text(
-            json.dumps(sidecar, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        write_json(folder / _SIDECAR, sidecar)
     return Path(directory)
 
 
@@ -160,11 +158,13 @@ def _photographs(path: Path) -> list[Path]:
 def _read_sidecar(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        content = json.loads(read_text(path, "capture description"))
-    except json.JSONDecodeError as error:
-        raise CaptureError(f"{path} is not valid JSON ({error.msg}). Restore it, or remove it.") from error
-    return content if isinstance(content, dict) else {}
+    content = read_json(path, "capture description", remedy="Restore it, or remove it.")
+    if not isinstance(content, dict) or not isinstance(content.get("notes", []), list):
+        raise CaptureError(
+            f'{path} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
+            "remove it."
+        )
+    return content
 
 
 def _read_truths(path: Path) -> dict[str, tuple[Path, NDArray[np.float32]]]:
@@ -173,24 +173,18 @@ def _read_truths(path: Path) -> dict[str, tuple[Path, NDArray[np.float32]]]:
 
 
 def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
-    from scipy.io import loadmat
-
-    try:
-        content = loadmat(path)
-    except Exception as error:  # scipy raises whatever the damaged bytes lead to
-        raise CaptureError(
-            f"The truth {path} cannot be read ({error}). Save it again as a MATLAB file of version 5 to 7 "
-            "(not 7.3), or remove it."
-        ) from error
-    if key not in content:
-        known = ", ".join(name for name in content if not name.startswith("__")) or "nothing"
-        raise CaptureError(
-            f"{path} holds {known}, but not {key}. Save the truth under that name, or remove the file."
-        )
-    return finite_or_zero(content[key])
+    remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
+    return finite_or_zero(read_mat(path, key, "truth", remedy=remedy))
 
 
 def _write_mat(path: Path, key: str, values: NDArray[Any]) -> None:
     from scipy.io import savemat
 
-    savemat(path, {key: values}, do_compression=True)
+    with replacing_file(path) as partial:
+        savemat(partial, {key: values}, do_compression=True)
+
+
+def _write_table(path: Path, values: NDArray[Any]) -> None:
+    """Numbers with the 17 digits that give back the same float64."""
+    with replacing_file(path) as partial:
+        np.savetxt(partial, values, fmt="%.17g")

@@ -16,6 +16,7 @@ from photostereo.capture.assemble import Ingredients, assemble, in_folder
 from photostereo.capture.images import is_image
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError
+from photostereo.files.safe import read_text
 from photostereo.lights.files import (
     LightTable,
     base_name,
@@ -23,7 +24,6 @@ from photostereo.lights.files import (
     content_lines,
     decimal,
     read_lights,
-    read_text,
 )
 
 LAYOUT = "RTI"

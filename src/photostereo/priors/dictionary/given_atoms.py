@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.errors import ParameterError
+from photostereo.parameters import array_in_file
 from photostereo.priors.dictionary.atoms import KINDS
 
 #: What it accepts, in words.
@@ -27,10 +27,5 @@ def kind_or_array(value: Any) -> Any:
 def _read_dictionary(path: Path) -> Any:
     if path.suffix != ".npy":
         raise ValueError(path)
-    try:
-        return np.load(path, allow_pickle=False).astype(np.float64)
-    except (OSError, ValueError) as problem:
-        raise ParameterError(
-            f"The dictionary {path} cannot be read ({problem}). Give the dictionary.npy that a former solve wrote, or "
-            f"one of {', '.join(KINDS)}."
-        ) from None
+    remedy = f"Give the dictionary.npy that a former solve wrote, or one of {', '.join(KINDS)}."
+    return array_in_file(path, "dictionary", remedy)

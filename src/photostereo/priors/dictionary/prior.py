@@ -96,6 +96,11 @@ class DictionaryPrior:
         """(N,) how many patches cover each pixel."""
         return self._patches.count
 
+    @property
+    def dtype(self) -> Any:
+        """Of the pass."""
+        return self._dtype
+
     def begin(self, normals: Array) -> DictionaryState:
         """The initial dictionary and no codes."""
         residual = self._patches.extract(cast(normals, self._dtype.name))

@@ -1,0 +1,50 @@
+"""Names as they may be shown, and names that may be given to folders.
+
+A file name on Linux is any run of bytes: it may be undecodable, or hold sequences that move a terminal's cursor,
+change its title or reverse the line.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+#: Bytes of a name that we make ourselves; 255 is the limit of most file systems, and suffixes are added to it.
+NAME_BYTES = 120
+
+#: Format characters that people's names do use: the joiners of Arabic, Persian and Indic scripts and of emoji.
+_JOINERS = "\u200c\u200d"
+
+
+def printable(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: control and direction characters, lone surrogates as escapes.
+
+    >>> printable("cat\x1b[2J"), printable("a\udcff\u202eb"), printable("Öl, two\nlines")
+    ('cat\\x1b[2J', 'a\\udcff\\u202eb', 'Öl, two\nlines')
+    """
+    return "".join(letter if _is_harmless(letter) else _escaped(letter) for letter in text)
+
+
+def _is_harmless(letter: str) -> bool:
+    if " " <= letter <= "~" or letter in "\n\t" or letter in _JOINERS:
+        return True
+    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def folder_name(name: str) -> str:
+    """A folder name from any capture name.
+
+    >>> folder_name("a cat/../x\\x1b"), folder_name("../..")
+    ('a-cat-..-x', 'capture')
+    """
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
+    return shortened(kept) or "capture"
+
+
+def shortened(name: str, limit: int = NAME_BYTES) -> str:
+    """The beginning of a name, of at most so many bytes; no letter is cut in two."""
+    return os.fsencode(name)[:limit].decode("utf-8", "ignore") if len(os.fsencode(name)) > limit else name
