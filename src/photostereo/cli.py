@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from photostereo._version import __version__
 from photostereo.errors import ParameterError, PhotostereoError
+from photostereo.files.names import printable
+from photostereo.interruption import ended_by, orderly_signals, tell_end
 from photostereo.threads import shorten_spinning
 
 app = typer.Typer(
@@ -32,7 +34,7 @@ Settings = Annotated[
     typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
 ]
 Images = Annotated[int | None, typer.Option(min=3, help="Use so many photographs, drawn at random.")]
-Seed = Annotated[int, typer.Option(help="Of the draw of photographs and of noise.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the draw of photographs and of noise.")]
 Color = Annotated[bool, typer.Option("--color", help="Keep the colours: albedo and mesh in RGB.")]
 Srgb = Annotated[bool, typer.Option("--srgb", help="Undo the sRGB curve of the photographs.")]
 MaskChoice = Annotated[
@@ -49,31 +51,38 @@ Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 
 def main() -> None:
     """The entry point: errors that the user can mend become one paragraph and exit code 2."""
-    signal.signal(signal.SIGTERM, _terminate)
-    shorten_spinning()  # before NumPy comes
-    try:
-        app()
-    except PhotostereoError as problem:
-        from rich.console import Console
+    with orderly_signals():
+        shorten_spinning()  # before NumPy comes
+        try:
+            app()
+        except PhotostereoError as problem:
+            _fail(str(problem))
+        except MemoryError:
+            _fail("There is not enough memory for this. Use fewer or smaller photographs, or crop them.")
+        except OSError as problem:  # whatever the system refuses is the user's to mend
+            if ended_by() is None:
+                _fail(
+                    f"{problem.strerror or problem}{_place(problem)}. Check the name, the rights and the room."
+                )
+            sys.exit(tell_end())
+        except BaseException:
+            if ended_by() is not None:  # what Ctrl-C has become by now
+                sys.exit(tell_end())
+            raise
 
-        Console(stderr=True, highlight=False).print(f"[bold red]Error:[/bold red] {_escape(str(problem))}")
-        sys.exit(2)
-    except SystemExit as end:
-        if end.code == 128 + signal.SIGINT:  # what Ctrl-C has become by now
-            sys.stderr.write("Interrupted; nothing was left half-written.\n")
-        raise
+
+def _fail(message: str) -> NoReturn:
+    """One paragraph in one piece, so that a path can be copied from it, and exit code 2."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text.assemble(("Error: ", "bold red"), printable(message))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text)
+    sys.exit(2)
 
 
-def _terminate(*_: object) -> None:
-    """End as after Ctrl-C: what is half-written is taken away on the way out."""
-    sys.stderr.write("Terminated; nothing was left half-written.\n")
-    raise SystemExit(128 + signal.SIGTERM)
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+def _place(problem: OSError) -> str:
+    return "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
 
 
 def _version(show: bool) -> None:
@@ -240,7 +249,7 @@ def scene(
     texture: Annotated[str | None, typer.Option(help="Of the albedo.")] = None,
     shadows: Annotated[bool, typer.Option(help="Cast shadows.")] = True,
     color: Annotated[bool, typer.Option("--color", help="Photographs in RGB.")] = False,
-    seed: Annotated[int, typer.Option(help="Of shape, texture and random lights.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of shape, texture and random lights.")] = 0,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:

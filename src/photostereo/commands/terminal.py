@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from photostereo.files.names import printable
+from photostereo.interruption import work_begins
 from photostereo.monitor import Iteration, Monitor
 
 #: Without a terminal, one line of progress at most this often, in seconds.
@@ -23,6 +24,7 @@ class Terminal(Monitor):
     """Messages to standard output, progress and errors to standard error. A context manager."""
 
     def __init__(self, *, quiet: bool = False) -> None:
+        work_begins()
         self.quiet = quiet
         # Never broken into lines by us: a path must be one piece to be copied.
         self.out = Console(highlight=False, soft_wrap=True)

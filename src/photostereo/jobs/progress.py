@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from photostereo.files.names import printable
+from photostereo.interruption import work_begins
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -90,16 +93,17 @@ class TerminalMonitor(RunMonitor):
             self._bar = None
 
     def say(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
     def table(self, title: str, header: list[str], rows: list[list[str]]) -> None:
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table(title=title, title_justify="left")
         for number, column in enumerate(header):
             table.add_column(column, justify="left" if number == 0 else "right")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(escape(printable(cell)) for cell in row))
         self._console.print(table)
 
 
@@ -107,7 +111,7 @@ class LineMonitor(RunMonitor):
     """Plain lines, not more often than every few seconds."""
 
     def __init__(self, write: Callable[[str], object] | None = None, every: float = 10.0) -> None:
-        self._write = write or (lambda text: sys.stderr.write(text + "\n"))
+        self._write = write or (lambda text: sys.stderr.write(printable(text) + "\n"))
         self._every = every
         self._last = 0.0
         self._name = ""
@@ -142,6 +146,7 @@ class LineMonitor(RunMonitor):
 
 def monitor_for(*, quiet: bool = False) -> RunMonitor:
     """A live view where standard error is a terminal, lines otherwise, nothing when quiet."""
+    work_begins()
     if quiet:
         return SILENT_RUN
     return TerminalMonitor() if sys.stderr.isatty() else LineMonitor()

@@ -14,6 +14,7 @@ from photostereo._version import __version__
 from photostereo.backend import Array, Device, cast, empty, like, to_numpy
 from photostereo.capture import Capture
 from photostereo.conventions import GRAY_WEIGHTS
+from photostereo.errors import ParameterError
 from photostereo.quality.metrics import summarise_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.model import Model
@@ -37,10 +38,16 @@ def as_reconstruction(
     unit = scaled / np.where(length > 0, length, 1.0)[:, None]
     own = model.albedo(solution.normals, solution.unknowns)
     gray = (length if own is None else to_numpy(own)) * scale
+    tinted = _channel_albedo(capture, unit, gray)
+    if not (np.isfinite(unit).all() and (np.abs(tinted) <= np.finfo(np.float32).max).all()):
+        raise ParameterError(
+            f"With these parameters {method} on {capture.name} leaves the range of numbers, so there is no result. "
+            "Choose more ordinary values, or leave them to their defaults."
+        )
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     normals[capture.mask] = unit
     albedo = np.zeros(capture.images.shape[1:], dtype=np.float32)
-    albedo[capture.mask] = _channel_albedo(capture, unit, gray)
+    albedo[capture.mask] = tinted
     maps = model.maps(solution.normals, solution.unknowns)
     return Reconstruction(
         normals=normals,

@@ -1,0 +1,80 @@
+"""Ctrl-C and SIGTERM from the first moment on: one line, the right exit code, never a traceback.
+
+While code is being loaded nothing has been written, and an exception raised inside an import may be swallowed or
+turned into another one: the process ends on the spot. Once a command works, the signal becomes an exception, so that
+what is half-written is taken away on the way out. This module is imported before anything else: the standard library
+only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+_WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
+
+
+class _State:
+    loading = True
+    received: int | None = None
+
+
+@contextmanager
+def orderly_signals() -> Iterator[None]:
+    """Handle both signals within the block; a signal that the caller ignores stays ignored."""
+    if threading.current_thread() is not threading.main_thread():  # Python lets nobody else do it
+        yield
+        return
+    _State.received = None
+    before = {number: signal.getsignal(number) for number in _WORDS}
+    hook = sys.unraisablehook
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _receive)
+    sys.unraisablehook = _not_swallowed
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def work_begins() -> None:
+    """From now on there may be something to clear away."""
+    _State.loading = False
+
+
+def ended_by() -> int | None:
+    """The signal that ended the work, whatever exception it has become by now."""
+    return _State.received
+
+
+def tell_end() -> int:
+    """Say in one line that the work was ended; the exit code for it."""
+    number = _State.received or signal.SIGINT
+    with suppress(OSError):
+        os.write(2, f"{_WORDS[signal.Signals(number)]}; nothing was left half-written.\n".encode())
+    return 128 + number
+
+
+def _receive(number: int, frame: FrameType | None) -> None:
+    _State.received = number
+    if _State.loading:
+        os._exit(tell_end())
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
+    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again."""
+    if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
+        signal.raise_signal(_State.received)
+    else:
+        sys.__unraisablehook__(problem)
