@@ -258,6 +258,43 @@ def test_compare_writes_a_table_and_pictures(call, scene_folder, tmp_path) -> No
     assert picture.shape[1] == 3 * 48
 
 
+def test_compare_takes_parameters_of_each_method_and_writes_meshes(call, scene_folder, tmp_path) -> None:
+    out = tmp_path / "cmp"
+    code, said, _ = call(
+        "compare", scene_folder, "--methods", "ls,pls", "--set", "pls.p=3", "--meshes", "-o", out
+    )
+    assert code == 0
+    assert str(out / "report.html") in said.replace("\n", "")
+    assert json.loads((out / "pls" / "summary.json").read_text())["parameters"]["p"] == 3
+    assert json.loads((out / "ls" / "summary.json").read_text())["parameters"] == {}
+    for method in ("ls", "pls"):
+        assert (out / method / "mesh.glb").stat().st_size > 1000
+        assert f'href="{method}/mesh.glb"' in (out / "report.html").read_text()
+    for wrong in ("p=3", "sbl.lam=1", ".x=1", "pls.=1"):
+        code, _, error = call(
+            "compare", scene_folder, "--methods", "ls,pls", "--set", wrong, "-o", tmp_path / "x"
+        )
+        assert code == 2 and "--set METHOD.NAME=VALUE" in " ".join(error.split())
+    code, _, error = call(
+        "compare", scene_folder, "--methods", "ls", "--set", "ls.nothing=1", "-o", tmp_path / "x"
+    )
+    assert code == 2 and "nothing" in error and not (tmp_path / "x").exists()
+
+
+def test_compare_without_truth_prints_the_figure_of_the_page(call, scene_folder, tmp_path) -> None:
+    import shutil
+
+    bare, out = tmp_path / "bare", tmp_path / "cmp"
+    shutil.copytree(scene_folder, bare)
+    (bare / "Normal_gt.mat").unlink()
+    code, said, _ = call("compare", bare, "--methods", "ls,pls", "-o", out)
+    assert code == 0 and "unexplained" in said and "mean error" not in said
+    for row in json.loads((out / "comparison.json").read_text()):
+        figure = f"{100 * row['unexplained']:.1f} %"
+        assert figure in said and figure in (out / "report.html").read_text()
+    assert not list(out.glob("*/mesh.*"))
+
+
 def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "noisy"
     code, said, _ = call("corrupt", scene_folder, "--poisson", 5, "--images", 6, "--seed", 3, "--out", out)

@@ -353,6 +353,40 @@ def test_touch_moves_the_light(visit, report_page):
     assert "left" in seen.page.locator("#relight-view .lamp-words").inner_text()
 
 
+def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(visit, report_page):
+    seen = visit(report_page, width=390, height=844, touch=True)
+    box = seen.page.locator(RELIGHT).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = seen.page.context.new_cdp_session(seen.page)
+
+    def touch(kind, *fingers):
+        points = [{"x": a, "y": b, "id": number} for number, (a, b) in enumerate(fingers)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def swipe(distance):
+        touch("touchStart", (x, y))
+        for step in range(1, 10):
+            touch("touchMove", (x, y + distance * step / 9))
+            seen.page.wait_for_timeout(15)
+        touch("touchEnd")
+        seen.page.wait_for_timeout(300)
+
+    top = seen.page.evaluate("scrollY")
+    swipe(-150)
+    assert seen.page.evaluate("scrollY") > top + 60
+    seen.page.evaluate("document.getElementById('relight-view').scrollIntoView()")
+    touch("touchStart", (x - 30, y), (x + 30, y))
+    for spread in (45, 60, 90):
+        touch("touchMove", (x - spread, y), (x + spread, y))
+    touch("touchEnd")
+    seen.page.wait_for_selector(".minimap", state="visible")
+    # What is zoomed in moves with the finger, and the page stays.
+    before, top = seen.picture(RELIGHT), seen.page.evaluate("scrollY")
+    swipe(-80)
+    assert seen.page.evaluate("scrollY") == top
+    assert np.abs(seen.picture(RELIGHT) - before).mean() > 1
+
+
 def test_two_fingers_zoom_the_surface(visit, report_page):
     seen = visit(report_page, width=390, height=844, touch=True)
     seen.page.locator(SURFACE).scroll_into_view_if_needed()

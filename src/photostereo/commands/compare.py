@@ -141,19 +141,20 @@ def comparison_rows(results: Sequence[Reconstruction], capture: Capture) -> list
 
 
 def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The rows for a terminal: errors where there is a truth, and what the page shows in any case."""
+    """The rows for a terminal: the errors, or without a truth the brightness that is left unexplained."""
     table = Table()
     table.add_column("method")
-    known = any(row["mean"] is not None for row in rows)
-    for heading in (*(("mean error", "median", "within 10°") if known else ()), "unexplained", "seconds"):
+    known = all(row["mean"] is not None for row in rows)
+    for heading in ("mean error", "median", "within 10°") if known else ("unexplained",):
         table.add_column(heading, justify="right")
+    table.add_column("seconds", justify="right")
     table.add_column("status")
     for row in rows:
-        errors = (
-            (f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}") if known else ()
-        )
-        fit = (f"{100 * row['unexplained']:.1f} %", f"{row['seconds']:.2f}")
-        table.add_row(row["method"], *errors, *fit, row["status"])
+        if known:
+            figures = [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"]
+        else:
+            figures = [f"{100 * row['unexplained']:.1f} %"]
+        table.add_row(row["method"], *figures, f"{row['seconds']:.2f}", row["status"])
     return table
 
 

@@ -25,7 +25,7 @@ class Hud {
     const { view, units } = this.relighter;
     const pixels = this.length();
     this.bar.style.width = `${pixels * view.scale}px`;
-    this.bar.textContent = `${roundTo(pixels * units.size, 3)} ${units.unit}`;
+    this.bar.textContent = units.short(pixels);
   }
 
   showLegend() {

@@ -26,7 +26,7 @@ function scaleOf(mode, data, measure) {
     return { name: "weight", low: -top, high: top, words: (v) => measure.curvature(v), title: "Curvature: hollow to raised" };
   }
   if (mode === "occlusion") return { name: "sky", low: 0.3, high: 1, words: (v) => `${Math.round(100 * v)} %`, title: "Open to the sky" };
-  if (mode === "depth") return { name: "depth", low: 0, high: data.high - data.low, words: (v) => measure.length(v), title: "Height above the lowest point" };
+  if (mode === "depth") return { name: "depth", low: 0, high: data.high - data.low, words: (v) => measure.short(v), title: "Height above the lowest point" };
   return null;
 }
 
@@ -56,6 +56,11 @@ class Units {
 
   length(pixels) {
     return `${this.number(pixels * this.size)} ${this.unit}`;
+  }
+
+  // For scales and bars: three digits are enough.
+  short(pixels) {
+    return `${roundTo(pixels * this.size, 3)} ${this.unit}`;
   }
 
   curvature(perPixel) {

@@ -1,15 +1,14 @@
 // Notes pinned to places: kept in this browser's storage under the result's own name, saved and read as JSON.
 
 const NOTE_LONGEST = 2000;
+const NOTES_MOST = 500;
 
-// Only what a note consists of comes through, whatever the text held.
-function readNotes(text, { width, height }) {
-  const found = JSON.parse(text);
-  const list = Array.isArray(found) ? found : found?.notes;
-  if (!Array.isArray(list)) throw new Error("no notes");
+// Only what a note consists of comes through, whatever was kept or read.
+function soundNotes(found, { width, height }) {
+  const list = Array.isArray(found) ? found : [];
   return list.filter((note) => note && Number.isFinite(note.x) && Number.isFinite(note.y) && typeof note.text === "string")
     .filter((note) => note.x >= 0 && note.y >= 0 && note.x <= width && note.y <= height)
-    .slice(0, 500)
+    .slice(0, NOTES_MOST)
     .map((note) => ({ x: note.x, y: note.y, text: note.text.slice(0, NOTE_LONGEST) }));
 }
 
@@ -36,8 +35,9 @@ class Notes {
   // Kept and saved in columns and rows of the arrays, shown in the page's frame.
   fromArrays(notes) {
     const { data } = this.relighter;
-    const shifted = notes.map(({ x, y, text }) => ({ x: x - data.origin[0] + 0.5, y: y - data.origin[1] + 0.5, text }));
-    return readNotes(JSON.stringify(shifted), data);
+    const [left, top] = data.origin;
+    const list = Array.isArray(notes) ? notes : [];
+    return soundNotes(list.map((note) => note && { ...note, x: note.x - left + 0.5, y: note.y - top + 0.5 }), data);
   }
 
   toArrays() {
@@ -143,7 +143,9 @@ class Notes {
     if (!file) return;
     try {
       const found = JSON.parse(await file.text());
-      this.list.push(...this.fromArrays(found.notes || found));
+      const notes = this.fromArrays(found.notes || found);
+      if (!notes.length) throw new Error("no notes");
+      this.list.push(...notes);
       this.changed();
     } catch {
       this.said.textContent = "That file holds no notes of this page.";

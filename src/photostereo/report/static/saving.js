@@ -49,6 +49,6 @@ function takeSnapshot(relighter, hud, { line, notes }) {
   pen.lineTo(x + length * view.scale, y);
   pen.lineTo(x + length * view.scale, y - 5);
   pen.stroke();
-  pen.fillText(`${roundTo(length * units.size, 3)} ${units.unit}`, x + 4, y - 7);
+  pen.fillText(units.short(length), x + 4, y - 7);
   return new Promise((done) => picture.toBlob(done, "image/png"));
 }
