@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 #: A NumPy array or a torch tensor.
-Array = Any
+if TYPE_CHECKING:
+    import torch
+
+    Array: TypeAlias = NDArray[Any] | torch.Tensor
+else:
+    Array = Any
 
 #: The first GPUs whose threads can wait for each other (Volta, 2017).
 OLDEST_CAPABILITY = 7
@@ -33,7 +38,7 @@ OLDEST_CAPABILITY = 7
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
 
-def is_tensor(array: Array) -> bool:
+def is_tensor(array: Array) -> TypeGuard[torch.Tensor]:
     """Whether this is a torch tensor; does not import torch.
 
     >>> is_tensor(np.zeros(3))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.backend import CPU, Array, Device, like
+from photostereo.backend import CPU, Array, Device, contiguous, like
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.lights.files import row_lengths
@@ -212,7 +212,7 @@ class Capture:
         if self.is_color:
             r, g, b = GRAY_WEIGHTS
             values = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
-        pixels = values.reshape(len(self), -1).T.contiguous()
+        pixels = contiguous(values.reshape(len(self), -1).T)
         scale = percentile_99(pixels[:: self._scale_step]) or self._scale_of_darkness()
         pixels /= like(
             np.asarray(scale, dtype=np.float32), pixels
@@ -360,7 +360,7 @@ def _require_frame(array: NDArray[Any], shapes: Sequence[tuple[int, ...]], words
         )
 
 
-def percentile_99(values: Array) -> float:
+def percentile_99(values: Any) -> float:
     """As ``np.percentile(values, 99)`` of a tensor: two order statistics, and NumPy's own way between them."""
     flat = values.reshape(-1)
     position = 0.99 * (flat.numel() - 1)

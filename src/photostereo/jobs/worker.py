@@ -159,7 +159,7 @@ def _represent(trial: Trial) -> Outcome:
     for _ in range(values["passes"]):
         prior.update(state)
     left = float(np.linalg.norm(state.residual.astype(np.float64)))
-    share = state.nonzeros / state.codes.size
+    share = float(state.nonzeros) / state.codes.size
     return Outcome(
         status="done",
         outcome="iterations",

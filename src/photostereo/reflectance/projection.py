@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from photostereo.backend import Array, is_tensor, like
+from photostereo.backend import Array, cast, empty, is_tensor, like
 
 #: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
 BATCH_VALUES = 1 << 23
@@ -31,9 +31,9 @@ def project(pixels: Array, lights: Array) -> Array:
     if not is_tensor(pixels):
         return (pixels @ lights.T.astype(pixels.dtype)).astype(np.float64)
     directions = like(np.asarray(lights.T, dtype=np.float64), pixels)
-    out = directions.new_empty(len(pixels), 3)
+    out = empty((len(pixels), 3), pixels)
     for part in tensor_batches(pixels):
-        out[part] = pixels[part].double() @ directions
+        out[part] = cast(pixels[part], "float64") @ directions
     return out
 
 
@@ -45,5 +45,6 @@ def squared_lengths(pixels: Array) -> Array:
 
     out = torch.empty(len(pixels), dtype=torch.float64, device=pixels.device)
     for part in tensor_batches(pixels):
-        out[part] = pixels[part].double().square().sum(1)
+        values = cast(pixels[part], "float64")
+        out[part] = (values * values).sum(1)
     return out

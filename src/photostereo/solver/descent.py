@@ -66,7 +66,7 @@ class SolveState:
         """
         require_checkpoint(path)
         state = self.copy_to(CPU)
-        arrays = {f"unknown_{name}": value for name, value in state.unknowns.items()}
+        arrays: dict[str, Any] = {f"unknown_{name}": value for name, value in state.unknowns.items()}
         # NaN stands for "no truth known" in the error column.
         history = [[np.nan if v is None else float(v) for v in r.as_dict().values()] for r in self.history]
         write_arrays(

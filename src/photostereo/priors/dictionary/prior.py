@@ -125,7 +125,7 @@ class DictionaryPrior:
         else:
             from photostereo.priors.dictionary import compiled
 
-            compiled.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+            compiled.dictionary_pass(*arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn)
 
     def pull(self, state: DictionaryState, normals: Array) -> Array:
         """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
