@@ -144,6 +144,10 @@ def solve(
     surface: Annotated[bool, typer.Option(help="Depth and mesh.")] = True,
     surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
     pixel_size: PixelSizeChoice = None,
+    material: Annotated[
+        bool, typer.Option("--material", help="A flat sample: also its maps for renderers and game engines.")
+    ] = False,
+    tileable: Annotated[bool, typer.Option("--tileable", help="The same, and the maps wrap.")] = False,
     report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
     flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.png in the DirectX convention.")] = False,
     checkpoint: Annotated[Path | None, typer.Option(help="Save the state here every ten iterations.")] = None,
@@ -169,6 +173,7 @@ def solve(
         surface=SurfaceChoice(method=surface_method, pixel_size=PixelSize.of(pixel_size))
         if surface
         else None,
+        material="tileable" if tileable else "plain" if material else None,
         report=report,
         flip_y=flip_y,
         checkpoint=checkpoint,
@@ -350,6 +355,50 @@ def mesh(
         options={} if highpass is None else {"highpass": highpass},
     )
     run(source, choice, mask=mask, out=out, flip_y=flip_y, force=force, quiet=quiet)
+
+
+@app.command()
+def export(
+    source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
+    to: Annotated[
+        str,
+        typer.Option(help="Of glb, obj, ply, stl, tiff, exr, material, ptm, relight, with commas."),
+    ] = "glb,tiff,ptm,relight",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder (default: RESULT-export).")
+    ] = None,
+    pixel_size: PixelSizeChoice = None,
+    photographs: Annotated[
+        Path | None, typer.Option(metavar="CAPTURE", help="Measure a material's roughness from these.")
+    ] = None,
+    tileable: Annotated[bool, typer.Option("--tileable", help="Make a material that wraps.")] = False,
+    linear: Annotated[
+        bool, typer.Option("--linear", help="PTM and relight in linear intensities, for measuring.")
+    ] = False,
+    flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.exr in the DirectX convention.")] = False,
+    surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
+    decimate: Annotated[int | None, typer.Option(min=4, help="About so many triangles in meshes.")] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """A result in the formats that other programs open."""
+    from photostereo.commands.export import run
+    from photostereo.exports.pixel_size import PixelSize
+
+    run(
+        source,
+        out,
+        kinds=to.split(","),
+        pixel_size=PixelSize.of(pixel_size),
+        photographs=photographs,
+        tileable=tileable,
+        linear=linear,
+        flip_y=flip_y,
+        surface_method=surface_method,
+        decimate=decimate,
+        force=force,
+        quiet=quiet,
+    )
 
 
 @app.command()

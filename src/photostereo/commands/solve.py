@@ -11,6 +11,7 @@ from typing import Any
 from photostereo.capture import Capture, load
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory
 from photostereo.files.names import folder_name
 from photostereo.files.safe import exists
@@ -33,6 +34,7 @@ def run(
     seed: int,
     reading: Mapping[str, Any],
     surface: SurfaceChoice | None,
+    material: str | None,
     report: bool,
     flip_y: bool,
     checkpoint: Path | None,
@@ -74,6 +76,12 @@ def run(
             summary = fill_results(
                 folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=terminal
             )
+            if material is not None:
+                from photostereo.exports.write import write_material
+
+                terminal.stage("material")
+                size = PixelSize() if surface is None else surface.pixel_size
+                write_material(folder, result, size, capture=capture, tileable=material == "tileable")
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
     _tell(terminal, result, summary, target)

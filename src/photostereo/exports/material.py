@@ -1,0 +1,185 @@
+"""A flat sample as a material for renderers and game engines: base colour, normals, height, roughness, ambient
+occlusion, under the names that they look for.
+
+The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, which are the camera's or
+the paper's and not the material's, are taken out: slopes are freed of their mean and of their linear trend.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.conventions import encode_normals, srgb_from_linear
+from photostereo.exports.occlusion import ambient_occlusion
+from photostereo.exports.pictures import encode_png
+from photostereo.exports.pixel_size import PixelSize
+from photostereo.exports.tiling import (
+    integrate_periodic,
+    largest_rectangle,
+    make_tileable,
+    ordinary_start,
+    seam_ratio,
+)
+
+Float64 = NDArray[np.float64]
+
+#: Where no photograph tells: a matte surface.
+ASSUMED_ROUGHNESS = 0.8
+#: Normals that lie flatter than this would have slopes without end.
+LEAST_N_Z = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The maps of a flat sample, all (h, w).
+
+    Attributes
+    ----------
+    albedo : (h, w, 3), linear, its 99th percentile is 1
+    normals : (h, w, 3), unit
+    height : in pixels
+    roughness, occlusion : in [0, 1]
+    tileable : whether they wrap
+    roughness_measured : whether photographs told it
+    """
+
+    albedo: Float64
+    normals: Float64
+    height: Float64
+    roughness: Float64
+    occlusion: Float64
+    tileable: bool
+    roughness_measured: bool
+
+
+def make_material(
+    normals: ArrayLike,
+    albedo: ArrayLike,
+    mask: NDArray[np.bool_],
+    *,
+    roughness: ArrayLike | None = None,
+    tileable: bool = False,
+) -> Material:
+    """The material of a flat sample.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+    albedo : (H, W) or (H, W, 3) array
+        Linear.
+    mask : (H, W) bool
+    roughness : (H, W) array, optional
+        From :func:`~photostereo.exports.roughness.estimate_roughness`; otherwise 0.8 everywhere.
+    tileable : bool
+        Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
+
+    Raises
+    ------
+    ParameterError
+        If no rectangle of 32 × 32 pixels fits into the mask.
+
+    Examples
+    --------
+    >>> tilted = np.zeros((40, 50, 3)) + [0.6, 0.0, 0.8]
+    >>> material = make_material(tilted, np.ones((40, 50)), np.ones((40, 50), bool))
+    >>> bool(np.allclose(material.normals, [0.0, 0.0, 1.0]))
+    True
+    """
+    box = largest_rectangle(mask)
+    n = np.nan_to_num(np.asarray(normals, dtype=np.float64)[box])
+    n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
+    n_z = np.maximum(n[..., 2], LEAST_N_Z)
+    slopes = np.stack([flatten(-n[..., 0] / n_z), flatten(n[..., 1] / n_z)], axis=-1)
+    colour = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
+    colour = colour if colour.ndim == 3 else np.repeat(colour[..., None], 3, axis=2)
+    colour = colour / (float(np.percentile(colour, 99.0)) or 1.0)
+    measured = roughness is not None
+    rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
+    maps = np.concatenate([slopes, colour, rough[..., None]], axis=-1)
+    if tileable:
+        maps = make_tileable(maps, (0, 1))
+        maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
+    slope_col, slope_row = maps[..., 0], maps[..., 1]
+    made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
+    made /= np.linalg.norm(made, axis=-1, keepdims=True)
+    if tileable:
+        height = integrate_periodic(slope_col, slope_row)
+    else:
+        from photostereo.surface import integrate
+
+        height = np.asarray(integrate(made, method="simchony").depth)
+    made_of: dict[str, Float64] = {
+        "albedo": np.clip(maps[..., 2:5], 0.0, None),
+        "normals": made,
+        "height": height,
+        "roughness": np.clip(maps[..., 5], 0.0, 1.0),
+        "occlusion": ambient_occlusion(height, made, wrap=tileable),
+    }
+    if tileable:
+        for axis in (0, 1):
+            start = ordinary_start([*made_of.values()], axis)
+            made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}
+    return Material(**made_of, tileable=tileable, roughness_measured=measured)
+
+
+def flatten(slope: Float64) -> Float64:
+    """A slope without its mean and its linear trend over the picture, by least squares."""
+    row, col = (np.linspace(-1.0, 1.0, size) for size in slope.shape)
+    # On a full grid 1, row and col are orthogonal: three projections.
+    left = slope - slope.mean()
+    left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
+    return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
+
+
+def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
+    """File name → content.
+
+    ``NAME_BaseColor.png`` (sRGB), ``NAME_Normal_OpenGL.png`` and ``NAME_Normal_DirectX.png`` (16 bits),
+    ``NAME_Height.png`` (16 bits), ``NAME_Roughness.png``, ``NAME_AmbientOcclusion.png``,
+    ``NAME_OcclusionRoughnessMetallic.png`` (the three in R, G, B, as glTF and Unreal pack them) and
+    ``NAME.json`` with the range of the heights and how well the maps wrap.
+    """
+    everywhere = np.ones(material.height.shape, dtype=bool)
+    low, high = float(material.height.min()), float(material.height.max())
+    shown = (material.height - low) / (high - low if high > low else 1.0)
+    occlusion, rough = (np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness))
+    n = material.normals.astype(np.float32)
+    unit = "mm" if size.known else "pixels"
+    rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low * size.millimetres:.9g}, "
+    maps: dict[str, tuple[NDArray[Any], str]] = {
+        "BaseColor": (
+            np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
+            "Base colour, sRGB.",
+        ),
+        "Normal_OpenGL": (encode_normals(n, everywhere), "Normals, OpenGL: green up."),
+        "Normal_DirectX": (encode_normals(n, everywhere, flip_y=True), "Normals, DirectX: green down."),
+        "Height": (np.rint(65535 * shown).astype(np.uint16), f"{rule}high = {high * size.millimetres:.9g}"),
+        "Roughness": (rough, "Perceptual roughness, linear; alpha is its square."),
+        "AmbientOcclusion": (occlusion, "Ambient occlusion, linear; white is open."),
+        "OcclusionRoughnessMetallic": (
+            np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1),
+            "R ambient occlusion, G roughness, B metallic (0), linear.",
+        ),
+    }
+    files = {
+        f"{name}_{kind}.png": encode_png(m, size=size, comment=words) for kind, (m, words) in maps.items()
+    }
+    rows, cols = material.height.shape
+    facts = {
+        "pixels": [cols, rows],
+        "size": [cols * size.millimetres, rows * size.millimetres],
+        "unit": size.unit,
+        "height_range": [low * size.millimetres, high * size.millimetres],
+        "tileable": material.tileable,
+        # Mean step across the seam over that between neighbours, from right to left and from bottom to top.
+        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()},
+        "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
+        "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
+    }
+    files[f"{name}.json"] = (json.dumps(facts, indent=1) + "\n").encode()
+    return files
