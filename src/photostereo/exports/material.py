@@ -122,7 +122,9 @@ def make_material(
     }
     if tileable:
         for axis in (0, 1):
-            start = ordinary_start([*made_of.values()], axis)
+            shown = [np.asarray(srgb_from_linear(made_of["albedo"]))]
+            shown += [made_of[name] for name in ("normals", "height", "occlusion")]
+            start = ordinary_start(shown, axis, faint=made_of["roughness"])
             made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}
     return Material(**made_of, tileable=tileable, roughness_measured=measured)
 

@@ -23,7 +23,9 @@ LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
 #: Pixels beyond this number are looked at on a coarser grid.
 MOST_PIXELS = 150_000
 #: Standard deviation of the neighbourhood, in grid points.
-NEIGHBOURHOOD = 4.0
+NEIGHBOURHOOD = 6.0
+#: How much the whole sample counts beside it: it decides where no photograph has caught a highlight.
+WHOLE = 0.5
 
 
 def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float64:
@@ -51,6 +53,11 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     lv = lights[:, 2][:, None, None]
     dd, dy, yy = (np.sum(a * b, axis=0) for a, b in ((nl, nl), (nl, seen), (seen, seen)))
     matte = yy - dy**2 / np.maximum(dd, 1e-12)
+
+    def around(values: Float64) -> Float64:
+        """A sum over the neighbourhood, and a little of the whole sample."""
+        return np.asarray(gaussian_filter(values, NEIGHBOURHOOD) + WHOLE * values.mean())
+
     left = np.empty((len(TRIED), *matte.shape))
     for number, rough in enumerate(TRIED):
         lobe = nl * Ggx(roughness=float(rough**2)).terms(np.maximum(nl, 1e-3), nv, lv)[1]
@@ -58,11 +65,11 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
         # Two unknowns by elimination; a negative lobe is no lobe.
         pure = np.maximum(ss - ds**2 / np.maximum(dd, 1e-12), 1e-12)
         gain = np.maximum(sy - ds * dy / np.maximum(dd, 1e-12), 0.0)
-        left[number] = gaussian_filter(matte - gain**2 / pure, NEIGHBOURHOOD)
+        left[number] = around(matte - gain**2 / pure)
     best = TRIED[np.argmin(left, axis=0)]
-    without = gaussian_filter(matte, NEIGHBOURHOOD)
+    without = around(matte)
     explained = without - left.min(axis=0)
-    shines = explained > np.maximum(LEAST_SHARE * without, LEAST_LIGHT * gaussian_filter(yy, NEIGHBOURHOOD))
+    shines = explained > np.maximum(LEAST_SHARE * without, LEAST_LIGHT * around(yy))
     coarse = gaussian_filter(np.where(shines, best, 1.0), 0.5 * NEIGHBOURHOOD)
     whole = cv2.resize(coarse, (normals.shape[1], normals.shape[0]), interpolation=cv2.INTER_LINEAR)
     return np.clip(np.asarray(whole, dtype=np.float64), 0.0, 1.0)

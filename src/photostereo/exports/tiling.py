@@ -15,6 +15,8 @@ Bool = NDArray[np.bool_]
 
 #: The share of a side over which the two ends are blended, and the least such number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
+#: A step over the border that differs by no more than this share from the mean one is ordinary.
+NEAR_ENOUGH = 0.08
 #: A sample must be so many pixels wide and high.
 LEAST_SIDE = 32
 
@@ -109,17 +111,23 @@ def _wrap_columns(maps: Float64, slope: int) -> Float64:
     return tile
 
 
-def ordinary_start(maps: Sequence[Float64], axis: int) -> int:
+def ordinary_start(maps: Sequence[Float64], axis: int, *, faint: Float64) -> int:
     """Where to begin a stack of maps that wrap, so that the step over the border is an ordinary one in all of them.
 
     A picture that wraps may begin anywhere. What is sought is the column (axis 1) or row (axis 0) whose step from
-    the one before it is nearest to the mean step, in the map in which it is farthest.
+    the one before it is nearest to the mean step, in the map in which it is farthest; among those that are near
+    enough (8 %), the one that is best in a faint map, whose steps are hardly seen.
     """
-    steps = []
-    for values in maps:
+
+    def steps_of(values: Float64) -> Float64:
         step = np.abs(values - np.roll(values, 1, axis=axis))
-        steps.append(step.mean(axis=tuple(other for other in range(values.ndim) if other != axis)))
-    return int(np.argmin(_oddness(np.stack(steps, axis=1))))
+        return np.asarray(step.mean(axis=tuple(other for other in range(values.ndim) if other != axis)))
+
+    odd = _oddness(np.stack([steps_of(values) for values in maps], axis=1))
+    near = odd < NEAR_ENOUGH
+    if not near.any():
+        return int(np.argmin(odd))
+    return int(np.argmin(np.where(near, _oddness(steps_of(faint)[:, None]), np.inf)))
 
 
 def _oddness(steps: Float64) -> Float64:
