@@ -122,7 +122,7 @@ def make_material(
     }
     if tileable:
         for axis in (0, 1):
-            shown = [np.asarray(srgb_from_linear(made_of["albedo"]))]
+            shown: list[Float64] = [np.asarray(srgb_from_linear(made_of["albedo"]), dtype=np.float64)]
             shown += [made_of[name] for name in ("normals", "height", "occlusion")]
             start = ordinary_start(shown, axis, faint=made_of["roughness"])
             made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}

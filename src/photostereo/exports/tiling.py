@@ -16,7 +16,7 @@ Bool = NDArray[np.bool_]
 #: The share of a side over which the two ends are blended, and the least such number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
 #: A step over the border that differs by no more than this share from the mean one is ordinary.
-NEAR_ENOUGH = 0.08
+NEAR_ENOUGH = 0.06
 #: A sample must be so many pixels wide and high.
 LEAST_SIDE = 32
 
@@ -116,7 +116,7 @@ def ordinary_start(maps: Sequence[Float64], axis: int, *, faint: Float64) -> int
 
     A picture that wraps may begin anywhere. What is sought is the column (axis 1) or row (axis 0) whose step from
     the one before it is nearest to the mean step, in the map in which it is farthest; among those that are near
-    enough (8 %), the one that is best in a faint map, whose steps are hardly seen.
+    enough (6 %), the one that is best in a faint map, whose steps are hardly seen.
     """
 
     def steps_of(values: Float64) -> Float64:
