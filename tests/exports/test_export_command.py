@@ -34,7 +34,7 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0
     found = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     facts = json.loads((out / "summary.json").read_text())
-    assert facts["files"] == [name for name in found if name != "summary.json"]
+    assert facts["files"] == [name for name in found if name not in ("summary.json", ".photostereo.json")]
     assert facts["surface"]["pixel_size"] == 0.05
     for name in ("mesh.glb", "mesh.obj", "mesh.ply", "mesh.stl", "depth.tiff", "depth.exr", "normals.exr"):
         assert name in found and name in facts["conventions"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from photostereo.commands.terminal import Terminal
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.write import check_kinds, export_result
 from photostereo.files.atomic import replacing_directory
+from photostereo.files.safe import read_json
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import write_summary
 from photostereo.surface.integration import check_method
@@ -39,7 +39,9 @@ def run(
     target = out or source.with_name(f"{source.resolve().name}-export")
     with Terminal(quiet=quiet) as terminal:
         capture = None if photographs is None else load(photographs)
-        with replacing_directory(target, force=force, keep=source) as folder:
+        with replacing_directory(
+            target, force=force, keep=[source, *([] if photographs is None else [photographs])]
+        ) as folder:
             facts = export_result(
                 folder,
                 result,
@@ -62,5 +64,6 @@ def run(
 
 def size_of_result(source: Path) -> PixelSize:
     """The pixel size that the surface of a result was made with."""
-    facts = json.loads((source / "summary.json").read_text(encoding="utf-8")).get("surface") or {}
+    remedy = "Give the OUT folder of a solve."
+    facts = read_json(source / "summary.json", "summary", remedy=remedy).get("surface") or {}
     return PixelSize.of(float(facts["pixel_size"]) if facts.get("unit") == "mm" else None)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.capture import Capture
-from photostereo.errors import OutputError, ParameterError, did_you_mean
+from photostereo.errors import ParameterError, did_you_mean
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.atomic import write_bytes
 from photostereo.files.names import folder_name
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
@@ -177,9 +178,5 @@ def _under(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        path = folder / name
-        try:
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
-        except OSError as problem:
-            raise OutputError(f"{path} cannot be written: {problem.strerror or problem}.") from problem
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_bytes(folder / name, content)

@@ -41,7 +41,7 @@ def draw_maps(
     """
     first = next(iter(maps.values()))
     mask, truth = first["mask"].astype(bool), first["truth"]
-    frame = _frame_of(mask)
+    frame = frame_of(mask)
     errors = {label: angular_error(found["normals"], truth, mask) for label, found in maps.items()}
     top = limit or float(np.nanpercentile(np.stack(list(errors.values())), 98))
     lines = 3 if box else 2
@@ -70,7 +70,8 @@ def draw_maps(
     return figure
 
 
-def _frame_of(mask: NDArray[Any]) -> Box:
+def frame_of(mask: NDArray[Any]) -> Box:
+    """Rows and columns of the smallest rectangle around a mask."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
@@ -92,7 +93,7 @@ def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]], share: float =
 
     mask = maps[0]["mask"].astype(bool)
     first, second = (np.nan_to_num(angular_error(m["normals"], m["truth"], mask)) for m in maps[:2])
-    frame = _frame_of(mask)
+    frame = frame_of(mask)
     side = int(share * min(frame[0].stop - frame[0].start, frame[1].stop - frame[1].start))
     inside = uniform_filter(mask.astype(np.float32), side) > 0.95
     score = np.where(inside, uniform_filter(np.abs(first - second), side), -1.0)
