@@ -243,7 +243,7 @@ def methods(
 
 @app.command()
 def scene(
-    name: Annotated[str, typer.Argument(help="sphere, vase, relief, figure, ...")],
+    name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
     out: OutFolder,
     size: Annotated[int, typer.Option(min=16, help="Pixels along a side.")] = 256,
     lights: Annotated[int, typer.Option(min=3, help="Number of lights.")] = 20,

@@ -18,7 +18,7 @@ from photostereo.scenes.render import (
     scene_names,
 )
 from photostereo.scenes.shadows import cast_shadow
-from photostereo.scenes.shapes import plane, relief, sphere, step, vase
+from photostereo.scenes.shapes import coin, plane, relief, sphere, step, vase
 from photostereo.scenes.surface import Surface
 from photostereo.scenes.textures import TEXTURES
 
@@ -34,6 +34,7 @@ __all__ = [
     "albedo_of",
     "brdf_named",
     "cast_shadow",
+    "coin",
     "describe_scenes",
     "dome_lights",
     "figure",

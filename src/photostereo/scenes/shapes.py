@@ -1,4 +1,4 @@
-"""Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief.
+"""Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief, coin.
 
 Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the
 pixel centres of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.owl`.
@@ -113,6 +113,35 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
     button = 0.10 * (1.0 - distance.smoothstep(0.10, 0.22))
     height = dome + rings + petals + button + _grain(u, v, grain, rng)
     return surface_of(height, np.ones(u.value.shape, bool), scale)
+
+
+def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator = 0) -> Surface:
+    """A struck coin: a raised rim, a ring of beads, an eight-pointed star on a slightly domed field.
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    wear : root mean square slope of the fine scratches and pits; 0 for a fresh strike
+    rng : seed of the wear
+
+    Examples
+    --------
+    >>> struck = coin(64)
+    >>> bool(struck.mask[32, 32]), bool(struck.mask[0, 0])
+    (True, False)
+    """
+    u, v, scale = grid_variables(size)
+    distance = (u.square() + v.square() + 1e-3).sqrt()
+    field = 0.02 * (1.0 - distance.smoothstep(0.0, 0.9))
+    rim = 0.05 * distance.smoothstep(0.86, 0.89)
+    beads = 0.012 * (1.0 + _petals(u, v, 64)) * distance.smoothstep(0.76, 0.79)
+    beads = beads * (1.0 - distance.smoothstep(0.80, 0.83))
+    # Where the star's outline is: its reach in a direction, minus how far out one is.
+    reach = 0.34 + 0.16 * _petals(u, v, 8) - distance
+    star = 0.035 * reach.smoothstep(0.0, 0.10)
+    button = 0.02 * (1.0 - distance.smoothstep(0.08, 0.13))
+    height = field + rim + beads + star + button + _grain(u, v, wear, rng)
+    return surface_of(height, distance.value < 0.95, scale)
 
 
 def _bell(x: Jet, centre: float, width: float) -> Jet:

@@ -134,6 +134,9 @@ class Controls {
   apply(preset) {
     const { rig } = this.relighter;
     this.stopSweep();
+    // A light that was lowered to rake goes up again for the next look.
+    if (this.raking && preset !== "raking") rig.lamp.set(rig.lamp.azimuth, this.heightBefore);
+    else if (!this.raking) this.heightBefore = rig.lamp.elevation;
     this.raking = preset === "raking";
     if (preset === "lights") {
       rig.set(THREE_LIGHTS.map(([tint, turn]) => ({ tint, azimuth: 90 + turn, elevation: 30 })));
