@@ -22,6 +22,8 @@ from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_
 TILE = 512
 #: Percentiles are taken of about this many values: more would not move them.
 SAMPLE = 1_000_000
+#: Cells are averaged in bands of at most so many pixels, so that a large frame is never copied whole.
+BAND = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,12 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np
     """
     step = 1 << level
     height, width = known.shape
+    band = max(step, BAND // width // step * step)
+    if height > band:
+        parts = [
+            shrink(values[at : at + band], known[at : at + band], level) for at in range(0, height, band)
+        ]
+        return np.concatenate([part for part, _ in parts]), np.concatenate([inside for _, inside in parts])
     pad = ((0, -height % step), (0, -width % step))
     # What lies beyond the edge is unknown in a cell that is cut short, but does not count against it.
     rows, cols = (height + pad[0][1]) // step, (width + pad[1][1]) // step
