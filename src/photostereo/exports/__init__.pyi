@@ -1,5 +1,12 @@
+from .material import Material as Material
+from .material import make_material as make_material
 from .mesh_files import write_mesh as write_mesh
 from .pixel_size import PixelSize as PixelSize
+from .relighting import LightModel as LightModel
+from .relighting import fit_lights as fit_lights
+from .relighting import relight as relight
+from .roughness import estimate_roughness as estimate_roughness
 from .surface_files import write_surface as write_surface
 from .textured import TexturedMesh as TexturedMesh
 from .textured import texture_mesh as texture_mesh
+from .write import export_result as export_result
