@@ -3,6 +3,7 @@ from .capture import Capture as Capture
 from .capture import add_gaussian as add_gaussian
 from .capture import add_poisson as add_poisson
 from .capture import add_salt_and_pepper as add_salt_and_pepper
+from .capture import calibrate as calibrate
 from .capture import load as load
 from .errors import CaptureError as CaptureError
 from .errors import ConvergenceWarning as ConvergenceWarning

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -41,7 +41,26 @@ MaskChoice = Annotated[
     str | None,
     typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).'),
 ]
-LightsChoice = Annotated[str | None, typer.Option("--lights", help="Another light file.")]
+LightsChoice = Annotated[
+    str | None,
+    typer.Option("--lights", help="Another light file, or another capture whose lights are used again."),
+]
+BallFolder = Annotated[
+    Path | None, typer.Option("--ball", metavar="FOLDER", help="Photographs of a ball under the same lamps.")
+]
+BallCircle = Annotated[
+    str | None, typer.Option("--circle", metavar="X,Y,R", help="The ball: column, row and radius in pixels.")
+]
+Focal = Annotated[
+    float | None,
+    typer.Option(min=1.0, metavar="PIXELS", help="Focal length in pixels, for the perspective of the ball."),
+]
+Card = Annotated[
+    str | None,
+    typer.Option(
+        "--card", metavar="L,T,R,B", help="A gray card that faces the camera: left, top, right, bottom."
+    ),
+]
 PixelSizeChoice = Annotated[
     str | None,
     typer.Option("--pixel-size", metavar="SIZE", help="Width of a pixel: 0.1mm, 50um, 0.002in (alone: mm)."),
@@ -115,12 +134,48 @@ def info(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    ball: BallFolder = None,
+    circle: BallCircle = None,
+    focal: Focal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
     """What was found in a capture, and what is wrong with it."""
     from photostereo.commands.info import run
 
-    run(capture, color=color, srgb=srgb, mask=mask, lights=lights, as_json=as_json)
+    run(
+        capture,
+        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights, **_ball(ball, circle, focal)},
+        as_json=as_json,
+    )
+
+
+@app.command()
+def lights(
+    capture: CapturePath,
+    ball: BallFolder = None,
+    circle: BallCircle = None,
+    focal: Focal = None,
+    card: Card = None,
+    srgb: Srgb = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write (default: CAPTURE/lights.csv)."),
+    ] = None,
+    picture: Annotated[bool, typer.Option(help="The picture to check it by, beside the file.")] = True,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Where the lamps were: directions and strengths from a ball in the photographs."""
+    from photostereo.commands.lights import run
+
+    run(
+        capture,
+        out,
+        finding={**_ball(ball, circle, focal), "card": _numbers(card, 4, "--card"), "srgb": srgb},
+        picture=picture,
+        force=force,
+        quiet=quiet,
+    )
 
 
 @app.command()
@@ -141,6 +196,9 @@ def solve(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    ball: BallFolder = None,
+    circle: BallCircle = None,
+    focal: Focal = None,
     surface: Annotated[bool, typer.Option(help="Depth and mesh.")] = True,
     surface_method: Annotated[str, typer.Option(help="poisson, robust or simchony.")] = "poisson",
     pixel_size: PixelSizeChoice = None,
@@ -169,7 +227,13 @@ def solve(
         parameters=_parse_settings(settings),
         images=images,
         seed=seed,
-        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
+        reading={
+            "color": color,
+            "srgb": srgb,
+            "mask": mask,
+            "lights": lights,
+            **_ball(ball, circle, focal),
+        },
         surface=SurfaceChoice(method=surface_method, pixel_size=PixelSize.of(pixel_size))
         if surface
         else None,
@@ -200,6 +264,9 @@ def compare(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    ball: BallFolder = None,
+    circle: BallCircle = None,
+    focal: Focal = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -221,7 +288,13 @@ def compare(
         methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
         images=images,
         seed=seed,
-        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights},
+        reading={
+            "color": color,
+            "srgb": srgb,
+            "mask": mask,
+            "lights": lights,
+            **_ball(ball, circle, focal),
+        },
         settings=_parse_settings(settings),
         meshes=meshes,
         report=report,
@@ -453,6 +526,23 @@ def view(
     from photostereo.commands.view import run
 
     run(out, serving=serve, port=port)
+
+
+def _ball(folder: Path | None, circle: str | None, focal: float | None) -> dict[str, Any]:
+    return {"ball": folder, "circle": _numbers(circle, 3, "--circle"), "focal": focal}
+
+
+def _numbers(text: str | None, count: int, option: str) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    words = text.replace(",", " ").split()
+    try:
+        values = tuple(float(word) for word in words)
+    except ValueError:
+        values = ()
+    if len(values) != count:
+        raise ParameterError(f'"{text}" is not what {option} needs: {count} numbers with commas, in pixels.')
+    return values if option == "--circle" else tuple(int(value) for value in values)
 
 
 def _parse_settings(settings: list[str] | None) -> dict[str, str]:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.backend import CPU, Array, Device, contiguous, like
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
+from photostereo.lights.calibration import Calibration
 from photostereo.lights.files import row_lengths
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
@@ -40,6 +41,7 @@ class Origin:
     bit_depth : bits per channel of the photographs on disk, 0 where that has no meaning
     files : names of the photographs, in the order of the lights
     notes : anything the reader noticed that the user should know
+    calibration : how the lights were found, where the photographs came without
     """
 
     path: Path
@@ -47,6 +49,7 @@ class Origin:
     bit_depth: int = 0
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, eq=False)

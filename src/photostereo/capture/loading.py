@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from photostereo.capture import Capture
+from photostereo.capture import Capture, lamps
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti
@@ -50,6 +52,10 @@ def load(
     srgb: bool = False,
     mask: str | os.PathLike[str] | NDArray[Any] | None = None,
     lights: str | os.PathLike[str] | None = None,
+    ball: str | os.PathLike[str] | None = None,
+    circle: Sequence[float] | None = None,
+    focal: float | None = None,
+    card: Sequence[int] | None = None,
     workers: int | None = None,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
@@ -63,8 +69,11 @@ def load(
         values are taken as linear
     mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` for a bright object
         before a dark background, the path of a picture, or an array (H, W)
-    lights : None for the light file in the folder, or the path of another one. Harvard layout: also
+    lights : None for the light file in the folder, the path of another one, or another capture whose lights are
+        used again. Harvard layout: also
         ``"refined"`` (the default where present) or ``"directions"``
+    ball, circle, focal, card : how to find the lights from a ball, where there is no light file; see
+        :func:`photostereo.calibrate`. With ``ball`` or ``circle`` a light file in the folder is not looked at
     workers : decoding threads; one per processor where missing
 
     Returns
@@ -101,13 +110,47 @@ def load(
         mask=Path(mask) if isinstance(mask, os.PathLike) else mask,
         lights=None if lights is None else os.fspath(lights),
         workers=workers,
+        ball=None if ball is None else Path(ball),
+        circle=None if circle is None else tuple(circle),
+        focal=focal,
+        card=None if card is None else tuple(card),
     )
+    options = _lights_of_another(place, options)
     layout = recognise(place)
+    if place.is_dir() and (ball is not None or circle is not None or options.ball is not None):
+        return lamps.read(place, options)
     if layout is None and place.is_dir() and lights is not None and list_images(place):
         layout = folder
     if layout is None:
-        raise CaptureError(_nothing_fits(place))
+        return _read_with_ball(place, options)
     return layout.read(place, options)
+
+
+def _lights_of_another(place: Path, options: ReadOptions) -> ReadOptions:
+    """``lights`` as a folder: the light file in it, or else the ball in it."""
+    other = options.light_file()
+    if other is None or not other.is_dir():
+        return options
+    for name in folder.LIGHT_FILES:
+        if (other / name).is_file():
+            return replace(options, lights=other / name)
+    if lamps.photographs_of(other).files:
+        return replace(options, lights=None, ball=other)
+    raise CaptureError(
+        f"{other} has neither a light file ({', '.join(folder.LIGHT_FILES)}) nor photographs of a ball, so its lights "
+        "cannot be used again. Name a light file."
+    )
+
+
+def _read_with_ball(place: Path, options: ReadOptions) -> Capture:
+    """Photographs without a light file: a ball may tell."""
+    problem = _nothing_fits(place)
+    if not place.is_dir() or len(lamps.photographs_of(place).files) < 3:
+        raise CaptureError(problem)
+    try:
+        return lamps.read(place, options)
+    except CaptureError as error:
+        raise CaptureError(f"{problem} {error}" if "No ball" in str(error) else str(error)) from error
 
 
 def recognise(path: Path) -> Layout | None:
@@ -136,7 +179,6 @@ def _nothing_fits(place: Path) -> str:
             f"{place} has {len(photographs)} photographs{also} but no light directions: none of "
             f"{', '.join(folder.LIGHT_FILES)} or *.lp is there. Write lights.csv with a first line "
             "file,x,y,z and one line per photograph (x right, y up, z towards the camera; from the object "
-            "to the light), or name a light file (lights=..., --lights). Directions come from the geometry "
-            "of your lamps, or from the highlight on a chrome ball photographed under the same lights."
+            "to the light), or name a light file (lights=..., --lights)."
         )
     return f"{place} has no photographs and no light directions. What is understood: {looked}."

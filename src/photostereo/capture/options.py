@@ -27,6 +27,10 @@ class ReadOptions:
     lights : None for what the layout offers, the path of a light file, or the name of a variant that the
         layout has (Harvard: ``"refined"`` or ``"directions"``)
     workers : decoding threads; None for one per processor
+    ball : folder of photographs of a ball under the same lamps; None to look for one
+    circle : (x, y, radius) of the ball in pixels; None to find it
+    focal : focal length in pixels, for the perspective of the ball
+    card : (left, top, right, bottom) of a gray card that faces the camera
     """
 
     color: bool = False
@@ -34,6 +38,10 @@ class ReadOptions:
     mask: str | Path | NDArray[Any] | None = None
     lights: str | Path | None = None
     workers: int | None = None
+    ball: Path | None = None
+    circle: tuple[float, ...] | None = None
+    focal: float | None = None
+    card: tuple[int, ...] | None = None
 
     def light_file(self) -> Path | None:
         """The light file that the user named, or None."""

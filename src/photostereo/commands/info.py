@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from photostereo.files.names import printable
 from photostereo.quality.diagnosis import Diagnosis, diagnose
 
 
-def run(path: Path, *, color: bool, srgb: bool, mask: str | None, lights: str | None, as_json: bool) -> None:
+def run(path: Path, *, reading: Mapping[str, Any], as_json: bool) -> None:
     """Describe the capture as a table and advice, or as JSON."""
     terminal = Terminal()
-    capture = load(path, color=color, srgb=srgb, mask=mask, lights=lights)
+    capture = load(path, **reading)
     diagnosis = diagnose(capture)
     facts = describe(capture)
     if as_json:

@@ -58,6 +58,7 @@ def run(
         capture = read_capture(path, reading, images, seed)
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
+        tell_lamps(terminal, capture)
         target = out or Path(f"{folder_name(capture.name)}-{entry.name}")
         with (
             replacing_directory(target, force=force, keep=used) as folder,
@@ -98,6 +99,17 @@ def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[P
     home = path if path.is_dir() else path.parent
     named = [str(word) for word in (reading.get("mask"), reading.get("lights"), *others) if word is not None]
     return [path, *(file for word in named for file in (Path(word), home / word) if exists(file))]
+
+
+def tell_lamps(terminal: Terminal, capture: Capture) -> None:
+    """How the lights were found, where there was no light file."""
+    calibration = None if capture.origin is None else capture.origin.calibration
+    if calibration is None:
+        return
+    sources = ", ".join(dict.fromkeys(calibration.found_from))
+    terminal.say(f"lights found from: {sources}; strengths: {calibration.strengths_from}")
+    for warning in calibration.warnings:
+        terminal.say(f"Warning: {warning}.")
 
 
 def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:

@@ -5,9 +5,15 @@ Text and CSV
     between numbers; decimal commas; an optional header line; an optional column of file names; optionally one
     strength or three (R, G, B) after the direction. Lines that begin with ``#`` are comments.
 
+    A line ``Header: ...`` and a line with the number of lights may come first.
+
 JSON
     A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
-    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``.
+    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes.
+
+MATLAB
+    A ``.mat`` file with ``light_directions`` (or the only array of three columns or rows), perhaps
+    ``light_intensities``.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from numpy.typing import NDArray
 
 from photostereo.errors import CaptureError
 from photostereo.files.safe import read_json, read_text
+from photostereo.lights.foreign import from_meshroom, is_meshroom, read_mat
 
 #: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
 STRENGTHS = (1e-20, 1e20)
@@ -122,6 +129,10 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
     >>> table.files, table.vectors.tolist(), table.intensities.tolist()
     (('a.png', 'b.png'), [[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]], [2.0, 3.0])
     """
+    if path.suffix.lower() == ".mat":
+        vectors, strengths = read_mat(path, count)
+        intensities = None if strengths is None else np.asarray(strengths, dtype=np.float64)
+        return checked(LightTable(path, np.ascontiguousarray(vectors, dtype=np.float64), intensities))
     if path.suffix.lower() == ".json":
         return checked(_from_json(path))
     return checked(_from_text(read_text(path, "light file"), path, count))
@@ -215,6 +226,7 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     lines = content_lines(text)
     if not lines:
         raise CaptureError(f"The light file {path} is empty. Write one line x y z per photograph.")
+    lines = _without_count(lines)
     rows = [_split(line) for line in lines]
     if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
         return _from_header(rows, path)
@@ -236,6 +248,17 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
         )
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
+
+
+def _without_count(lines: list[str]) -> list[str]:
+    """Without a line ``Header: ...`` and the number of lights, as the University of Washington writes them.
+
+    >>> _without_count(["Header: chrome.txt", "2", "0 0 1", "0 0.6 0.8"])
+    ['0 0 1', '0 0.6 0.8']
+    """
+    body = lines[1:] if lines[0].casefold().startswith("header:") else lines
+    counted = len(body) > 1 and body[0].isdecimal() and int(body[0]) == len(body) - 1
+    return body[1:] if counted else body or lines
 
 
 def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
@@ -334,7 +357,9 @@ def _from_json(path: Path) -> LightTable:
         if not data:
             raise CaptureError(f"{path} holds no lights; {shape}.")
         files = None
-        if isinstance(data[0], dict):
+        if is_meshroom(data[0]):
+            data, strengths = from_meshroom(data, path)
+        elif isinstance(data[0], dict):
             if "file" in data[0]:
                 files = tuple(base_name(str(entry["file"])) for entry in data)
             if "intensity" in data[0]:

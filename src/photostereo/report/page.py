@@ -100,6 +100,7 @@ def write_report(
         "error": error_evidence(result, capture, frame),
         "photographs": [],
         "compass": "",
+        "calibration": None,
         "charts": convergence_charts(result.history),
         "atoms": atom_figures(result),
         "diagnosis": None,
@@ -168,6 +169,28 @@ def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame
     }
 
 
+def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
+    """How the lights were found, where the photographs came without: the picture to check it by, and warnings."""
+    calibration = None if capture.origin is None else capture.origin.calibration
+    if calibration is None or calibration.picture is None:
+        return None
+    picture = figures.MapFigure(
+        title="Where the lamps were",
+        note="Left: the outline of the ball, and its highlight in each photograph. Right: the lamps above the object; "
+        "the middle is the camera, numbers on the rings are degrees above the image plane. Red is doubtful.",
+        address=pictures.png(calibration.picture),
+        alt="The ball with its outline and highlights, and the directions of the lamps on a hemisphere",
+        width=calibration.picture.shape[1],
+        height=calibration.picture.shape[0],
+    )
+    return {
+        "figure": picture,
+        "found_from": ", ".join(dict.fromkeys(calibration.found_from)),
+        "strengths_from": calibration.strengths_from,
+        "warnings": calibration.warnings,
+    }
+
+
 def _noise_in_words(snr_db: float) -> str:
     if np.isfinite(snr_db):
         return f"{snr_db:.0f} dB"
@@ -201,6 +224,7 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
             np.array([photograph.light for photograph in photographs]),
             [photograph.name for photograph in photographs],
         ),
+        "calibration": calibration_evidence(capture),
         "verdict_title": verdicts.title,
         "verdict_bar": colour_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
         "diagnosis": {

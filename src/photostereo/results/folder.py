@@ -13,6 +13,7 @@ from photostereo.capture import Capture
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import write_json
 from photostereo.files.safe import read_npy
+from photostereo.lights.writing import write_lights
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.pictures import write_pictures
@@ -54,6 +55,14 @@ def fill_results(
             "height": height,
             "width": width,
             "mask_pixels": capture.pixel_count,
+        }
+    calibration = None if capture is None or capture.origin is None else capture.origin.calibration
+    if calibration is not None:
+        write_lights(calibration, folder / "lights.csv")
+        summary["lights"] = {
+            "found_from": sorted(set(calibration.found_from)),
+            "strengths_from": calibration.strengths_from,
+            "warnings": list(calibration.warnings),
         }
     if surface is not None:
         began = time.perf_counter()

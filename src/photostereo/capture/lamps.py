@@ -1,0 +1,219 @@
+"""Captures without a light file: the lamps are found from a ball, in the photographs or in a series of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.assemble import build
+from photostereo.capture.ball_series import find_ball_series, pair_photographs
+from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.masks import read_mask
+from photostereo.capture.options import ReadOptions, settle_mask
+from photostereo.capture.readers.folder import photographs_and_mask
+from photostereo.capture.stack import Stack, read_stack
+from photostereo.conventions import BoolArray, gray_from_rgb
+from photostereo.errors import CaptureError
+from photostereo.lights.calibration import Calibration, calibrate_lamps, merge_calibrations
+from photostereo.lights.circle import Circle, mask_circle
+
+LAYOUT = "photographs with a ball"
+
+
+@dataclass(frozen=True, eq=False)
+class Unlit:
+    """Photographs whose lamps are not known yet."""
+
+    path: Path
+    files: list[Path]
+    mask_file: Path | None
+
+
+def photographs_of(path: Path) -> Unlit:
+    """The photographs in a folder, or in its ``Objects/``."""
+    inside = path / "Objects"
+    place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
+    files, mask = photographs_and_mask(place)
+    return Unlit(path, files, mask)
+
+
+def calibrate(
+    path: str | os.PathLike[str],
+    *,
+    ball: str | os.PathLike[str] | None = None,
+    circle: Sequence[float] | None = None,
+    focal: float | None = None,
+    card: Sequence[int] | None = None,
+    srgb: bool = False,
+    workers: int | None = None,
+) -> Calibration:
+    """Find the lamps of a folder of photographs from a ball.
+
+    Parameters
+    ----------
+    path : a folder of photographs, one lamp each
+    ball : a folder of photographs of the ball under the same lamps; by default the ball is looked for in a folder
+        such as ``chrome/`` or ``LightProbe-1/`` in or beside ``path``, then in the photographs themselves
+    circle : (x, y, radius) of the ball in pixels, for those who know; found otherwise
+    focal : focal length in pixels, for the perspective of a ball away from the middle
+    card : (left, top, right, bottom) of a gray card that faces the camera
+    srgb : undo the sRGB curve of the photographs
+    workers : decoding threads
+
+    Returns
+    -------
+    Calibration
+        Directions, strengths, how sure they are, warnings and a picture to check them by.
+
+    Raises
+    ------
+    CaptureError
+        If there is no ball, or no highlight on it; the message says what to do.
+    """
+    place = Path(path).expanduser()
+    if not place.is_dir():
+        raise CaptureError(f"{place} is not a folder. Give the folder that holds the photographs.")
+    options = ReadOptions(
+        srgb=srgb,
+        workers=workers,
+        ball=None if ball is None else Path(ball),
+        circle=None if circle is None else tuple(circle),
+        focal=focal,
+        card=None if card is None else tuple(card),
+    )
+    unlit = photographs_of(place)
+    _require_photographs(unlit)
+    return _find_lamps(unlit, _read(unlit.files, options), options)
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """A capture from photographs and a ball."""
+    unlit = photographs_of(path)
+    _require_photographs(unlit)
+    stack = _read(unlit.files, options)
+    calibration = _find_lamps(unlit, stack, options)
+    images = stack.images
+    for image, strength in zip(images, calibration.strengths, strict=True):
+        image /= np.float32(strength)
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    balls = calibration.balls_mask() if calibration.in_frame else np.zeros(frame, dtype=bool)
+    mask, mask_notes = _mask(options, images, unlit, balls)
+    notes = [*stack.notes, *mask_notes, _how(calibration), *calibration.warnings]
+    return build(
+        path,
+        images=images,
+        lights=calibration.directions,
+        mask=mask,
+        name=path.resolve().name,
+        origin=Origin(
+            path=path,
+            layout=LAYOUT,
+            bit_depth=stack.bit_depth,
+            files=tuple(file.name for file in unlit.files),
+            notes=tuple(notes),
+            calibration=calibration,
+        ),
+    )
+
+
+def _require_photographs(unlit: Unlit) -> None:
+    if len(unlit.files) < 3:
+        raise CaptureError(
+            f"{unlit.path} has {len(unlit.files)} photograph(s), but photometric stereo needs at least three under "
+            "different lights (ten or more for good results). Add photographs."
+        )
+
+
+def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
+    return read_stack(files, color=options.color, srgb=options.srgb, workers=options.workers)
+
+
+def _gray(images: NDArray[Any]) -> NDArray[Any]:
+    return images if images.ndim == 3 else np.stack([gray_from_rgb(image) for image in images])
+
+
+def _find_lamps(unlit: Unlit, stack: Stack, options: ReadOptions) -> Calibration:
+    names = [file.name for file in unlit.files]
+    scene = _gray(stack.images)
+    mask = None
+    if unlit.mask_file is not None:
+        mask = read_mask(unlit.mask_file, (int(scene.shape[1]), int(scene.shape[2])))[0]
+    common: dict[str, Any] = {"files": names, "focal": options.focal, "card": options.card}
+    circles: tuple[Circle, ...] = ()
+    if options.circle is not None:
+        x, y, radius = options.circle
+        circles = (Circle(float(x), float(y), float(radius)),)
+    if options.ball is not None:
+        folder = options.ball.expanduser()
+        if not folder.is_dir():
+            raise CaptureError(f"The folder of the ball, {folder}, does not exist. Check its name.")
+        return _from_series(folder, unlit, scene, mask, circles, options, common)
+    found = []
+    for folder in find_ball_series(unlit.path, unlit.files):
+        try:
+            found.append(_from_series(folder, unlit, scene, mask, circles, options, common))
+        except CaptureError:
+            continue  # a folder that is merely called so
+    if found:
+        return merge_calibrations(found)
+    return replace(calibrate_lamps(scene, mask=mask, circles=circles, **common), in_frame=True)
+
+
+def _from_series(
+    folder: Path,
+    unlit: Unlit,
+    scene: NDArray[Any],
+    mask: BoolArray | None,
+    circles: tuple[Circle, ...],
+    options: ReadOptions,
+    common: dict[str, Any],
+) -> Calibration:
+    pictures, mask_file = photographs_and_mask(folder)
+    files = pair_photographs(unlit.files, pictures, folder)
+    # Whatever the object's photographs are: a JPEG has the curve in it.
+    curved = options.srgb or files[0].suffix.lower() in (".jpg", ".jpeg")
+    images = read_stack(files, srgb=curved, workers=options.workers).images
+    if not circles and mask_file is not None:
+        # A mask beside the ball is the photographer's own word on where it is.
+        drawn = mask_circle(read_mask(mask_file, (int(images.shape[1]), int(images.shape[2])))[0])
+        circles = () if drawn is None else (drawn,)
+    try:
+        own = folder.resolve() == unlit.files[0].resolve().parent
+        return calibrate_lamps(
+            images, scene=None if own else scene, mask=None if own else mask, circles=circles, **common
+        )
+    except CaptureError as error:
+        raise CaptureError(f"{error} (In the photographs of {folder}.)") from error
+
+
+def _mask(
+    options: ReadOptions, images: NDArray[Any], unlit: Unlit, balls: BoolArray
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """The object's mask without the balls."""
+    brightest = _gray(images).max(axis=0)
+    brightest[balls] = 0
+    mask, notes = settle_mask(
+        options, brightest[None], unlit.mask_file, name=unlit.path.name, otherwise="auto"
+    )
+    mask = mask & ~balls
+    if not mask.any():
+        raise CaptureError(
+            f"In {unlit.path} nothing is left for the object beside the ball. If the ball itself is the object, give a "
+            "light file (--lights)."
+        )
+    return mask, notes
+
+
+def _how(calibration: Calibration) -> str:
+    sources = ", ".join(dict.fromkeys(calibration.found_from))
+    worst = float(np.max(calibration.residual))
+    return (
+        f"no light file: the lamps were found from a {sources} (good to about {worst:.1f}°), their strengths: "
+        f"{calibration.strengths_from}"
+    )

@@ -1,0 +1,57 @@
+"""``photostereo lights``: where the lamps were, from a ball."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from rich.table import Table
+
+from photostereo.capture import calibrate
+from photostereo.commands.terminal import Terminal
+from photostereo.files.atomic import replacing_file
+from photostereo.lights.calibration import Calibration
+from photostereo.lights.writing import write_lights
+
+
+def run(
+    path: Path, out: Path | None, *, finding: Mapping[str, Any], picture: bool, force: bool, quiet: bool
+) -> None:
+    """Find the lamps, write ``lights.csv`` and the picture beside it, tell."""
+    with Terminal(quiet=quiet) as terminal:
+        terminal.stage("lights")
+        calibration = calibrate(path, **finding)
+        target = out or path / "lights.csv"
+        write_lights(calibration, target, force=force)
+        terminal.say(_table(calibration))
+        for warning in calibration.warnings:
+            terminal.say(f"Warning: {warning}.")
+        terminal.say(f"Lights:  {target}")
+        if picture and calibration.picture is not None:
+            shown = (
+                target.with_suffix(".png")
+                if out
+                else path.resolve().parent / f"{path.resolve().name}-lights.png"
+            )
+            with replacing_file(shown, force=True) as partial:
+                partial.write_bytes(cv2.imencode(".png", calibration.picture[..., ::-1])[1].tobytes())
+            terminal.say(f"Picture: {shown}")
+
+
+def _table(calibration: Calibration) -> Table:
+    table = Table("photograph", "x", "y", "z", "strength", "good to", "found from")
+    for number, name in enumerate(calibration.files):
+        x, y, z = calibration.directions[number]
+        mark = " ?" if number in calibration.suspects else ""
+        table.add_row(
+            f"{name}{mark}",
+            *(f"{value:+.3f}" for value in (x, y, z)),
+            f"{calibration.strengths[number]:.3f}",
+            f"{np.round(calibration.residual[number], 1):.1f}°",
+            calibration.found_from[number],
+        )
+    table.caption = f"strengths: {calibration.strengths_from}"
+    return table

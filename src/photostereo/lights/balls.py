@@ -1,0 +1,219 @@
+"""Balls among circles: what its pixels do under the lamps decides whether a circle is a ball, and of which kind.
+
+A *shiny* ball shows, in nearly every photograph, one small bright highlight on ground that is dark otherwise, and it
+wanders. A *matte* ball is explained by the shading of a sphere. An eye, a coin, a plate or a round part of the object
+is neither. Where circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the
+directions that explain the shading of everything else in the frame win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.lights.ball import Camera, mirrored_directions
+from photostereo.lights.circle import Circle
+from photostereo.lights.circle_search import circles_around, find_circles
+from photostereo.lights.highlight import Highlights, find_highlights
+from photostereo.lights.rim import true_outline
+from photostereo.lights.shading import Shading, fit_shading
+from photostereo.lights.strength import sample_pixels, unexplained_light
+
+#: A shiny ball: its highlight is found in this share of the photographs, ...
+_SHINY_FOUND = 0.7
+#: ... covers at most this share of its disc, ...
+_SHINY_AREA = 0.05
+#: ... is so many times as bright as what is mirrored there otherwise, ...
+_SHINY_CONTRAST = 3.0
+#: ... and wanders by this share of the radius.
+_SHINY_WANDER = 0.06
+#: A lamp is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
+_SHINY_PEAK = 0.2
+#: Around a circle of this coverage another one is looked for.
+_CLEAR = 0.8
+#: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
+_MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
+#: A ball is of one colour; an eye, a button or a head is not.
+_MATTE_PATCHINESS = 0.35
+#: Deviation of a photograph from that shading, as a share of its brightness.
+_MATTE_RESIDUAL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class FoundBall:
+    """A ball and what it says about the lamps.
+
+    Attributes
+    ----------
+    kind : ``"shiny"`` or ``"matte"``
+    circle : its outline
+    directions : (d, 3) unit; NaN where the highlight is not there
+    strengths : (d,) with geometric mean 1, or None: a mirror image tells no strength
+    residual : (d,) how far off each direction may be, in degrees
+    highlights : of a shiny ball
+    shading : of a matte ball
+    """
+
+    kind: str
+    circle: Circle
+    directions: FloatArray
+    strengths: FloatArray | None
+    residual: FloatArray
+    highlights: Highlights | None = None
+    shading: Shading | None = None
+
+
+def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 4) -> list[FoundBall]:
+    """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
+
+    Parameters
+    ----------
+    images : (d, H, W) linear intensities, strengths not divided out
+    camera : for the perspective of balls away from the middle of the frame
+    most : so many at the most
+    """
+    candidates = []
+    for circle in find_circles(images, most=24):
+        ball = ball_at(images, circle, camera=camera)
+        if ball is None:
+            continue
+        candidates.append(ball)
+        if ball.kind == "shiny" and circle.coverage > _CLEAR:
+            outer = (ball_at(images, around, camera=camera) for around in circles_around(images, circle))
+            candidates += [other for other in outer if other is not None]
+    chosen: list[FoundBall] = []
+    for group in _overlapping(candidates):
+        chosen.append(group[0] if len(group) == 1 else _best_of(images, group))
+    chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
+    return _agreeing(images, chosen)[:most]
+
+
+def ball_at(
+    images: FloatArray, circle: Circle, *, camera: Camera | None = None, certain: bool = False
+) -> FoundBall | None:
+    """The ball in a circle, or None if its pixels do not behave like one.
+
+    With ``certain`` (the user says that a ball is there) the more likely kind is taken.
+    """
+    highlights = find_highlights(images, circle)
+    shiny = _is_shiny(highlights, circle, bright=float(np.percentile(images[:, ::4, ::4], 99.9)))
+    if shiny or (certain and _looks_shiny(highlights)):
+        outline = circle if certain else true_outline(images, circle)
+        return shiny_ball(outline, highlights, camera)
+    if not certain and circle.coverage < _MATTE_COVERAGE:
+        return None
+    shading = fit_shading(images, circle, camera)
+    matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
+    matte &= shading.patchiness < _MATTE_PATCHINESS
+    matte &= bool((shading.directions[:, 2] > -0.2).mean() > 0.9)
+    if not (matte or (certain and shading.explained > 0.5)):
+        return None
+    # A deviation of the shading by a share q turns the direction by about q radians at the most.
+    residual = np.degrees(shading.residual) / 2.0
+    return FoundBall("matte", circle, shading.directions, shading.strengths, residual, shading=shading)
+
+
+def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
+    """A shiny ball whose highlights are known."""
+    directions = mirrored_directions(circle, highlights.x, highlights.y, camera)
+    # The direction turns twice as fast as the normal; a highlight's middle is known to a fifth of its extent.
+    place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
+    cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
+    error = np.hypot(0.2 * highlights.spread, circle.residual / np.sqrt(max(len(circle.points), 1) / 10 + 1))
+    return FoundBall(
+        "shiny",
+        circle,
+        directions,
+        None,
+        np.degrees(2 * error / (circle.radius * cosine)),
+        highlights=highlights,
+    )
+
+
+def _looks_shiny(highlights: Highlights) -> bool:
+    found = highlights.found
+    return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)
+
+
+def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
+    found = highlights.found
+    if found.sum() < 3 or found.mean() < _SHINY_FOUND:
+        return False
+    x, y = highlights.x[found], highlights.y[found]
+    wander = float(np.hypot(np.std(x), np.std(y))) / circle.radius
+    return bool(
+        np.median(highlights.area[found]) < _SHINY_AREA
+        and np.median(highlights.contrast[found]) > _SHINY_CONTRAST
+        and np.median(highlights.peak[found]) > _SHINY_PEAK * bright
+        and wander > _SHINY_WANDER
+    )
+
+
+def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
+    """Groups of balls that share ground."""
+    groups: list[list[FoundBall]] = []
+    for ball in balls:
+        touching = [group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)]
+        merged = [ball, *(member for group in touching for member in group)]
+        groups = [group for group in groups if group not in touching]
+        groups.append(merged)
+    return groups
+
+
+def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
+    """Of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
+    outside = np.ones(images.shape[1:3], dtype=bool)
+    for ball in group:
+        if ball.circle.coverage > 0.5:
+            outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
+    shares = [scene_misfit(images, ball.directions, outside) for ball in group]
+    lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
+    # Of those that explain nearly as much the most complete, and of circles around one centre the outermost.
+    able = [
+        ball
+        for ball, share in zip(group, shares, strict=True)
+        if not np.isfinite(lowest) or share <= 1.15 * lowest + 1e-4
+    ]
+    clearest = max(able, key=lambda ball: ball.circle.coverage)
+    return max(
+        (ball for ball in able if _concentric(ball.circle, clearest.circle)),
+        key=lambda ball: ball.circle.radius,
+    )
+
+
+def _concentric(a: Circle, b: Circle) -> bool:
+    return float(np.hypot(a.x - b.x, a.y - b.y)) < 0.15 * min(a.radius, b.radius)
+
+
+def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -> float:
+    """The share of the light in a region that these directions cannot explain; NaN if there is nothing to see."""
+    known = np.isfinite(directions).all(axis=1)
+    pixels = sample_pixels(images, where)
+    if known.sum() < 5 or len(pixels) < 200:
+        return float("nan")
+    if np.linalg.matrix_rank(directions[known], tol=1e-3) < 3:
+        return 1.0
+    return unexplained_light(pixels[:, known], directions[known])[0]
+
+
+def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]:
+    """Balls whose directions agree with those of the most trusted one: lamps are where they are."""
+    kept: list[FoundBall] = []
+    for ball in balls:
+        if kept:
+            both = np.isfinite(ball.directions).all(axis=1) & np.isfinite(kept[0].directions).all(axis=1)
+            cosine = (ball.directions[both] * kept[0].directions[both]).sum(axis=1)
+            limit = _ALIKE if ball.kind == "shiny" else _MATTE_ALIKE
+            if not both.any() or float(np.median(cosine)) < np.cos(np.deg2rad(limit)):
+                continue
+        kept.append(ball)
+    return kept
+
+
+#: Degrees by which near lamps may differ between balls; more is no ball.
+_ALIKE = 35.0
+#: The same for a matte ball beside a shiny one: something round that is not quite a ball is no help.
+_MATTE_ALIKE = 6.0

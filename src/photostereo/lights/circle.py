@@ -1,0 +1,75 @@
+"""A circle in the frame: where a ball may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from photostereo.conventions import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Circle:
+    """A circle in the frame: centre (x to the right, y **down**: columns and rows, pixel centres at integers).
+
+    Attributes
+    ----------
+    x, y, radius : in pixels
+    coverage : share of the outline inside the frame that is seen as an edge
+    residual : root mean square distance of those edges from the circle, in pixels
+    points : (n, 2) the edges themselves
+    """
+
+    x: float
+    y: float
+    radius: float
+    coverage: float = 1.0
+    residual: float = 0.0
+    points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:
+        """Pixels of the frame inside the circle with ``share`` of its radius."""
+        rows, cols = np.ogrid[: frame[0], : frame[1]]
+        return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
+
+    def overlaps(self, other: Circle) -> bool:
+        """Whether the circles share ground, as two balls cannot."""
+        return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)
+
+    def scaled(self, factor: float) -> Circle:
+        """The circle in a frame that is ``factor`` times as fine."""
+        shift = 0.5 * (factor - 1.0)  # pixel centres, not corners, are at integers
+        return Circle(
+            factor * self.x + shift,
+            factor * self.y + shift,
+            factor * self.radius,
+            self.coverage,
+            factor * self.residual,
+            factor * self.points + shift,
+        )
+
+
+def visible_share(circle: Circle, frame: tuple[int, int]) -> float:
+    """The share of a circle's outline that lies inside the frame."""
+    angle = np.linspace(0, 2 * np.pi, 360, endpoint=False)
+    x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
+    return float(np.mean((x >= 1) & (x <= frame[1] - 2) & (y >= 1) & (y <= frame[0] - 2)))
+
+
+def mask_circle(mask: BoolArray) -> Circle | None:
+    """The circle that a mask picture draws, or None if it is not a disc.
+
+    >>> rows, cols = np.mgrid[:60, :80]
+    >>> circle = mask_circle(np.hypot(cols - 40.0, rows - 30.0) <= 20)
+    >>> round(circle.x, 2), round(circle.y, 2), abs(circle.radius - 20.1) < 0.2
+    (40.0, 30.0, True)
+    """
+    rows, cols = np.nonzero(mask)
+    if len(rows) < 200:
+        return None
+    circle = Circle(float(cols.mean()), float(rows.mean()), float(np.sqrt(len(rows) / np.pi)))
+    if visible_share(circle, (int(mask.shape[0]), int(mask.shape[1]))) < 1:
+        return None
+    disc = circle.inside((int(mask.shape[0]), int(mask.shape[1])))
+    return circle if (disc & mask).sum() > 0.97 * (disc | mask).sum() else None

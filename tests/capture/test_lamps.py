@@ -1,0 +1,139 @@
+"""Folders of photographs without a light file: the lamps are found from a ball."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import photostereo as ps
+from photostereo.cli import app
+from photostereo.errors import CaptureError, ParameterError
+from photostereo.lights.files import read_lights
+from photostereo.scenes import dome_lights
+from photostereo.scenes.balls import Ball, Shoot, Studio, shoot_table
+
+
+def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), (a * b).sum(axis=1)))
+
+
+def write(shoot: Shoot, folder: Path, stem: str = "shot") -> Path:
+    folder.mkdir(parents=True)
+    for number, image in enumerate(shoot.images, start=1):
+        stored = np.rint(image * 65535).astype(np.uint16)
+        (folder / f"{stem}{number}.png").write_bytes(cv2.imencode(".png", stored)[1].tobytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shoot() -> Shoot:
+    return shoot_table(
+        [Ball("black", 195.3, 60.7, 34)],
+        size=(130, 240),
+        scene="vase",
+        lights=dome_lights(10, max_angle=45),
+        strengths=np.linspace(0.7, 1.3, 10),
+        studio=Studio(table=0.03, second=0.0, window=0.3),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(shoot: Shoot, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(shoot, tmp_path_factory.mktemp("captures") / "vase")
+
+
+def test_a_folder_with_a_ball_is_a_capture(folder: Path, shoot: Shoot) -> None:
+    capture = ps.load(folder)
+    assert angles(capture.lights, shoot.lights).mean() < 0.8
+    calibration = capture.origin.calibration
+    assert calibration is not None and calibration.in_frame
+    assert np.abs(calibration.strengths / shoot.strengths - 1).max() < 0.05
+    assert not (capture.mask & calibration.balls_mask()).any()
+    overlap = (capture.mask & shoot.capture.mask).sum() / (capture.mask | shoot.capture.mask).sum()
+    assert overlap > 0.9
+    assert any("the lamps were found from a shiny ball" in note for note in capture.origin.notes)
+
+
+def test_a_series_of_its_own_beside_the_object(folder: Path, shoot: Shoot, tmp_path: Path) -> None:
+    ball = shoot_table(
+        [Ball("mirror", 70.2, 66.4, 45)],
+        size=(130, 140),
+        scene=None,
+        lights=shoot.lights,
+        studio=Studio(table=0.03),
+    )
+    thing = write(
+        shoot_table([], size=(130, 130), scene="vase", lights=shoot.lights), tmp_path / "thing", "t"
+    )
+    write(ball, tmp_path / "chrome", "b")
+    found = ps.calibrate(thing)
+    assert not found.in_frame and found.files[0] == "t1.png"
+    assert angles(found.directions, shoot.lights).mean() < 0.6
+    shutil.move(tmp_path / "chrome", tmp_path / "elsewhere")
+    with pytest.raises(CaptureError, match=r"no light directions.*No ball was found"):
+        ps.load(thing)
+    again = ps.load(thing, ball=tmp_path / "elsewhere")
+    np.testing.assert_allclose(again.lights, found.directions, atol=1e-6)
+    np.testing.assert_allclose(ps.load(thing, lights=tmp_path / "elsewhere").lights, again.lights)
+    (tmp_path / "elsewhere" / "b3.png").unlink()
+    with pytest.raises(CaptureError, match="has 9 photographs of the ball, but there are 10"):
+        ps.load(thing, ball=tmp_path / "elsewhere")
+
+
+def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "vase")
+    result = CliRunner().invoke(app, ["lights", str(copy)])
+    assert result.exit_code == 0, result.output
+    table = read_lights(copy / "lights.csv", count=10)
+    assert table.files[0] == "shot1.png" and (tmp_path / "vase-lights.png").stat().st_size > 1000
+    assert angles(table.vectors, shoot.lights).mean() < 0.8
+    capture = ps.load(copy)
+    assert capture.origin.layout == "folder"
+    other = shutil.copytree(folder, tmp_path / "other")
+    np.testing.assert_allclose(ps.load(other, lights=copy).lights, capture.lights)
+    result = CliRunner().invoke(app, ["lights", str(copy)])
+    assert result.exit_code != 0 and "exists already" in str(result.exception)
+
+
+def test_the_circle_may_be_given(folder: Path, shoot: Shoot) -> None:
+    found = ps.calibrate(folder, circle=(195.3, 60.7, 34))
+    assert angles(found.directions, shoot.lights).mean() < 0.6
+    result = CliRunner().invoke(app, ["lights", str(folder), "--circle", "12,twelve"])
+    assert isinstance(result.exception, ParameterError) and "3 numbers" in str(result.exception)
+
+
+@pytest.mark.data
+def test_washington(data_dir: Path) -> None:
+    reference = read_lights(data_dir / "uw" / "lights.txt").vectors
+    capture = ps.load(data_dir / "uw" / "cat")
+    assert angles(capture.lights, reference).max() < 1.0
+    calibration = capture.origin.calibration
+    assert calibration.strengths_from == "matte ball" and np.abs(calibration.strengths - 1).max() < 0.05
+
+
+@pytest.mark.data
+def test_washington_without_its_mask(data_dir: Path, tmp_path: Path) -> None:
+    """The outline that the photographs show is a pixel from the one behind the reference: one degree."""
+    (tmp_path / "chrome").mkdir()
+    for file in (data_dir / "uw" / "chrome").glob("chrome.*.png"):
+        if "mask" not in file.name:
+            (tmp_path / "chrome" / file.name).symlink_to(file)
+    found = ps.calibrate(tmp_path / "chrome")
+    error = angles(found.directions, read_lights(data_dir / "uw" / "lights.txt").vectors)
+    assert error.mean() < 1.2 and error.max() < 1.6
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cat", "hippo"])
+@pytest.mark.parametrize("probe", ["LightProbe-1", "LightProbe-2"])
+def test_harvard(data_dir: Path, name: str, probe: str) -> None:
+    place = data_dir / "harvard" / name
+    found = ps.calibrate(place, ball=place / probe)
+    reference = np.loadtxt(place / probe / "light_directions.txt").T
+    assert angles(found.directions, reference).mean() < 1.5

@@ -1,0 +1,64 @@
+"""Strengths of lamps from the shading of an unknown object."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.errors import CaptureError
+from photostereo.lights.strength import (
+    equal_strengths_suffice,
+    sample_pixels,
+    strengths_from_shading,
+    unexplained_light,
+)
+
+
+def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    factors = np.random.default_rng(seed).uniform(0.6, 1.4, len(capture))
+    factors /= np.exp(np.mean(np.log(factors)))
+    return capture.images * factors[:, None, None].astype(np.float32), factors
+
+
+@pytest.mark.parametrize("scene", ["figure", "vase"])
+def test_falsified_strengths_of_a_scene(scene: str) -> None:
+    capture = ps.render_scene(scene, size=128)
+    images, factors = falsified(capture, 0)
+    found = strengths_from_shading(images, capture.lights, capture.mask)
+    assert np.abs(found.strengths / factors - 1).max() < 0.015
+    assert np.exp(np.mean(np.log(found.strengths))) == pytest.approx(1)
+    pixels = sample_pixels(images, capture.mask)
+    assert not equal_strengths_suffice(pixels, capture.lights)
+    assert equal_strengths_suffice(sample_pixels(capture.images, capture.mask), capture.lights)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "limit"), [("ballPNG", 0.03), ("catPNG", 0.03), ("pot2PNG", 0.05)])
+def test_falsified_strengths_of_a_photographed_object(data_dir, name: str, limit: float) -> None:
+    capture = ps.load(data_dir / "diligent" / "pmsData" / name).take(20, rng=1)
+    images, factors = falsified(capture, 1)
+    found = strengths_from_shading(images, capture.lights, capture.mask)
+    assert np.abs(found.strengths / factors - 1).mean() < limit
+    assert np.abs(factors - 1).mean() > 0.15  # it was wrong before
+
+
+def test_the_eigenvalue_is_the_least_that_any_strengths_leave() -> None:
+    rng = np.random.default_rng(3)
+    lights = rng.normal(size=(7, 3)) + np.array([0, 0, 3])
+    pixels = np.maximum(rng.normal(size=(200, 3)) @ lights.T, 0) + 0.01
+    share, strengths = unexplained_light(pixels, lights)
+
+    def left(inverse: np.ndarray) -> float:
+        unit = pixels / np.linalg.norm(pixels, axis=1, keepdims=True) * inverse
+        rest = unit - unit @ np.linalg.pinv(lights.T) @ lights.T
+        return float((rest**2).sum() / (unit**2).sum())
+
+    assert left(1 / strengths) == pytest.approx(share, rel=1e-6)
+    for _ in range(50):
+        assert left(np.exp(0.3 * rng.normal(size=7)) / strengths) >= share
+
+
+def test_too_few_photographs_are_refused() -> None:
+    with pytest.raises(CaptureError, match="at least five are needed"):
+        strengths_from_shading(np.ones((4, 5, 5)), np.eye(4, 3))
