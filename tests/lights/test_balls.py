@@ -218,7 +218,7 @@ def test_saturated_highlights_with_rays_and_a_window() -> None:
     images = []
     for x, y in places:
         disc = np.hypot(cols - x, rows - y) < 9
-        ray = (np.abs(cols - x) < 2) & (rows < y + 50) & (rows > y - 6)  # glare to one side only
+        ray = (np.abs(cols - x) < 3) & (rows < y + 60) & (rows > y - 30)  # glare, longer to one side
         window = (np.abs(cols - 60) < 8) & (np.abs(rows - 60) < 10)
         images.append(np.where(disc | ray, 1.0, np.where(window, 1.0, 0.02)))
     found = find_highlights(np.stack(images), Circle(100, 100, 90))

@@ -29,7 +29,7 @@ _TOGETHER = 0.06
 #: A patch of fewer pixels has most of what is known of its place in the slopes around it.
 _SMALL = 40
 #: A patch with more than so many times the area of the largest disc inside it has rays.
-_COMPACT = 1.5
+_COMPACT = 2.0
 #: A second patch with this share of the first one's peak and mass is a second lamp.
 _RIVAL = 0.5
 #: A highlight has at least this share of the usual peak; less is a reflection of something else.
