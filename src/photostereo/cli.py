@@ -211,6 +211,13 @@ def solve(
     checkpoint: Annotated[Path | None, typer.Option(help="Save the state here every ten iterations.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on from a saved state.")] = None,
     device: Device = "cpu",
+    memory: Annotated[
+        str | None, typer.Option(help="Stay within so much, e.g. 4GB (default: half of what is free).")
+    ] = None,
+    crop: Annotated[
+        str | None, typer.Option(metavar="X,Y,W,H", help="A part only, in pixels from the top left corner.")
+    ] = None,
+    scale: Annotated[float, typer.Option(min=0.001, max=1.0, help="At a lower resolution.")] = 1.0,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -233,6 +240,8 @@ def solve(
             "mask": mask,
             "lights": lights,
             **_ball(ball, circle, focal),
+            "crop": _numbers(crop, 4, "--crop"),
+            "scale": scale,
         },
         surface=SurfaceChoice(method=surface_method, pixel_size=PixelSize.of(pixel_size))
         if surface
@@ -243,6 +252,7 @@ def solve(
         checkpoint=checkpoint,
         resume=resume,
         device=device,
+        memory=memory,
         force=force,
         quiet=quiet,
     )

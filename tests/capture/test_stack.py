@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 
-import photostereo.capture.stack as stack_module
+import photostereo.capture.photographs as photographs_module
 from photostereo.capture.stack import read_stack
 from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
@@ -133,7 +133,7 @@ def test_threads_change_nothing(tmp_path, shots, strengths):
 
 def test_photographs_are_decoded_at_the_same_time(tmp_path, shots, monkeypatch):
     busy, most, lock = 0, 0, threading.Lock()
-    decode = stack_module.decode_image
+    decode = photographs_module.decode_image
 
     def watched(path):
         nonlocal busy, most
@@ -146,6 +146,6 @@ def test_photographs_are_decoded_at_the_same_time(tmp_path, shots, monkeypatch):
             busy -= 1
         return result
 
-    monkeypatch.setattr(stack_module, "decode_image", watched)
+    monkeypatch.setattr(photographs_module, "decode_image", watched)
     read_stack(shots.write(tmp_path), workers=3)
     assert most == 3

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.large import LargeCapture
 from photostereo.capture.options import ReadOptions, settle_mask
-from photostereo.capture.stack import read_stack
+from photostereo.capture.photographs import PhotographFiles
+from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
 from photostereo.lights.files import require_strengths
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,60 +60,111 @@ class Ingredients:
 
 def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     """Decode the photographs and put the capture together."""
+    source = open_photographs(found, options)
+    images = source.all()
+    parts = _parts(found, options, source, lambda: images.max(axis=0))
+    return build(found.path, images=images, **parts)
+
+
+def assemble_lazily(found: Ingredients, options: ReadOptions) -> LargeCapture:
+    """Put a capture together whose photographs stay on disk; the first of them is decoded."""
+    source = open_photographs(found, options)
+
+    def brightest() -> NDArray[Any]:
+        frames = source.frames()
+        top = next(frames)
+        for frame in frames:
+            np.maximum(top, frame, out=top)
+        return top
+
+    parts = _parts(found, options, source, brightest)
+    return build_as(found.path, LargeCapture, photographs=source, **parts)
+
+
+def read_into_memory(capture: LargeCapture) -> Capture:
+    """All photographs of a capture that was put together lazily."""
+    source, origin = capture.photographs, capture.origin
+    images = source.all()
+    if origin is not None and isinstance(source, PhotographFiles):
+        notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
+        origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
+    return build(
+        Path(capture.name) if origin is None else origin.path,
+        images=images,
+        lights=capture.lights,
+        mask=capture.mask,
+        name=capture.name,
+        truth=capture.truth,
+        truth_depth=capture.truth_depth,
+        truth_albedo=capture.truth_albedo,
+        origin=origin,
+    )
+
+
+def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFiles:
+    """The photographs of a layout, not decoded yet but for the first."""
     require_matching(found.files, len(found.lights), found.path, found.light_file)
     if found.intensities is not None:
         require_strengths(found.intensities, found.light_file)
-    stack = read_stack(
+    return PhotographFiles(
         found.files,
         intensities=found.intensities,
         color=options.color,
         srgb=options.srgb,
         gray_limit=found.gray_limit,
+        framing=options.framing,
         workers=options.workers,
     )
-    frame = (int(stack.images.shape[1]), int(stack.images.shape[2]))
+
+
+def _parts(
+    found: Ingredients,
+    options: ReadOptions,
+    source: PhotographFiles,
+    brightest: Callable[[], NDArray[Any]],
+) -> dict[str, Any]:
+    """Lights, mask, truths, name and origin."""
     for file, truth in found.truths.values():
-        require_truth_size(truth, file, frame)
+        require_truth_size(truth, file, source.full_frame)
+    truths = {label: options.framing.truth(label, truth) for label, (_, truth) in found.truths.items()}
     mask, mask_notes = settle_mask(
-        options, stack.images, found.mask_file, name=found.name, otherwise=found.mask_default
+        options, source.full_frame, brightest, found.mask_file, name=found.name, otherwise=found.mask_default
     )
-    notes = [*found.notes, *stack.notes, *mask_notes]
+    notes = [*found.notes, *notes_on(source), *mask_notes]
     behind = int((found.lights[:, 2] <= 0).sum())
     if behind:
         notes.append(
             f"{behind} of {len(found.lights)} lights in {found.light_file.name} come from behind the object "
             "(z is not positive): directions point from the object to the light, z towards the camera"
         )
-    if stack.bit_depth < found.expected_bits:
+    if bit_depth(source) < found.expected_bits:
         notes.append(
-            f"the photographs are {stack.bit_depth}-bit where {found.expected_bits} bits are usual: dark "
+            f"the photographs are {bit_depth(source)}-bit where {found.expected_bits} bits are usual: dark "
             "values are coarse. Use the originals if there are any"
         )
-    if "truth" in found.truths:
-        unknown = int((~found.truths["truth"][1][mask].any(axis=1)).sum())
+    if "truth" in truths:
+        unknown = int((~truths["truth"][mask].any(axis=1)).sum())
         if unknown:
             notes.append(f"the true normal is unknown (zero) at {unknown} mask pixels")
-    return build(
-        found.path,
-        images=stack.images,
-        lights=found.lights,
-        mask=mask,
-        name=found.name,
-        origin=Origin(
-            path=found.path,
-            layout=found.layout,
-            bit_depth=stack.bit_depth,
-            files=tuple(file.name for file in found.files),
-            notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
-        ),
-        **{label: truth for label, (_, truth) in found.truths.items()},
+    origin = Origin(
+        path=found.path,
+        layout=found.layout,
+        bit_depth=bit_depth(source),
+        files=tuple(file.name for file in found.files),
+        notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
     )
+    return {"lights": found.lights, "mask": mask, "name": found.name, "origin": origin, **truths}
 
 
 def build(path: Path, **parts: Any) -> Capture:
     """A Capture, with the place it was read from in the message if its parts do not fit."""
+    return build_as(path, Capture, **parts)
+
+
+def build_as(path: Path, kind: Callable[..., T], /, **parts: Any) -> T:
+    """As :func:`build`, of either kind of capture."""
     try:
-        return Capture(**parts)
+        return kind(**parts)
     except CaptureError as error:
         raise CaptureError(f"{error} (Read from {path}.)") from error
 

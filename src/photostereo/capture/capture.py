@@ -7,7 +7,7 @@ wrong with the input is found here or in the readers of :mod:`photostereo.captur
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -102,7 +102,7 @@ class Capture:
             )
         settled: dict[str, Any] = {
             "images": images,
-            "lights": _validated_lights(self.lights, len(images), self.name),
+            "lights": validated_lights(self.lights, len(images), self.name),
             "mask": mask,
         }
         for label, words, shapes in (
@@ -151,15 +151,10 @@ class Capture:
     def digest(self) -> str:
         """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
         truth)."""
-        state = hashlib.blake2b(digest_size=8)
-        for array in (self.images, self.lights, self.mask):
-            state.update(repr((array.shape, array.dtype.str)).encode())
         # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes:
         # in one go the photographs take as long as least squares.
         with ThreadPoolExecutor() as pool:
-            for part in pool.map(_hash_of, (*self.images, self.lights, self.mask)):
-                state.update(part)
-        return state.hexdigest()
+            return digest_of(self.images.shape, pool.map(hash_of, self.images), self.lights, self.mask)
 
     def gray(self) -> Capture:
         """The same capture in gray; itself where it is gray already."""
@@ -188,6 +183,12 @@ class Capture:
         if scale != 1.0:
             result /= np.float32(scale)
         return result
+
+    def frames_in_mask(self, scale: float = 1.0) -> Iterator[NDArray[np.float32]]:
+        """The columns of :meth:`pixels`, one photograph after another."""
+        index = np.flatnonzero(self.mask)
+        for image in self.images:
+            yield gray_of(image, index) / np.float32(scale)
 
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.
@@ -277,7 +278,28 @@ class Capture:
         return replace(self, images=self.images[:, box[0], box[1]], mask=self.mask[box], **truths)
 
 
-def _hash_of(array: NDArray[Any]) -> bytes:
+def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
+    """Gray values of pixels (flat numbers) of one photograph."""
+    if photograph.ndim == 2:
+        return np.asarray(photograph.reshape(-1)[index], dtype=np.float32)
+    return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), dtype=np.float32)
+
+
+def digest_of(
+    shape: tuple[int, ...], photographs: Iterable[bytes], lights: FloatArray, mask: BoolArray
+) -> str:
+    """The digest of a capture, from the :func:`hash_of` its photographs."""
+    state = hashlib.blake2b(digest_size=8)
+    state.update(repr((shape, np.dtype(np.float32).str)).encode())
+    for array in (lights, mask):
+        state.update(repr((array.shape, array.dtype.str)).encode())
+    for part in (*photographs, hash_of(lights), hash_of(mask)):
+        state.update(part)
+    return state.hexdigest()
+
+
+def hash_of(array: NDArray[Any]) -> bytes:
+    """Of the content of an array."""
     # SHA-256 has instructions of its own on today's processors: twice as fast as BLAKE2 there.
     return hashlib.sha256(np.ascontiguousarray(array).data).digest()
 
@@ -318,7 +340,7 @@ def _validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
     return images
 
 
-def _validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
+def validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
     lights = np.array(value, dtype=np.float64)
     if lights.ndim != 2 or lights.shape[1] != 3:
         raise CaptureError(

@@ -198,8 +198,9 @@ def _mask(
     """The object's mask without the balls."""
     brightest = _gray(images).max(axis=0)
     brightest[balls] = 0
+    frame = (int(brightest.shape[0]), int(brightest.shape[1]))
     mask, notes = settle_mask(
-        options, brightest[None], unlit.mask_file, name=unlit.path.name, otherwise="auto"
+        options, frame, lambda: brightest, unlit.mask_file, name=unlit.path.name, otherwise="auto"
     )
     mask = mask & ~balls
     if not mask.any():

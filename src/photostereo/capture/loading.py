@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture, lamps
+from photostereo.capture.assemble import Ingredients, assemble_lazily
+from photostereo.capture.framing import Framing
 from photostereo.capture.images import list_images
+from photostereo.capture.large import LargeCapture
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti
 from photostereo.errors import CaptureError
@@ -57,6 +60,8 @@ def load(
     focal: float | None = None,
     card: Sequence[int] | None = None,
     workers: int | None = None,
+    crop: tuple[int, int, int, int] | None = None,
+    scale: float = 1.0,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
 
@@ -75,6 +80,8 @@ def load(
     ball, circle, focal, card : how to find the lights from a ball, where there is no light file; see
         :func:`photostereo.calibrate`. With ``ball`` or ``circle`` a light file in the folder is not looked at
     workers : decoding threads; one per processor where missing
+    crop, scale : for a quick look, a part (x, y, width, height, in pixels from the top left corner), and a
+        factor of both sides, at most 1; mask and truth follow
 
     Returns
     -------
@@ -98,13 +105,54 @@ def load(
     >>> load(file).frame
     (4, 5)
     """
-    place = Path(path).expanduser()
-    if not exists(place):
-        raise CaptureError(
-            f"{place} does not exist. Give the folder that holds the photographs and their light file, an "
-            "RTI .lp file or an .npz archive."
-        )
-    options = ReadOptions(
+    framing = Framing(crop, scale)
+    options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
+    place, options, reader = _find(path, options)
+    return reader.read(place, options)
+
+
+def load_lazily(
+    path: str | os.PathLike[str],
+    *,
+    color: bool = False,
+    srgb: bool = False,
+    mask: str | os.PathLike[str] | NDArray[Any] | None = None,
+    lights: str | os.PathLike[str] | None = None,
+    ball: str | os.PathLike[str] | None = None,
+    circle: Sequence[float] | None = None,
+    focal: float | None = None,
+    card: Sequence[int] | None = None,
+    workers: int | None = None,
+    crop: tuple[int, int, int, int] | None = None,
+    scale: float = 1.0,
+) -> LargeCapture:
+    """As :func:`load`, but the photographs stay on disk until they are needed.
+
+    An archive, a capture whose lights a ball tells, and a format of another package that only knows how to read
+    everything are read at once.
+    """
+    framing = Framing(crop, scale)
+    options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
+    place, options, reader = _find(path, options)
+    find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
+    if find is None:
+        return LargeCapture.of(reader.read(place, options))
+    return assemble_lazily(find(place, options), options)
+
+
+def _options(
+    color: bool,
+    srgb: bool,
+    mask: str | os.PathLike[str] | NDArray[Any] | None,
+    lights: str | os.PathLike[str] | None,
+    workers: int | None,
+    ball: str | os.PathLike[str] | None,
+    circle: Sequence[float] | None,
+    focal: float | None,
+    card: Sequence[int] | None,
+    framing: Framing,
+) -> ReadOptions:
+    return ReadOptions(
         color=color,
         srgb=srgb,
         mask=Path(mask) if isinstance(mask, os.PathLike) else mask,
@@ -114,16 +162,46 @@ def load(
         circle=None if circle is None else tuple(circle),
         focal=focal,
         card=None if card is None else tuple(card),
+        framing=framing,
     )
+
+
+class Reader(Protocol):
+    """The part of a :class:`Layout` that reads."""
+
+    def read(self, path: Path, options: ReadOptions) -> Capture:
+        """Read it."""
+
+
+def _find(path: str | os.PathLike[str], options: ReadOptions) -> tuple[Path, ReadOptions, Reader]:
+    """The place, the options with its lights settled, and what reads it."""
+    place = Path(path).expanduser()
+    if not exists(place):
+        raise CaptureError(
+            f"{place} does not exist. Give the folder that holds the photographs and their light file, an "
+            "RTI .lp file or an .npz archive."
+        )
+    lights_given = options.lights is not None
     options = _lights_of_another(place, options)
     layout = recognise(place)
-    if place.is_dir() and (ball is not None or circle is not None or options.ball is not None):
-        return lamps.read(place, options)
-    if layout is None and place.is_dir() and lights is not None and list_images(place):
+    by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
+    if layout is None and not by_ball and place.is_dir() and lights_given and list_images(place):
         layout = folder
-    if layout is None:
-        return _read_with_ball(place, options)
-    return layout.read(place, options)
+    if (by_ball or layout is None) and options.framing.changes:
+        raise CaptureError(
+            f"{place} has no light file, and a ball can only be looked for in the whole photographs. Find the lights "
+            "first (photostereo lights), then use --crop or --scale with the file that it writes."
+        )
+    if by_ball:
+        return place, options, lamps
+    return place, options, _Ball() if layout is None else layout
+
+
+class _Ball:
+    """The reader of photographs without a light file."""
+
+    def read(self, path: Path, options: ReadOptions) -> Capture:
+        return _read_with_ball(path, options)
 
 
 def _lights_of_another(place: Path, options: ReadOptions) -> ReadOptions:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.framing import Framing
 from photostereo.capture.masks import mask_from_brightness, mask_from_values, read_mask
 from photostereo.conventions import BoolArray
 from photostereo.errors import CaptureError
@@ -31,6 +33,7 @@ class ReadOptions:
     circle : (x, y, radius) of the ball in pixels; None to find it
     focal : focal length in pixels, for the perspective of the ball
     card : (left, top, right, bottom) of a gray card that faces the camera
+    framing : the part of the frame that is used, and its scale
     """
 
     color: bool = False
@@ -42,6 +45,7 @@ class ReadOptions:
     circle: tuple[float, ...] | None = None
     focal: float | None = None
     card: tuple[int, ...] | None = None
+    framing: Framing = field(default_factory=Framing)
 
     def light_file(self) -> Path | None:
         """The light file that the user named, or None."""
@@ -49,23 +53,33 @@ class ReadOptions:
 
 
 def settle_mask(
-    options: ReadOptions, images: NDArray[Any], found: Path | None, *, name: str, otherwise: str = "full"
+    options: ReadOptions,
+    full: tuple[int, int],
+    brightest: Callable[[], NDArray[Any]],
+    found: Path | None,
+    *,
+    name: str,
+    otherwise: str = "full",
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """The mask: the user's choice, else the layout's file (``found``), else the layout's default."""
-    frame = (int(images.shape[1]), int(images.shape[2]))
+    """The mask: the user's choice, else the layout's file (``found``), else the layout's default.
+
+    ``full`` is the size of the photographs on disk; ``brightest`` gives the largest value of each pixel, framed.
+    """
     choice = options.mask
     if choice is None:
         choice = found if found is not None else otherwise
     if isinstance(choice, np.ndarray):
-        return mask_from_values(choice, f"The mask given for {name}", frame)
+        mask, notes = mask_from_values(choice, f"The mask given for {name}", full)
+        return options.framing.mask(mask), notes
     if choice == "full":
-        return np.ones(frame, dtype=bool), ("no mask: the full frame is used",)
+        return np.ones(options.framing.frame(full), dtype=bool), ("no mask: the full frame is used",)
     if choice == "auto":
-        mask = mask_from_brightness(images)
+        mask = mask_from_brightness(brightest()[None])
         if not mask.any():
             raise CaptureError(
                 f"No object brighter than its background was found in {name}. Give a mask picture."
             )
         share = 100 * mask.mean()
         return mask, (f"no mask file: the mask was found from brightness ({share:.0f} % of the frame)",)
-    return read_mask(Path(choice).expanduser(), frame)
+    mask, notes = read_mask(Path(choice).expanduser(), full)
+    return options.framing.mask(mask), notes

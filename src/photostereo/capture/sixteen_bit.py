@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.stack import processors
+from photostereo.capture.photographs import processors
 from photostereo.errors import OutputError
 from photostereo.files.atomic import write_bytes
 

@@ -8,16 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture, load
+from photostereo.capture import Capture, LargeCapture, load, load_lazily
+from photostereo.capture.assemble import read_into_memory
 from photostereo.commands.terminal import Terminal
-from photostereo.errors import ConvergenceWarning
+from photostereo.errors import ConvergenceWarning, ParameterError
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory
+from photostereo.files.memory import available_memory, in_words, parse_memory
 from photostereo.files.names import folder_name
 from photostereo.files.safe import exists
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.solver.descent import require_checkpoint
+from photostereo.solver.large import fits, solve_large
 from photostereo.solver.methods import find_method
 from photostereo.solver.solve import solve
 from photostereo.surface.integration import check_method
@@ -40,10 +43,12 @@ def run(
     checkpoint: Path | None,
     resume: Path | None,
     device: str,
+    memory: str | None,
     force: bool,
     quiet: bool,
 ) -> None:
     """Load, solve, write, tell."""
+    budget = available_memory() // 2 if memory is None else parse_memory(memory)
     # A misspelt method or parameter is told before photographs are decoded.
     entry = find_method(method, prior)
     entry.resolve(parameters)
@@ -55,7 +60,15 @@ def run(
     used += [] if checkpoint is None else [checkpoint]
     with Terminal(quiet=quiet) as terminal:
         began = time.perf_counter()
-        capture = read_capture(path, reading, images, seed)
+        found = load_lazily(path, **reading)
+        found = found if images is None else found.take(images, rng=seed)
+        in_parts = device == "cpu" and not fits(found, entry, budget)
+        capture = found if in_parts else read_into_memory(found)
+        if in_parts and (checkpoint is not None or resume is not None):
+            raise ParameterError(
+                f"{found.name} is solved in parts, as it does not fit into {in_words(budget)}, and then there is no "
+                "state to save or resume. Leave out --checkpoint and --resume, or allow more (--memory)."
+            )
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
@@ -65,15 +78,19 @@ def run(
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always", ConvergenceWarning)
-            result = solve(
-                capture,
-                method=entry,
-                monitor=terminal,
-                checkpoint=checkpoint,
-                resume=resume,
-                device=device,
-                **parameters,
-            ).with_seconds(load=loading)
+            if isinstance(capture, LargeCapture):
+                result = solve_large(capture, entry, memory=budget, monitor=terminal, **parameters)
+            else:
+                result = solve(
+                    capture,
+                    method=entry,
+                    monitor=terminal,
+                    checkpoint=checkpoint,
+                    resume=resume,
+                    device=device,
+                    **parameters,
+                )
+            result = result.with_seconds(load=loading)
             summary = fill_results(
                 folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=terminal
             )
@@ -82,7 +99,8 @@ def run(
 
                 terminal.stage("material")
                 size = PixelSize() if surface is None else surface.pixel_size
-                write_material(folder, result, size, capture=capture, tileable=material == "tileable")
+                held = None if isinstance(capture, LargeCapture) else capture
+                write_material(folder, result, size, capture=held, tileable=material == "tileable")
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
     _tell(terminal, result, summary, target)
@@ -101,7 +119,7 @@ def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[P
     return [path, *(file for word in named for file in (Path(word), home / word) if exists(file))]
 
 
-def tell_lamps(terminal: Terminal, capture: Capture) -> None:
+def tell_lamps(terminal: Terminal, capture: Capture | LargeCapture) -> None:
     """How the lights were found, where there was no light file."""
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is None:

@@ -1,10 +1,13 @@
-"""How much memory there is, asked before a file is decoded that declares a size."""
+"""How much memory there is, asked before a large thing is made; and amounts of it in words."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from photostereo.errors import CaptureError
+from photostereo.errors import CaptureError, ParameterError
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 def available_memory() -> int:
@@ -43,3 +46,24 @@ def require_memory(size: int, what: str, remedy: str) -> None:
         raise CaptureError(
             f"{what} needs {size / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free. {remedy}"
         )
+
+
+def parse_memory(text: str) -> int:
+    """Bytes of an amount such as ``4GB``, ``500 MB`` or ``2.5GiB``.
+
+    >>> parse_memory("2.5GB")
+    2500000000
+    """
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
+    if match is None or match[2].upper() not in UNITS or not float(match[1]) > 0:
+        raise ParameterError(f'"{text}" is not an amount of memory. Write a number and a unit, such as 4GB.')
+    return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+def in_words(amount: float) -> str:
+    """An amount of memory for people.
+
+    >>> in_words(2.5e9), in_words(3e6)
+    ('2.5 GB', '3 MB')
+    """
+    return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"

@@ -61,6 +61,9 @@ class Model(ABC):
         """Noise of one intensity that the model counts as noise, or None: the residuals of least squares tell it."""
         return None
 
+    def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)
+        """Take over what was measured once for the whole capture from a model of its sample, before anything else."""
+
     @abstractmethod
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...;

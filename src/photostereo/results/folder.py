@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture
+from photostereo.capture import Capture, LargeCapture
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import write_json
 from photostereo.files.safe import read_npy
@@ -35,7 +35,7 @@ class SurfaceChoice:
 
 def fill_results(
     folder: Path,
-    capture: Capture | None,
+    capture: Capture | LargeCapture | None,
     result: Reconstruction,
     *,
     surface: SurfaceChoice | None,
@@ -78,7 +78,9 @@ def fill_results(
         shown = {} if surface is None else surface_to_show(folder)
         files = files_to_offer(folder, summary)
         pixel_size = PixelSize() if size is None else size
-        write_report(folder / "report.html", result, capture, pixel_size=pixel_size, **shown, **files)
+        # What the page shows of the photographs needs all of them in memory.
+        photographs = None if isinstance(capture, LargeCapture) else capture
+        write_report(folder / "report.html", result, photographs, pixel_size=pixel_size, **shown, **files)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)
     return summary

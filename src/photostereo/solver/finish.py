@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -33,21 +33,9 @@ def as_reconstruction(
     device: Device,
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
-    scaled = to_numpy(solution.normals)
-    length = np.linalg.norm(scaled, axis=1)
-    unit = scaled / np.where(length > 0, length, 1.0)[:, None]
-    own = model.albedo(solution.normals, solution.unknowns)
-    gray = (length if own is None else to_numpy(own)) * scale
-    tinted = _channel_albedo(capture, unit, gray)
-    if not (np.isfinite(unit).all() and (np.abs(tinted) <= np.finfo(np.float32).max).all()):
-        raise ParameterError(
-            f"With these parameters {method} on {capture.name} leaves the range of numbers, so there is no result. "
-            "Choose more ordinary values, or leave them to their defaults."
-        )
-    normals = np.zeros((*capture.frame, 3), dtype=np.float32)
-    normals[capture.mask] = unit
-    albedo = np.zeros(capture.images.shape[1:], dtype=np.float32)
-    albedo[capture.mask] = tinted
+    normals, albedo = pictures_of(
+        capture.mask, capture.images, capture.lights, model, solution, scale, color=capture.is_color
+    )
     maps = model.maps(solution.normals, solution.unknowns)
     return Reconstruction(
         normals=normals,
@@ -70,6 +58,35 @@ def as_reconstruction(
     )
 
 
+def pictures_of(
+    mask: NDArray[np.bool_],
+    frames: Iterable[NDArray[Any]],
+    lights: NDArray[Any],
+    model: Model,
+    solution: Solution,
+    scale: float,
+    *,
+    color: bool,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colours only."""
+    scaled = to_numpy(solution.normals)
+    length = np.linalg.norm(scaled, axis=1)
+    unit = scaled / np.where(length > 0, length, 1.0)[:, None]
+    own = model.albedo(solution.normals, solution.unknowns)
+    gray = (length if own is None else to_numpy(own)) * scale
+    tinted = _tinted(mask, frames, lights, unit, gray) if color else gray
+    if not (np.isfinite(unit).all() and (np.abs(tinted) <= np.finfo(np.float32).max).all()):
+        raise ParameterError(
+            "With these parameters the method leaves the range of numbers, so there is no result. "
+            "Choose more ordinary values, or leave them to their defaults."
+        )
+    normals = np.zeros((*mask.shape, 3), dtype=np.float32)
+    normals[mask] = unit
+    albedo = np.zeros((*mask.shape, 3) if color else mask.shape, dtype=np.float32)
+    albedo[mask] = tinted
+    return normals, albedo
+
+
 def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
     picture = empty((mask.size, *values.shape[1:]), values, "float32")
@@ -78,16 +95,18 @@ def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     return to_numpy(picture).reshape(*mask.shape, *values.shape[1:])
 
 
-def _channel_albedo(capture: Capture, unit: NDArray[Any], gray: NDArray[Any]) -> NDArray[Any]:
+def _tinted(
+    mask: NDArray[np.bool_],
+    frames: Iterable[NDArray[Any]],
+    lights: NDArray[Any],
+    unit: NDArray[Any],
+    gray: NDArray[Any],
+) -> NDArray[Any]:
     """The method's gray albedo, tinted by each channel's least-squares share along the normal found."""
-    if not capture.is_color:
-        return gray
-    inverse = np.linalg.pinv(capture.lights)  # 3 × d
-    along = np.empty((len(gray), 3))
-    for channel in range(3):
-        values = capture.images[:, capture.mask, channel]
-        along[:, channel] = np.einsum("nk,kn->n", unit, inverse @ values)
-    along = np.maximum(along, 0.0)
+    along = np.zeros((len(gray), 3))
+    for frame, share in zip(frames, np.linalg.pinv(lights).T, strict=True):  # one photograph at a time
+        along += (unit @ share)[:, None] * frame[mask]
+    along = np.maximum(along, 0.0, out=along)
     luma = along @ np.asarray(GRAY_WEIGHTS)
     tint = np.divide(along, luma[:, None], out=np.ones_like(along), where=luma[:, None] > 0)
     return np.asarray(gray[:, None] * tint)

@@ -19,6 +19,7 @@ from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
 from photostereo.priors.dictionary.automatic import noise_of_intensities
 from photostereo.reconstruction import Reconstruction
+from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
 from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
@@ -141,8 +142,15 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    pixels, scale = capture.scaled_pixels(where)
     lights = np.ascontiguousarray(capture.lights.T)
+    if entry.name == "ls" and not where.uses_torch:
+        # Its sums need no second copy of the photographs, ordered by pixels.
+        scale = capture.intensity_scale()
+        clock.lap("prepare")
+        summed = Lambertian.from_frames(capture.frames_in_mask(scale), lights)
+        clock.lap("statistics")
+        return Prepared(entry, capture, values, scale, None, summed, clock.laps, where)
+    pixels, scale = capture.scaled_pixels(where)
     clock.lap("prepare")
     model = entry.model.build(pixels, lights, **values)
     noise = None

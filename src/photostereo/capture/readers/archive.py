@@ -70,15 +70,19 @@ def read(path: Path, options: ReadOptions) -> Capture:
     images = _linear(stored, strengths, options, path)
     del stored
     name = _name(content, path)
+    full, framing = frame, options.framing
+    if framing.changes:
+        images = np.stack([framing.picture(image) for image in images])
     if options.mask is None and "mask" in content:
-        mask, notes = mask_from_values(content["mask"], f"The mask in {path}", frame)
+        mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
+        mask = framing.mask(mask)
     else:
-        mask, notes = settle_mask(options, images, None, name=name)
+        mask, notes = settle_mask(options, full, lambda: images.max(axis=0), None, name=name)
     truths = {label: content[label] for label in _TRUTHS if label in content}
-    for truth in truths.values():
-        require_truth_size(truth, path, frame)
-    if "truth" in truths:
-        truths["truth"] = finite_or_zero(truths["truth"])
+    for label, truth in truths.items():
+        require_truth_size(truth, path, full)
+        values = finite_or_zero(truth) if label == "truth" else truth
+        truths[label] = framing.truth(label, values)
     origin = Origin(path=path, layout=LAYOUT, bit_depth=bits, notes=notes)
     return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
 

@@ -53,8 +53,8 @@ def recognises(path: Path) -> bool:
     return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
 
 
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a folder in the DiLiGenT layout."""
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
     chosen = options.light_file()
@@ -68,7 +68,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
             "folder read as a plain one."
         )
     mask = path / "mask.png"
-    found = Ingredients(
+    return Ingredients(
         path=path,
         layout=LAYOUT,
         name=str(sidecar.get("name") or path.name.removesuffix("PNG") or path.name),
@@ -82,7 +82,11 @@ def read(path: Path, options: ReadOptions) -> Capture:
         expected_bits=16,
         notes=tuple(str(note) for note in sidecar.get("notes", ())),
     )
-    return assemble(found, options)
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read a folder in the DiLiGenT layout."""
+    return assemble(find(path, options), options)
 
 
 def write_diligent(

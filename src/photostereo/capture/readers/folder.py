@@ -51,8 +51,8 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     return photographs, masks[0] if masks else None
 
 
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a plain folder."""
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
     files, mask = photographs_and_mask(path)
     chosen = options.light_file()
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
@@ -80,7 +80,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         if not 0.1 < mean < 10:
             intensities = intensities / mean
             notes.append(f"light strengths were divided by their mean, {mean:.4g}")
-    found = Ingredients(
+    return Ingredients(
         path=path,
         layout=LAYOUT,
         name=path.name,
@@ -91,4 +91,8 @@ def read(path: Path, options: ReadOptions) -> Capture:
         mask_file=mask,
         notes=tuple(notes),
     )
-    return assemble(found, options)
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read a plain folder."""
+    return assemble(find(path, options), options)

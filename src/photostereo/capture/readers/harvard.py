@@ -36,12 +36,12 @@ def recognises(path: Path) -> bool:
     return (path / "Objects").is_dir() and ((path / _REFINED).is_file() or (path / _DIRECTIONS).is_file())
 
 
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a folder in the Harvard layout."""
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
     files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
     table, use_length = _lights(path, options, files)
     masks = [file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file()]
-    found = Ingredients(
+    return Ingredients(
         path=path,
         layout=LAYOUT,
         name=path.name,
@@ -53,7 +53,11 @@ def read(path: Path, options: ReadOptions) -> Capture:
         mask_default="auto",
         notes=(f"lights from {table.path.name}", *(() if use_length else table.length_note())),
     )
-    return assemble(found, options)
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read a folder in the Harvard layout."""
+    return assemble(find(path, options), options)
 
 
 def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightTable, bool]:

@@ -35,8 +35,8 @@ def recognises(path: Path) -> bool:
     return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
 
 
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read the photographs that an ``.lp`` file lists."""
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
     source = path
     chosen = options.light_file()
     if chosen is not None and chosen.suffix.lower() == ".lp":
@@ -62,7 +62,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     notes = (
         () if not unlisted else (f"{len(unlisted)} pictures that {source.name} does not list were left out",)
     )
-    found = Ingredients(
+    return Ingredients(
         path=path,
         layout=LAYOUT,
         name=source.stem if path.is_file() else path.name,
@@ -73,7 +73,11 @@ def read(path: Path, options: ReadOptions) -> Capture:
         mask_file=mask,
         notes=notes,
     )
-    return assemble(found, options)
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read the photographs that an ``.lp`` file lists."""
+    return assemble(find(path, options), options)
 
 
 def read_light_positions(path: Path) -> LightTable:

@@ -77,6 +77,7 @@ def dictionary_pass(
     mu: float,
     q: float = math.inf,
     update_atoms: bool = True,
+    given: FloatArray | None = None,
 ) -> PassStatistics:
     """One pass over the atoms, **in place**: lowers, in each code and each atom in turn ::
 
@@ -97,6 +98,8 @@ def dictionary_pass(
         Threshold and bound of the codes, ``q >= mu``.
     update_atoms : bool
         False keeps the dictionary and updates the codes only.
+    given : (K, m) array, optional
+        Atoms that were learned elsewhere: each takes its place at the moment when it would be updated.
 
     Returns
     -------
@@ -120,8 +123,13 @@ def dictionary_pass(
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
+    replacement = np.zeros((0, 0), R.dtype) if given is None else np.ascontiguousarray(given, R.dtype)
+    if given is not None and replacement.shape != D.shape:
+        raise ParameterError(f"The given atoms are {replacement.shape}, but the dictionary is {D.shape}.")
     work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
-    squared, nonzeros, clipped, empty = run_pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
+    squared, nonzeros, clipped, empty = run_pass(
+        R, D, B, real(mu), real(q), update_atoms and given is None, replacement, CHUNK, work
+    )
     return PassStatistics(float(squared), int(nonzeros), int(clipped), int(empty))
 
 

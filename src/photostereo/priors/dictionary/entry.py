@@ -15,6 +15,7 @@ from photostereo.priors.dictionary.given_atoms import EXPECTS, kind_or_array
 from photostereo.priors.entry import Mask, PriorEntry
 
 if TYPE_CHECKING:
+    from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
 CITATION = (
@@ -52,13 +53,15 @@ class DictionaryParameters:
 
 
 def _build(
-    mask: Mask, values: Mapping[str, Any], noise: float, hessian: NDArray[Any], device: Device
+    mask: Mask | PatchGrid, values: Mapping[str, Any], noise: float, hessian: NDArray[Any], device: Device
 ) -> tuple[DictionaryPrior, dict[str, Any]]:
     from photostereo.priors.dictionary.automatic import choose_strength
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
-    grid = PatchGrid.from_mask(mask, size=values["patch"], stride=values["stride"])
+    grid = mask
+    if not isinstance(grid, PatchGrid):
+        grid = PatchGrid.from_mask(grid, size=values["patch"], stride=values["stride"])
     settled = dict(values)
     if values["lam"] is None or values["mu"] is None:
         lam, mu = choose_strength(noise, hessian, cover=float(grid.count.mean()))
@@ -71,6 +74,7 @@ def _build(
         atoms=values["atoms"] or None,
         dictionary=values["dictionary"],
         learn=values["learn"],
+        follows=values.get("follows"),
         rng=values["seed"],
         dtype=np.float32 if values["precision"] == "single" else np.float64,
         device=device,

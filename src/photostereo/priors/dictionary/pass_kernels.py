@@ -223,9 +223,12 @@ def sum_of_squares(R: Array) -> float:
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def run_pass(
-    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: Any
+    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, given: Array, chunk: int, work: Any
 ) -> tuple[float, int, int, int]:
-    """The whole pass; ``work`` is a ``compiled._Workspace``. Residual, non-zeros, codes at q, empty atoms."""
+    """The whole pass; ``work`` is a ``compiled._Workspace``. Residual, non-zeros, codes at q, empty atoms.
+
+    Atoms that are ``given`` take the place of those that would be learned; an empty array gives none.
+    """
     H, D_old, patch, old, new, earlier, latest, changes = work[:8]
     gram_old, gram_new, toward, overlap_old, overlap_new = work[8:13]
     used, nonzeros, clipped, squared = work[13:]
@@ -261,7 +264,10 @@ def run_pass(
                     overlaps(i, old, new, earlier, low, count, overlap_old[c], overlap_new[c])
             is_used = ordered_sum(used) > 0
             empty += not is_used
-            if update_atoms:
+            if given.size > 0:
+                for s in range(m):
+                    D[first + i, s] = given[first + i, s]
+            elif update_atoms:
                 new_atom(D_old, D[first : first + size], i, is_used, toward, overlap_old, overlap_new)
             for j in range(i + 1, size):
                 gram_old[j, i] = dot(D_old[i], D[first + j])

@@ -96,10 +96,38 @@ class PatchGrid:
         size, stride = _checked_size(size), _checked_stride(stride)
         _check_fit(mask.shape, size, stride)
         height, width = mask.shape
-        row_starts = patch_starts(height, size[1], stride[1])
-        col_starts = patch_starts(width, size[0], stride[0])
+        starts = patch_starts(height, size[1], stride[1]), patch_starts(width, size[0], stride[0])
+        return cls._touching(mask, size, stride, *starts)
+
+    @classmethod
+    def of_crops(
+        cls, mask: BoolArray, side: int, *, size: tuple[int, int, int] = (8, 8, 3), stride: int = 4
+    ) -> PatchGrid:
+        """The patches of square crops of ``side`` rows that lie below each other; none reaches over two.
+
+        >>> grid = PatchGrid.of_crops(np.ones((32, 16), bool), 16)
+        >>> grid.row_starts.tolist(), grid.n_patches
+        ([0, 4, 8, 16, 20, 24], 18)
+        """
+        mask = np.array(mask, dtype=bool)
+        size, steps = _checked_size(size), _checked_stride(stride)
+        _check_fit((side, mask.shape[1]), size, steps)
+        inside = patch_starts(side, size[1], steps[1])
+        tops = np.arange(0, len(mask), side, dtype=np.int32)
+        rows = (tops[:, None] + inside).ravel()
+        return cls._touching(mask, size, steps, rows, patch_starts(mask.shape[1], size[0], steps[0]))
+
+    @classmethod
+    def _touching(
+        cls,
+        mask: BoolArray,
+        size: tuple[int, int, int],
+        stride: tuple[int, int],
+        row_starts: IntArray,
+        col_starts: IntArray,
+    ) -> PatchGrid:
         # Mask pixels in each window from the summed-area table, without looking into every window.
-        table = np.zeros((height + 1, width + 1), dtype=np.int64)
+        table = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
         table[1:, 1:] = mask.cumsum(axis=0).cumsum(axis=1)
         top, left = row_starts[:, None], col_starts[None, :]
         low, right = top + size[1], left + size[0]

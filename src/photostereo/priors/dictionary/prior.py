@@ -9,6 +9,7 @@ formed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ class DictionaryState:
     atoms : (K, m) one atom per row
     codes : (K, w)
     residual : (w, m) P − BᵀD
+    passes : how many were made
 
     On a GPU the arrays are tensors and may have a leading axis: several problems solved at once.
     """
@@ -37,6 +39,7 @@ class DictionaryState:
     atoms: Array
     codes: Array
     residual: Array
+    passes: int = 0
 
     @property
     def nonzeros(self) -> Array:
@@ -53,6 +56,8 @@ class DictionaryPrior:
     mu, q : threshold and bound of the codes, μ ≤ q
     atoms, dictionary, rng : see :func:`.initial_dictionary`
     learn : update the atoms; otherwise the codes only
+    follows : the atoms after each pass of a descent elsewhere (see :attr:`learned`): they take the place of
+        learning, at the moments when it would have taken place
     dtype : of the pass, float32 or float64
     device : where the normals and the state live
 
@@ -68,6 +73,7 @@ class DictionaryPrior:
         atoms: int | None = None,
         dictionary: str | NDArray[Any] = "dct",
         learn: bool = True,
+        follows: Sequence[NDArray[Any]] | None = None,
         rng: np.random.Generator | int | None = 0,
         dtype: Any = np.float32,
         device: Device = CPU,
@@ -81,7 +87,10 @@ class DictionaryPrior:
             # A square dictionary, or as many atoms as a very small object has patches to learn them from.
             atoms = min(self.grid.patch_length, self.grid.n_patches)
         self._atoms = atoms
-        if learn:
+        self._follows = follows
+        #: The atoms after each pass, where :meth:`keep_atoms` was called.
+        self.learned: list[NDArray[Any]] | None = None
+        if learn and follows is None:
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
     def _patches_on(self, device: Device) -> Any:
@@ -115,9 +124,17 @@ class DictionaryPrior:
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
         return DictionaryState(like(atoms, residual), like(codes, residual), residual)
 
+    def keep_atoms(self) -> None:
+        """Keep the atoms after every pass from now on, for others to follow."""
+        self.learned = []
+
     def update(self, state: DictionaryState) -> None:
         """One pass over the atoms: the (D, B) half-step."""
         arrays = (state.residual, state.atoms, state.codes)
+        given = None
+        if self._follows is not None:
+            given = self._follows[min(state.passes, len(self._follows) - 1)]
+        state.passes += 1
         if is_tensor(state.residual):
             from photostereo.priors.dictionary import torch_pass
 
@@ -125,7 +142,11 @@ class DictionaryPrior:
         else:
             from photostereo.priors.dictionary import compiled
 
-            compiled.dictionary_pass(*arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn)
+            compiled.dictionary_pass(
+                *arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn, given=given
+            )
+        if self.learned is not None:
+            self.learned.append(np.array(to_numpy(state.atoms)))
 
     def pull(self, state: DictionaryState, normals: Array) -> Array:
         """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""

@@ -52,6 +52,7 @@ def update_dictionary(
     mu: float,
     q: float = math.inf,
     update_atoms: bool = True,
+    given: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """One pass over the atoms, which lowers the cost in each code and each atom in turn::
 
@@ -76,6 +77,8 @@ def update_dictionary(
         Threshold and bound of the codes, ``q >= mu``.
     update_atoms : bool
         False keeps the dictionary and updates the codes only.
+    given : (K, m) array, optional
+        Atoms that were learned elsewhere: each takes its place at the moment when it would be updated.
 
     Returns
     -------
@@ -103,7 +106,9 @@ def update_dictionary(
     for i in range(len(D)):
         E = R + np.outer(B[i], D[i])
         B[i] = np.clip(hard_threshold(E @ D[i], mu), -q, q)
-        if update_atoms:
+        if given is not None:
+            D[i] = given[i]
+        elif update_atoms:
             D[i] = best_atom(E, B[i], D[i])
         R = E - np.outer(B[i], D[i])
     return D, B

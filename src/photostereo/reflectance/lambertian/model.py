@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,33 @@ class Lambertian(Model):
     """
 
     def __init__(self, pixels: Array, lights: Array) -> None:
+        self._reduce(lights, project(pixels, lights), squared_lengths(pixels).sum())
+
+    @classmethod
+    def from_frames(cls, frames: Iterable[NDArray[Any]], lights: NDArray[Any]) -> Lambertian:
+        """The same from the intensities (N,) of one photograph after another; only their sums are kept.
+
+        >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
+        >>> n = np.array([[0.1, 0.2, 0.9]])
+        >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Monitor()).normals, n))
+        True
+        """
+        projected, energy = np.zeros((0, 3)), 0.0
+        for frame, light in zip(frames, lights.T, strict=True):
+            if not len(projected):
+                projected = np.zeros((len(frame), 3))
+            for column, share in zip(projected.T, light, strict=True):
+                column += frame * frame.dtype.type(share)
+            energy += float(np.einsum("i,i->", frame, frame, dtype=np.float64))
+        model = cls.__new__(cls)
+        model._reduce(lights, projected, np.float64(energy))
+        return model
+
+    def _reduce(self, lights: Array, projected: Array, energy: Array) -> None:
         gram = lights @ lights.T
-        self._strength, self._basis, self._gram = (like(a, pixels) for a in (*np.linalg.eigh(gram), gram))
-        self._projected = project(pixels, lights)
-        self._energy = squared_lengths(pixels).sum()
+        self._strength, self._basis, self._gram = (like(a, projected) for a in (*np.linalg.eigh(gram), gram))
+        self._projected = projected
+        self._energy = energy
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return to_numpy(self._gram)

@@ -90,6 +90,14 @@ class _Reweighted(Model):
             self._threshold = self._everywhere(self._residual_noise() ** 2)
         return self._threshold
 
+    def adopt(self, sample: Model) -> None:
+        if isinstance(sample, _Reweighted) and sample._measures_noise():
+            self._threshold = self._everywhere(float(sample._thresholds()[0]))
+
+    def _measures_noise(self) -> bool:
+        """Whether the threshold is one number, measured on the capture."""
+        return True
+
     def _everywhere(self, value: float) -> Array:
         """The same number for every pixel."""
         array = empty((len(self._pixels),), self._pixels)
@@ -262,6 +270,9 @@ class SparseBayes(_Reweighted):
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         normals = self._expectation_maximisation(monitor, keep_weights=False).normals
         return normals, self.update_unknowns(normals, {})
+
+    def _measures_noise(self) -> bool:
+        return self._noise is None
 
     def _thresholds(self) -> Array:
         if self._threshold is None and self._noise is not None:

@@ -1,0 +1,271 @@
+"""Photographs on disk as linear intensities, decoded when they are asked for: one by one, or in bands of rows.
+
+For a photograph with stored values v (full scale M) under a light of strength s_c in channel c, the gray
+intensity is
+
+    I = Σ_c  w_c / (M s_c) · v_c
+
+so full scale, light strength and luma weights are one vector of three numbers, applied in one pass.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.framing import Framing
+from photostereo.capture.images import decode_image
+from photostereo.conventions import GRAY_WEIGHTS, linear_from_srgb
+from photostereo.errors import CaptureError
+from photostereo.files.memory import require_memory
+
+Float32 = NDArray[np.float32]
+
+
+class Photographs(Protocol):
+    """A source of photographs that need not be in memory."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(d, H, W), or (d, H, W, 3) in colour."""
+
+    def frames(self) -> Iterator[Float32]:
+        """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
+
+    def rows(self, first: int, last: int) -> Float32:
+        """These rows of all photographs: (d, last − first, W) or (d, last − first, W, 3)."""
+
+    def all(self) -> Float32:
+        """The whole stack."""
+
+
+class PhotographsInMemory:
+    """A stack that is in memory already."""
+
+    def __init__(self, images: Float32) -> None:
+        self._images = images
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._images.shape
+
+    def frames(self) -> Iterator[Float32]:
+        yield from self._images
+
+    def rows(self, first: int, last: int) -> Float32:
+        return self._images[:, first:last]
+
+    def all(self) -> Float32:
+        return self._images
+
+
+class PhotographFiles:
+    """Photographs in files.
+
+    Parameters
+    ----------
+    files : the photographs, in the order of the lights
+    intensities : (d,) or (d, 3) strengths of the lights, positive; ones where missing
+    color : keep three channels (gray photographs stay gray)
+    srgb : undo the sRGB curve first (for photographs that a camera encoded for viewing)
+    gray_limit : intensities are clipped from above so that the gray value is at most this; with ``color`` all
+        three channels are scaled alike, so that the colour stays and the gray value of the result is the
+        clipped one
+    framing : the part that is used
+    workers : threads; as many as there are processors where missing
+
+    Raises
+    ------
+    CaptureError
+        At once or when it is decoded: if a photograph is unreadable, of another size than the first, gray among
+        colour ones, or has NaN or infinite values; the message names it.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        *,
+        intensities: NDArray[Any] | None = None,
+        color: bool = False,
+        srgb: bool = False,
+        gray_limit: float | None = None,
+        framing: Framing | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self.files = tuple(files)
+        self._strengths = (
+            np.ones((len(files), 3)) if intensities is None else _as_rgb(np.asarray(intensities, np.float64))
+        )
+        self.color, self.srgb, self._gray_limit = color, srgb, gray_limit
+        self._framing = framing or Framing()
+        self.workers = workers or processors()
+        self._first: NDArray[Any] | None = decode_image(files[0])
+        self.full_frame = (int(self._first.shape[0]), int(self._first.shape[1]))
+        self.is_color = self._first.ndim == 3
+        frame = self._framing.frame(self.full_frame)
+        self.shape: tuple[int, ...] = (
+            (len(files), *frame, 3) if color and self.is_color else (len(files), *frame)
+        )
+        #: The type in which each photograph is stored, once it has been decoded.
+        self.kinds: dict[int, np.dtype[Any]] = {0: self._first.dtype}
+
+    def take(self, chosen: Sequence[int]) -> PhotographFiles:
+        """Some of the photographs."""
+        part = PhotographFiles.__new__(PhotographFiles)
+        part.__dict__.update(self.__dict__)
+        part.files = tuple(self.files[k] for k in chosen)
+        part._strengths = self._strengths[list(chosen)]
+        part._first = None
+        part.shape = (len(part.files), *self.shape[1:])
+        part.kinds = {}
+        return part
+
+    def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
+        """Decode one photograph and write these rows of it."""
+        path = self.files[number]
+        stored = self._first if number == 0 and self._first is not None else decode_image(path)
+        if number == 0:
+            self._first = None  # it was only kept because it had to be looked at
+        if stored.shape[:2] != self.full_frame:
+            raise CaptureError(
+                f"{path} measures {stored.shape[0]} × {stored.shape[1]} pixels (rows × columns) but "
+                f"{self.files[0].name} {self.full_frame[0]} × {self.full_frame[1]}. All photographs must come "
+                "from the same camera position and have the same size: export them again without cropping or "
+                "rotating."
+            )
+        if (stored.ndim == 3) != self.is_color:
+            here, there = ("RGB", "gray") if not self.is_color else ("gray", "RGB")
+            raise CaptureError(
+                f"{path} is {here} but {self.files[0].name} is {there}. Export all photographs in the same mode."
+            )
+        self.kinds[number] = stored.dtype
+        box = self._framing.box(self.full_frame)
+        if self._framing.scale == 1.0:
+            part = stored[box][rows]
+            _develop_into(target, part, self._strengths[number], self.srgb, self._gray_limit)
+        else:
+            part = stored[box]
+            large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
+            _develop_into(large, part, self._strengths[number], self.srgb, self._gray_limit)
+            target[:] = self._framing.shrink(large, self.full_frame)[rows]
+        if stored.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
+            bad = int((~np.isfinite(stored)).sum())
+            raise CaptureError(
+                f"{path} has {bad} values that are NaN or infinite. Export it again without undefined "
+                "pixels, or leave it out together with its light."
+            )
+
+    def frames(self) -> Iterator[Float32]:
+        """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""
+
+        def read(number: int) -> Float32:
+            target = np.empty(self.shape[1:], dtype=np.float32)
+            self.develop(number, target)
+            return target
+
+        with ThreadPoolExecutor(max_workers=self.workers) as pool:
+            waiting = deque(pool.submit(read, k) for k in range(min(self.workers, len(self.files))))
+            following = len(waiting)
+            try:
+                while waiting:
+                    frame = waiting.popleft().result()
+                    if following < len(self.files):
+                        waiting.append(pool.submit(read, following))
+                        following += 1
+                    yield frame
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def rows(self, first: int, last: int) -> Float32:
+        """These rows of all photographs, decoded in parallel."""
+        images = np.empty((len(self.files), last - first, *self.shape[2:]), dtype=np.float32)
+        self._develop_all(images, slice(first, last))
+        return images
+
+    def all(self) -> Float32:
+        """The whole stack."""
+        height, width = self.shape[1:3]
+        require_memory(
+            4 * math.prod(self.shape),
+            f"The {len(self.files)} photographs of {width} × {height} pixels in {self.files[0].parent}",
+            "Scale them down, crop them, or use fewer.",
+        )
+        images = np.empty(self.shape, dtype=np.float32)
+        self._develop_all(images, slice(None))
+        return images
+
+    def _develop_all(self, images: Float32, rows: slice) -> None:
+        with ThreadPoolExecutor(max_workers=self.workers) as pool:
+            pending = [pool.submit(self.develop, k, images[k], rows) for k in range(len(self.files))]
+            try:
+                for job in pending:  # in the order of the files: the first bad one is named
+                    job.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def _develop_into(
+    target: NDArray[np.float32],
+    stored: NDArray[Any],
+    strength: NDArray[Any],
+    srgb: bool,
+    gray_limit: float | None,
+) -> None:
+    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+    values: NDArray[np.float32]
+    if srgb:
+        values, top = _decoded_srgb(stored), 1.0
+    else:
+        values = stored.astype(np.float32, copy=False)
+    weights = np.asarray(GRAY_WEIGHTS)
+    if stored.ndim == 2:
+        # A gray photograph was weighted by the camera; the light's strength gets the same weights.
+        np.multiply(values, np.float32(1.0 / (top * float(weights @ strength))), out=target)
+    elif target.ndim == 2:
+        cv2.transform(values, (weights / (top * strength)).astype(np.float32)[None], dst=target)
+    else:
+        np.multiply(values, (1.0 / (top * strength)).astype(np.float32), out=target)
+    if gray_limit is None:
+        return
+    if target.ndim == 2:
+        np.minimum(target, np.float32(gray_limit), out=target)
+    else:
+        gray = cv2.transform(target, weights.astype(np.float32)[None])
+        above = gray > gray_limit
+        target[above] *= (gray_limit / gray[above])[:, None]
+
+
+def _decoded_srgb(stored: NDArray[Any]) -> NDArray[np.float32]:
+    if stored.dtype in (np.uint8, np.uint16):
+        return np.asarray(np.take(_srgb_table(stored.dtype.str), stored))
+    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+    return np.asarray(linear_from_srgb(stored.astype(np.float32) / np.float32(top)))
+
+
+@lru_cache(maxsize=2)
+def _srgb_table(dtype: str) -> NDArray[np.float32]:
+    top = np.iinfo(np.dtype(dtype)).max
+    return np.asarray(linear_from_srgb(np.arange(top + 1) / top), dtype=np.float32)
+
+
+def _as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
+    return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS or Windows
+        return os.cpu_count() or 1

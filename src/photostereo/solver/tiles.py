@@ -1,0 +1,117 @@
+"""Which bands of rows a capture is solved in, from a budget of memory.
+
+A band is a run of whole rows: photographs are stored row by row, so a band is what can be read of them. Around
+its own rows it has a halo that is solved with it and thrown away, so that no seam shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from photostereo.errors import ParameterError
+from photostereo.files.memory import in_words
+
+#: Rows of a halo: three patches of the default size; beyond them a neighbour's pull is below what can be seen.
+HALO = 24
+#: No band has fewer rows of its own.
+SMALLEST = 64
+#: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
+OF_A_MODEL = 220
+#: Patches, codes and workspace of a pixel in the dictionary prior (8 × 8 × 3 values, stride 4).
+OF_A_PRIOR = 260
+#: The pictures of the result, of a pixel of the frame: normals, albedo, mask.
+OF_A_RESULT = 40
+#: What the program itself takes: libraries, compiled kernels, the sample that the dictionary is learned on.
+OF_THE_PROGRAM = 500_000_000
+
+
+#: Sums, normals and albedo of a mask pixel in double precision, while least squares finishes.
+OF_SUMS = 110
+
+
+@dataclass(frozen=True)
+class Band:
+    """Rows ``first`` to ``last`` are solved, ``own_first`` to ``own_last`` of them are kept."""
+
+    first: int
+    last: int
+    own_first: int
+    own_last: int
+
+
+def bytes_of_row(width: int, photographs: int, channels: int, *, prior: bool) -> int:
+    """What one row takes while it is solved: photographs, their gray copy by pixels, the model, the prior."""
+    return width * (4 * photographs * (channels + 1) + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
+
+
+def bytes_in_whole(frame: tuple[int, int], photographs: int, channels: int, *, prior: bool) -> int:
+    """What a solve in one go takes."""
+    height, width = frame
+    row = bytes_of_row(width, photographs, channels, prior=prior)
+    # Weights of every photograph and pixel are kept as a map where everything is in memory.
+    return OF_THE_PROGRAM + height * (row + width * (4 * photographs + OF_A_RESULT))
+
+
+def plan_bands(
+    frame: tuple[int, int],
+    photographs: int,
+    channels: int,
+    memory: int,
+    *,
+    prior: bool,
+    step: int = 4,
+    rows: tuple[int, int] | None = None,
+) -> list[Band]:
+    """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
+
+    Raises
+    ------
+    ParameterError
+        If even the smallest band does not fit.
+
+    Examples
+    --------
+    >>> bands = plan_bands((4000, 6000), 60, 1, 4_000_000_000, prior=True)
+    >>> len(bands), bands[1].own_first - bands[1].first
+    (11, 24)
+    """
+    height, width = frame
+    top, bottom = (0, height) if rows is None else rows
+    halo = -(-HALO // step) * step if prior else 0
+    row = bytes_of_row(width, photographs, channels, prior=prior)
+    spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
+    if spare // row >= bottom - top:
+        return [Band(top, bottom, top, bottom)]
+    most = spare // row - 2 * halo
+    most -= most % step
+    if most < SMALLEST:
+        least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
+        raise ParameterError(
+            f"{photographs} photographs of {width} × {height} pixels need at least {in_words(least)} of memory, even "
+            f"in bands of {SMALLEST} rows, but {in_words(max(memory, 0))} may be used. Allow more (--memory), look "
+            "at a part (--crop) or at a lower resolution (--scale), or close other programs."
+        )
+    start = top - top % step
+    count = -(-(bottom - start) // most)
+    each = -(-(bottom - start) // count)
+    each += -each % step  # at most ``most``, which is a multiple too
+    bands = []
+    for own in range(start, bottom, each):
+        first, last = max(own, top), min(own + each, bottom)
+        bands.append(Band(max(own - halo, 0), min(last + halo, height), first, last))
+    return bands
+
+
+def require_for_sums(frame: tuple[int, int], pixels: int, channels: int, memory: int) -> None:
+    """Raise a :class:`ParameterError` where least squares, photograph by photograph, does not fit.
+
+    Beside the sums there are four photographs at a time: two being decoded, two decoded.
+    """
+    area = frame[0] * frame[1]
+    need = OF_THE_PROGRAM + area * (OF_A_RESULT + 4 * 5 * channels) + pixels * OF_SUMS
+    if need > memory:
+        raise ParameterError(
+            f"Least squares on photographs of {frame[1]} × {frame[0]} pixels needs {in_words(need)} of memory, but "
+            f"{in_words(max(memory, 0))} may be used. Allow more (--memory), look at a part (--crop) or at a lower "
+            "resolution (--scale), or close other programs."
+        )

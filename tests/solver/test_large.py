@@ -1,0 +1,199 @@
+"""Captures larger than memory: the same results in bands, no seam, no half-written output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.capture import LargeCapture, load, load_lazily, write_diligent
+from photostereo.errors import ParameterError
+from photostereo.files.memory import available_memory, parse_memory
+from photostereo.solver import tiles
+from photostereo.solver.large import choose_sample, fits, learn, solve_large, take_survey
+from photostereo.solver.methods import find_method
+from photostereo.solver.tiles import bytes_in_whole, plan_bands
+
+
+@pytest.fixture(scope="module")
+def noisy() -> ps.Capture:
+    scene = ps.render_scene("relief", size=200)
+    return ps.add_poisson(scene.take(12, rng=0), 15, rng=0)
+
+
+def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True) -> int:
+    """Just enough memory for bands of so many rows of their own."""
+    height, width = capture.frame
+    row = tiles.bytes_of_row(width, len(capture), 1, prior=prior)
+    halo = 24 if prior else 0
+    return tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (rows + 2 * halo)
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.degrees(2 * np.arcsin(np.clip(np.linalg.norm(a - b, axis=-1) / 2, 0, 1)))
+
+
+@pytest.mark.parametrize("method", ["ls", "pls", "l1", "sbl"])
+def test_pixelwise_methods_are_the_same_in_bands(noisy: ps.Capture, method: str) -> None:
+    whole = ps.solve(noisy, method)
+    memory = 10**9 if method == "ls" else budget_for(64, noisy, prior=False)
+    found = solve_large(LargeCapture.of(noisy), method, memory=memory)
+    assert np.abs(found.normals - whole.normals).max() < 1e-4
+    assert np.abs(found.albedo - whole.albedo).max() < 1e-4 * whole.albedo.max()
+    assert found.digest == whole.digest
+    assert found.angular_error is not None and whole.angular_error is not None
+    assert abs(found.angular_error.mean - whole.angular_error.mean) < 1e-3
+
+
+def test_colours_are_kept() -> None:
+    scene = ps.render_scene("vase", size=96, color=True)
+    for method in ("ls", "sbl"):
+        whole = ps.solve(scene, method)
+        memory = 10**9 if method == "ls" else budget_for(80, scene, prior=False) + 96 * 8 * 80 * len(scene)
+        found = solve_large(LargeCapture.of(scene), method, memory=memory)
+        assert found.albedo.shape == whole.albedo.shape == (96, 96, 3)
+        assert np.abs(found.albedo - whole.albedo).max() < 1e-3 * whole.albedo.max()
+
+
+@pytest.mark.parametrize("method", ["dlnv", pytest.param("dlsr", marks=pytest.mark.slow)])
+def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
+    """Two budgets, two sets of bands: the results agree to 0.05° and no better far from the borders than at them."""
+    large = LargeCapture.of(noisy)
+    one = solve_large(large, method, memory=10**12, max_iter=8)
+    two = solve_large(large, method, memory=budget_for(64, noisy), max_iter=8)
+    off = angle(one.normals, two.normals)
+    assert off.max() > 0  # there were bands
+    assert off[noisy.mask].mean() < 0.05
+    borders = (64, 128, 192)
+    near = np.zeros(noisy.frame, dtype=bool)
+    for row in borders:
+        near[row - 2 : row + 2] = True
+    assert off[near & noisy.mask].mean() < 0.05
+    # A seam would be a jump across the border that the other result does not have.
+    step = np.abs(np.linalg.norm(np.diff(two.normals, axis=0) - np.diff(one.normals, axis=0), axis=-1))
+    assert step[[row - 1 for row in borders]].mean() < 2e-3
+
+
+def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
+    """The error of learning on a third of the picture is that of learning on all of it, to 1 %."""
+    whole = ps.solve(noisy, "dlnv")
+    found = solve_large(LargeCapture.of(noisy), "dlnv")
+    assert found.angular_error is not None and whole.angular_error is not None
+    assert found.angular_error.mean < 1.01 * whole.angular_error.mean
+    assert found.arrays["dictionary"].shape == (192, 192)
+
+
+def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
+    """A descent that follows its own history takes the same way, bit for bit but for rounding."""
+    from photostereo.monitor import SILENT
+    from photostereo.solver.prepared import prepare
+
+    prepared = prepare(noisy, "dlnv")
+    values = find_method("dlnv").resolve({"max_iter": 4})
+    first, settled = prepared._problem(values, SILENT)
+    first.prior.keep_atoms()
+    expected = first.solve(max_iter=4)
+    again, _ = prepared._problem({**settled, "follows": first.prior.learned}, SILENT)
+    found = again.solve(max_iter=4)
+    assert np.abs(found.normals - expected.normals).max() < 1e-6
+    assert found.history[-1].cost == pytest.approx(expected.history[-1].cost, rel=1e-6)
+
+
+def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
+    large = LargeCapture.of(noisy)
+    sample = choose_sample(noisy.mask)
+    survey = take_survey(large, sample)
+    assert survey.scale == pytest.approx(noisy.intensity_scale())
+    assert survey.digest == noisy.digest
+    flat = noisy.images.reshape(len(noisy), -1)
+    assert np.allclose(survey.pixels, flat[:, sample.index].T / survey.scale)
+    lights = np.ascontiguousarray(noisy.lights.T)
+    entry = find_method("dlsr")
+    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, ps.monitor.SILENT)
+    whole = ps.solve(noisy, "dlsr", max_iter=1)
+    assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)
+    assert learned.values["mu"] == pytest.approx(whole.parameters["mu"], rel=0.1)
+
+
+def test_sample_is_spread() -> None:
+    mask = np.zeros((640, 640), dtype=bool)
+    mask[:, 100:] = True
+    sample = choose_sample(mask, side=32, crops=64)
+    rows, cols = np.divmod(sample.index, 640)
+    assert mask.ravel()[sample.index].all()
+    counts = np.histogram2d(rows, cols, bins=4, range=[[0, 640], [100, 640]])[0]
+    assert counts.min() > 0.3 * counts.mean()
+    tiny = np.zeros((50, 50), dtype=bool)
+    tiny[45:48, 44:49] = True
+    assert len(choose_sample(tiny).index) == 15
+
+
+def test_files_are_read_in_bands(noisy: ps.Capture, tmp_path) -> None:
+    write_diligent(noisy, tmp_path / "reliefPNG")
+    whole, lazy = load(tmp_path / "reliefPNG"), load_lazily(tmp_path / "reliefPNG")
+    assert np.array_equal(lazy.photographs.rows(30, 77), whole.images[:, 30:77])
+    assert np.array_equal(np.stack(list(lazy.photographs.frames())), whole.images)
+    assert np.array_equal(lazy.mask, whole.mask)
+    assert lazy.origin == whole.origin
+    few, same = lazy.take(5, rng=3), whole.take(5, rng=3)
+    assert np.array_equal(few.photographs.rows(0, 200), same.images)
+    assert few.origin.files == same.origin.files
+
+
+def test_crop_and_scale(noisy: ps.Capture, tmp_path) -> None:
+    write_diligent(noisy, tmp_path / "reliefPNG")
+    whole = load(tmp_path / "reliefPNG")
+    part = load(tmp_path / "reliefPNG", crop=(20, 40, 60, 50))
+    assert np.array_equal(part.images, whole.images[:, 40:90, 20:80])
+    assert np.array_equal(part.truth, whole.truth[40:90, 20:80])
+    half = load(tmp_path / "reliefPNG", scale=0.5)
+    assert half.frame == (100, 100)
+    means = whole.images.reshape(len(whole), 100, 2, 100, 2).mean(axis=(2, 4))
+    assert np.abs(half.images - means).max() < 1e-5
+    lazy = load_lazily(tmp_path / "reliefPNG", crop=(20, 40, 60, 50), scale=0.5)
+    assert np.array_equal(
+        lazy.photographs.rows(3, 9),
+        load(tmp_path / "reliefPNG", crop=(20, 40, 60, 50), scale=0.5).images[:, 3:9],
+    )
+    with pytest.raises(ParameterError, match="does not lie inside"):
+        load(tmp_path / "reliefPNG", crop=(150, 0, 100, 10))
+    with pytest.raises(ParameterError, match="scale"):
+        load(tmp_path / "reliefPNG", scale=2.0)
+
+
+@pytest.mark.parametrize("prior", [False, True])
+@pytest.mark.parametrize("height", [100, 997, 4000])
+def test_bands_cover_every_row_once(height: int, prior: bool) -> None:
+    row = tiles.bytes_of_row(300, 20, 1, prior=prior)
+    memory = tiles.OF_THE_PROGRAM + height * 300 * tiles.OF_A_RESULT + row * 250
+    bands = plan_bands((height, 300), 20, 1, memory, prior=prior)
+    kept = [r for band in bands for r in range(band.own_first, band.own_last)]
+    assert kept == list(range(height))
+    for band in bands:
+        assert band.last - band.first <= 250
+        has_halo = band.first < band.own_first or band.last > band.own_last
+        assert has_halo == (prior and len(bands) > 1)
+        assert band.first % 4 == 0
+    assert len(bands) == {100: 1, 997: 5, 4000: 20 if prior else 17}[height]
+
+
+def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
+    with pytest.raises(ParameterError, match="--memory"):
+        solve_large(LargeCapture.of(noisy), "dlsr", memory=10**8)
+    with pytest.raises(ParameterError, match="--memory"):
+        solve_large(LargeCapture.of(noisy), "ls", memory=10**8)
+    with pytest.raises(ParameterError, match="all pixels at once"):
+        solve_large(LargeCapture.of(noisy), "rpca")
+    entry = find_method("dlsr")
+    need = bytes_in_whole(noisy.frame, len(noisy), 1, prior=True)
+    assert fits(LargeCapture.of(noisy), entry, need)
+    assert not fits(LargeCapture.of(noisy), entry, need - 1)
+
+
+def test_amounts_of_memory() -> None:
+    assert parse_memory("4GB") == 4 * 10**9
+    assert parse_memory(" 1.5 GiB ") == 3 * 2**29
+    for wrong in ("4 parsecs", "GB", "-1GB", "0"):
+        with pytest.raises(ParameterError, match="amount of memory"):
+            parse_memory(wrong)
+    assert available_memory() > 10**6
