@@ -320,7 +320,10 @@ def test_numbers_under_the_pointer_are_the_arrays(seen, study):
 
 
 def test_a_link_restores_the_view_to_the_pixel(seen, visit, study):
-    text = "light=77.25,33.5,ffaa80;300,20,4080ff&zoom=7.3&at=271.3,233.7&mode=clay&detail=1.7&contours=2&gain=1.4&hold=1"
+    text = (
+        "light=77.25,33.5,ffaa80;300,20,4080ff&zoom=7.3123457&at=271.3141592,233.7182818"
+        "&mode=clay&detail=1.7&contours=2&gain=1.4&hold=1"
+    )
     seen.look(text)
     seen.page.evaluate("document.querySelector('[data-action=link]').click()")
     address = seen.page.evaluate("location.hash")

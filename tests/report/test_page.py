@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from photostereo.errors import OutputError, ParameterError
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.report import renew_surface, write_comparison, write_report
 from photostereo.report.document import json_for_script, safe_links
 
@@ -89,7 +90,12 @@ def test_a_renewed_surface_is_as_if_written_with_it(tmp_path, make_result, captu
     write_report(renewed, result, capture, **old)
     tears = np.zeros(sphere.mask.shape, bool)
     tears[40, 20:60] = True
-    new = {"depth": sphere.depth, "tears": tears, "files": {"mesh.stl": "mesh.stl"}}
+    new = {
+        "depth": sphere.depth,
+        "tears": tears,
+        "files": {"mesh.stl": "mesh.stl"},
+        "pixel_size": PixelSize.of("0.1mm"),
+    }
     assert renew_surface(renewed, result, **new)
     write_report(fresh, result, capture, **new)
     pages = [path.read_text(encoding="utf-8") for path in (renewed, fresh)]

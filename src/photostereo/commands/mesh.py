@@ -74,7 +74,11 @@ def run(
             write_summary(folder, summary)
             page = folder / "report.html"
             if page.is_file() and not renew_surface(
-                page, result, **surface_to_show(folder), **files_to_offer(folder, summary)
+                page,
+                result,
+                **surface_to_show(folder),
+                **files_to_offer(folder, summary),
+                pixel_size=choice.pixel_size,
             ):
                 terminal.say(
                     "The report in this folder is of another making and still shows the old surface."

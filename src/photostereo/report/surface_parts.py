@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from photostereo.conventions import BoolArray, FloatArray
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
@@ -19,6 +20,7 @@ from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.tiles import channels_of, page_levels
+from photostereo.report.view_data import UNKNOWN_SIZE, pixel_data
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
@@ -57,6 +59,7 @@ def renew_surface(
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> bool:
     """Show another surface in a page that :func:`write_report` wrote; photographs and evidence stay.
 
@@ -75,6 +78,7 @@ def renew_surface(
     if surface is not None:
         data["surface"] = surface
     _renew_heights(data["relight"], result, depth)
+    data["relight"]["pixel"] = pixel_data(pixel_size)
     write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), page))
     return True
 

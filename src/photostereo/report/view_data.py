@@ -59,13 +59,18 @@ def view_data(
         "tile": layout.tile,
         "levels": layout.levels,
         "held": held,
-        "pixel": {"size": pixel_size.millimetres, "unit": "mm" if pixel_size.known else "px"},
+        "pixel": pixel_data(pixel_size),
         "albedo": page_levels(colours),
         "sets": {name: _set_data(one, channels[name]) for name, one in shown.items()},
         "shown": list(shown)[:2],
         "colours": {name: colour_table(name).tobytes().hex() for name in ("ember", "depth", "weight", "sky")},
         "curvature_top": max((_curvature_top(one.layers) for one in shown.values()), default=1.0),
     }
+
+
+def pixel_data(pixel_size: PixelSize) -> dict[str, Any]:
+    """What lengths in pixels are multiplied with, and the unit they then have."""
+    return {"size": pixel_size.millimetres, "unit": "mm" if pixel_size.known else "px"}
 
 
 def _set_data(one: Shown, channels: Mapping[str, Channel]) -> dict[str, Any]:
