@@ -11,7 +11,7 @@ from photostereo.errors import CaptureError
 
 #: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
 _NAME = re.compile(
-    r"(?=.)(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)?[-_ ]?"
+    r"(?=\D)(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)?[-_ ]?"
     r"(ball|sphere|light[-_ ]?probe|probe|calibration)?s?[-_ ]?\d*$",
     re.IGNORECASE,
 )
@@ -27,7 +27,7 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     for parent in dict.fromkeys((capture, capture.resolve().parent)):
         for folder in sorted(entry for entry in parent.iterdir() if entry.is_dir()):
             own = folder.resolve() == photographs[0].resolve().parent
-            if own or not _NAME.match(folder.name) or folder.name.isdecimal():
+            if own or not _NAME.match(folder.name):
                 continue
             try:
                 pair_photographs(photographs, photographs_and_mask(folder)[0], folder)

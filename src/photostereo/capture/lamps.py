@@ -22,6 +22,7 @@ from photostereo.conventions import BoolArray, gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.lights.calibration import Calibration, calibrate_lamps, merge_calibrations
 from photostereo.lights.circle import Circle, mask_circle
+from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 
 LAYOUT = "photographs with a ball"
 
@@ -105,6 +106,15 @@ def read(path: Path, options: ReadOptions) -> Capture:
     balls = calibration.balls_mask() if calibration.in_frame else np.zeros(frame, dtype=bool)
     mask, mask_notes = _mask(options, images, unlit, balls)
     notes = [*stack.notes, *mask_notes, _how(calibration), *calibration.warnings]
+    positions = calibration.positions
+    if positions is not None and calibration.in_frame and images.ndim == 3:
+        turn = turn_over_frame(positions, frame)
+        if turn > NEAR_DEGREES:
+            images, _ = as_if_distant(images, mask, positions)
+            notes.append(
+                f"the lamps are near (their direction turns by {turn:.0f}° over the frame): the photographs were "
+                "corrected to those of distant lamps"
+            )
     return build(
         path,
         images=images,
