@@ -67,7 +67,7 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     values, normals = _pixels(images, circle, camera)
     top = float(values.max())
     white = values >= 0.995 * top
-    usable = ~white if white.mean() > 0.002 else np.ones_like(white)
+    usable = ~white if 0.002 < white.mean() < 0.8 else np.ones_like(white)
     lamps, room, texture = _fit(values, normals, usable, with_room=False)
     fitted = texture * _model(normals, lamps, room)
     # Pixels that are turned away from the lamp show the room alone, so they decide whether it is lit: shading that
