@@ -24,7 +24,7 @@ LAYERS = [
     {"report"},
     {"results"},
     {"jobs"},
-    {"paper"},
+    {"paper", "batch"},
     {"commands"},
     {"cli", "__init__", "__main__"},
 ]

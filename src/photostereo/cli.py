@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from photostereo._version import __version__
+from photostereo.commands.settings import parse_settings
 from photostereo.errors import ParameterError, PhotostereoError
 from photostereo.files.names import printable
 from photostereo.interruption import ended_by, orderly_signals, tell_end
@@ -72,6 +73,11 @@ def main() -> None:
     """The entry point: errors that the user can mend become one paragraph and exit code 2."""
     with orderly_signals():
         shorten_spinning()  # before NumPy comes
+        words = sys.argv[1:]
+        if words[:1] == ["solve"] and "--json" in words:
+            from photostereo.commands.as_json import run_as_json
+
+            sys.exit(run_as_json(app, words))
         try:
             app()
         except PhotostereoError as problem:
@@ -218,6 +224,9 @@ def solve(
         str | None, typer.Option(metavar="X,Y,W,H", help="A part only, in pixels from the top left corner.")
     ] = None,
     scale: Annotated[float, typer.Option(min=0.001, max=1.0, help="At a lower resolution.")] = 1.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else; errors too.")
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -231,7 +240,7 @@ def solve(
         out,
         method=method,
         prior=prior,
-        parameters=_parse_settings(settings),
+        parameters=parse_settings(settings),
         images=images,
         seed=seed,
         reading={
@@ -253,6 +262,7 @@ def solve(
         resume=resume,
         device=device,
         memory=memory,
+        as_json=as_json,
         force=force,
         quiet=quiet,
     )
@@ -305,7 +315,7 @@ def compare(
             "lights": lights,
             **_ball(ball, circle, focal),
         },
-        settings=_parse_settings(settings),
+        settings=parse_settings(settings),
         meshes=meshes,
         report=report,
         device=device,
@@ -555,22 +565,11 @@ def _numbers(text: str | None, count: int, option: str) -> tuple[float, ...] | N
     return values if option == "--circle" else tuple(int(value) for value in values)
 
 
-def _parse_settings(settings: list[str] | None) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for text in settings or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ParameterError(
-                f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.'
-            )
-        values[name.strip()] = value.strip()
-    return values
-
-
 def _register_experiments() -> None:
-    from photostereo.commands.experiments import register
+    from photostereo.commands import batch, experiments
 
-    register(app)
+    batch.register(app)
+    experiments.register(app)
 
 
 _register_experiments()

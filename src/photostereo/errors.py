@@ -38,6 +38,22 @@ class ConvergenceWarning(PhotostereoWarning):
     """An iteration stopped before it met its tolerance; the result is usable but not final."""
 
 
+def error_code(problem: BaseException) -> str:
+    """The kind of an error in one word, for programs.
+
+    >>> error_code(CaptureError("no photographs"))
+    'capture'
+    """
+    codes = {
+        CaptureError: "capture",
+        ParameterError: "parameter",
+        OutputError: "output",
+        MissingDependencyError: "dependency",
+        PhotostereoError: "error",
+    }
+    return next((code for kind, code in codes.items() if isinstance(problem, kind)), "internal")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string.
 

@@ -47,7 +47,7 @@ def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
         monitor = SendsASignal(victim, signal.SIGSTOP, after=4)
         began = time.monotonic()
         end = run_trials(plan.trials, store, client, limits=Limits(job=4), monitor=monitor)
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 150
     assert monitor.sent
     assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
     (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]

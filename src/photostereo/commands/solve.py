@@ -10,6 +10,7 @@ from typing import Any
 
 from photostereo.capture import Capture, LargeCapture, load, load_lazily
 from photostereo.capture.assemble import read_into_memory
+from photostereo.commands.as_json import print_json
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning, ParameterError
 from photostereo.exports.pixel_size import PixelSize
@@ -19,6 +20,7 @@ from photostereo.files.names import folder_name
 from photostereo.files.safe import exists
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import fits, solve_large
 from photostereo.solver.methods import find_method
@@ -46,6 +48,7 @@ def run(
     memory: str | None,
     force: bool,
     quiet: bool,
+    as_json: bool = False,
 ) -> None:
     """Load, solve, write, tell."""
     budget = available_memory() // 2 if memory is None else parse_memory(memory)
@@ -58,7 +61,7 @@ def run(
         require_checkpoint(checkpoint)
     used = files_in_use(path, reading, resume, parameters.get("dictionary"))
     used += [] if checkpoint is None else [checkpoint]
-    with Terminal(quiet=quiet) as terminal:
+    with Terminal(quiet=quiet or as_json) as terminal:
         began = time.perf_counter()
         found = load_lazily(path, **reading)
         found = found if images is None else found.take(images, rng=seed)
@@ -91,8 +94,16 @@ def run(
                     **parameters,
                 )
             result = result.with_seconds(load=loading)
+            made = provenance(capture, path=path, reading=reading, images=images, seed=seed)
             summary = fill_results(
-                folder, capture, result, surface=surface, report=report, flip_y=flip_y, monitor=terminal
+                folder,
+                capture,
+                result,
+                surface=surface,
+                report=report,
+                flip_y=flip_y,
+                made=made,
+                monitor=terminal,
             )
             if material is not None:
                 from photostereo.exports.write import write_material
@@ -101,6 +112,10 @@ def run(
                 size = PixelSize() if surface is None else surface.pixel_size
                 held = None if isinstance(capture, LargeCapture) else capture
                 write_material(folder, result, size, capture=held, tileable=material == "tileable")
+    if as_json:
+        told = [str(warning.message) for warning in caught]
+        print_json({**summary, "out": str(target.absolute()), "warnings": told})
+        return
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
     _tell(terminal, result, summary, target)

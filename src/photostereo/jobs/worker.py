@@ -39,6 +39,11 @@ Value = TypeVar("Value")
 _ONE_AT_A_TIME = threading.Lock()
 
 
+def one_at_a_time() -> threading.Lock:
+    """To be held by whatever a worker runs."""
+    return _ONE_AT_A_TIME
+
+
 class _Recent:
     """The last few values by key."""
 
@@ -81,7 +86,7 @@ def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
     keep : send the maps along: normals, truth, mask, history, dictionaries
     """
     trial = Trial.from_dict(facts)
-    with _ONE_AT_A_TIME:
+    with one_at_a_time():
         try:
             set_threads()
             if trial.task == "represent":

@@ -41,9 +41,13 @@ def fill_results(
     surface: SurfaceChoice | None,
     report: bool,
     flip_y: bool = False,
+    made: Mapping[str, Any] | None = None,
     monitor: Monitor = SILENT,
 ) -> dict[str, Any]:
-    """Write everything that belongs to a result into an existing folder that the caller moves into place."""
+    """Write everything that belongs to a result into an existing folder that the caller moves into place.
+
+    ``made`` (see :func:`.provenance.provenance`) enters the summary, so that the result can be repeated.
+    """
     result.save(folder)
     size = None if surface is None else surface.pixel_size
     said = write_pictures(folder, result, flip_y=flip_y, size=size)
@@ -64,6 +68,8 @@ def fill_results(
             "strengths_from": calibration.strengths_from,
             "warnings": list(calibration.warnings),
         }
+    if made is not None:
+        summary["provenance"] = dict(made)
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")

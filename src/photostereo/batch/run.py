@@ -1,0 +1,195 @@
+"""``batch``: many captures, the same settings, one machine or a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from photostereo.batch.find import Item, find_captures, key_of, name_captures
+from photostereo.batch.ledger import Ledger, Outcome
+from photostereo.batch.page import write_overview
+from photostereo.batch.settings import Settings
+from photostereo.batch.watch import Watch
+from photostereo.batch.worker import run_capture
+from photostereo.errors import CaptureError, PhotostereoError, error_code
+from photostereo.jobs.cluster import connect
+from photostereo.jobs.deal import Coordinator, Job, Tally
+from photostereo.jobs.limits import Limits
+from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.jobs.warmth import warm_workers
+
+
+def batch(
+    places: Sequence[str | Path],
+    out: str | Path,
+    settings: Settings | None = None,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    watch: bool = False,
+    quiet_seconds: float = 5.0,
+    idle_seconds: float | None = None,
+    limits: Limits | None = None,
+    command: Sequence[str] | None = None,
+    monitor: RunMonitor = SILENT_RUN,
+) -> Progress:
+    """Solve many captures with the same settings.
+
+    Writes to ``out``: a folder of results for each capture, complete or not at all; ``batch.sqlite`` (a row per
+    capture) and ``batch.jsonl`` (a line per outcome); ``index.html``, a page with thumbnails, the outliers first. A
+    batch that was interrupted goes on where it stopped: what was solved from the same files with the same settings is
+    not solved again.
+
+    Parameters
+    ----------
+    places : captures, or folders that hold captures
+    out : folder for the results
+    settings : of every solve
+    scheduler, workers : a Dask scheduler by its address, or so many processes on this machine
+    retry_failed : solve those again that failed
+    watch : go on looking for captures that appear; each is taken when its files have not changed for
+        ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without news
+    limits : deadlines of a capture and of a cluster without workers
+    command : the words that started it, for the summaries
+    monitor : receives progress
+
+    Returns
+    -------
+    Progress
+        At the end: how many are done, and how many failed.
+
+    Raises
+    ------
+    PhotostereoError
+        If nothing is to be done or the settings cannot work; nothing has been written then.
+    """
+    return _Batch(
+        [Path(place) for place in places],
+        Path(out),
+        settings or Settings(),
+        list(command or ["photostereo", *sys.argv[1:]]),
+        retry_failed,
+        monitor,
+    ).run(
+        scheduler,
+        workers,
+        Watch(list, quiet=quiet_seconds, idle=idle_seconds) if watch else None,
+        limits or Limits(),
+    )
+
+
+class _Batch:
+    def __init__(
+        self,
+        places: list[Path],
+        out: Path,
+        settings: Settings,
+        command: list[str],
+        retry_failed: bool,
+        monitor: RunMonitor,
+    ) -> None:
+        self.places, self.out, self.settings = places, out.expanduser().absolute(), settings
+        self.command, self.retry_failed, self.monitor = command, retry_failed, monitor
+        self.items: dict[str, Item] = {}
+        self.keys: dict[str, str] = {}
+        self.tally = Tally(0)
+
+    def run(
+        self, scheduler: str | None, workers: int | None, watch: Watch | None, limits: Limits
+    ) -> Progress:
+        self.settings.check()
+        found = find_captures(self.places, out=self.out)
+        if not found and watch is None:
+            raise CaptureError(
+                f"There are no captures in {', '.join(map(str, self.places))}. Name captures, or a folder that holds "
+                "a folder (or an .npz or .lp file) for each."
+            )
+        self.ledger = Ledger(self.out)
+        first = [] if watch is not None else self.jobs(found)
+        if first or watch is not None:
+            self.deal(first, scheduler, workers, watch, limits)
+        page = write_overview(self.ledger, self.out / "index.html")
+        self.monitor.say(f"Overview: {page}")
+        return Progress(self.tally.total, self.tally.done, self.tally.failed, 0)
+
+    def deal(
+        self,
+        jobs: list[Job[Outcome]],
+        scheduler: str | None,
+        workers: int | None,
+        watch: Watch | None,
+        limits: Limits,
+    ) -> None:
+        with connect(scheduler, workers=workers) as client:
+            self.monitor.say(f"Dask dashboard: {client.dashboard_link}")
+            warm_workers(client, [self.settings.method], limits, self.monitor)
+            self.tally.total += len(jobs)
+            coordinator: Coordinator[Outcome] = Coordinator(
+                client,
+                write=self.write,
+                fail=lambda words: Outcome("failed", words, "worker"),
+                tally=self.tally,
+                limits=limits,
+                more=None if watch is None else partial(self.news, watch),
+                monitor=self.monitor,
+            )
+            coordinator.add(jobs)
+            self.monitor.begin("batch")
+            try:
+                coordinator.run()
+            except KeyboardInterrupt:
+                if watch is None:
+                    raise
+                self.monitor.say("The watch is over; captures that were being solved begin anew next time.")
+            finally:
+                self.monitor.end()
+
+    def news(self, watch: Watch) -> list[Job[Outcome]] | None:
+        """Jobs of captures that have come; the page is made anew when some were solved meanwhile."""
+        watch.look = lambda: find_captures(self.places, out=self.out)
+        ready = watch.ready()
+        return None if ready is None else self.jobs(ready)
+
+    def jobs(self, paths: Sequence[Path]) -> list[Job[Outcome]]:
+        """Jobs for those captures that the ledger does not have; the others are counted."""
+        rows = self.ledger.rows()
+        known = [Item(row["name"], Path(row["path"])) for row in rows.values()]
+        jobs = []
+        for item in name_captures(paths, [*known, *self.items.values()]):
+            self.items[item.name] = item
+            try:
+                key = key_of(item, self.settings)
+            except PhotostereoError as problem:
+                self.tally.total += 1
+                self.tally.failed += 1
+                self.ledger.write(item, "", Outcome("failed", str(problem), error_code(problem)))
+                continue
+            self.keys[item.name] = key
+            row = rows.get(item.name)
+            if row is not None and row["key"] == key and self.is_settled(row):
+                self.tally.total += 1
+                self.tally.done += row["status"] == "done"
+                self.tally.failed += row["status"] != "done"
+            else:
+                jobs.append(self.job(item, key))
+        return jobs
+
+    def is_settled(self, row: dict[str, Any]) -> bool:
+        if row["status"] == "done":
+            return (self.out / str(row["name"]) / "summary.json").is_file()
+        return not self.retry_failed
+
+    def job(self, item: Item, key: str) -> Job[Outcome]:
+        out = str(self.out / item.name)
+        call = partial(run_capture, str(item.path), out, key, asdict(self.settings), self.command)
+        return Job(item.name, call, item.name, self.settings.method)
+
+    def write(self, name: str, outcome: Outcome) -> None:
+        self.ledger.write(self.items[name], self.keys[name], outcome)
+        if outcome.status != "done":
+            self.monitor.say(f"{name} failed: {outcome.error}")

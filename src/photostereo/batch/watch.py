@@ -1,0 +1,75 @@
+"""A folder that fills up: captures are taken when their files have stopped changing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: What is compared between two looks at a capture: names, sizes and times of its files.
+State = tuple[tuple[str, int, int], ...]
+
+
+@dataclass
+class Watch:
+    """Which captures are new and complete, as far as their files tell.
+
+    Attributes
+    ----------
+    look : lists the captures that are there now
+    quiet : seconds for which the files of a capture must have stood still
+    every : seconds between two looks
+    idle : end after so many seconds without a new capture; None: go on until interrupted
+
+    Examples
+    --------
+    >>> watch = Watch(lambda: [], quiet=0, every=0, idle=None)
+    >>> watch.ready()
+    []
+    """
+
+    look: Callable[[], Sequence[Path]]
+    quiet: float = 5.0
+    every: float = 2.0
+    idle: float | None = None
+    _states: dict[Path, tuple[State, float]] = field(default_factory=dict)
+    _taken: set[Path] = field(default_factory=set)
+    _last_look: float = -1e9
+    _last_news: float = field(default_factory=time.monotonic)
+
+    def ready(self) -> list[Path] | None:
+        """Captures that were not there before and stand still now; None when the watch is over."""
+        now = time.monotonic()
+        if now - self._last_look < self.every:
+            return []
+        self._last_look = now
+        found = []
+        for path in self.look():
+            if path in self._taken:
+                continue
+            state = state_of(path)
+            before = self._states.get(path)
+            if before is None or before[0] != state:
+                self._states[path] = (state, now)
+                self._last_news = now
+            if state and now - self._states[path][1] >= self.quiet:
+                self._taken.add(path)
+                found.append(path)
+        if found:
+            self._last_news = now
+        if not found and self.idle is not None and now - self._last_news > self.idle:
+            return None
+        return found
+
+
+def state_of(path: Path) -> State:
+    """Names, sizes and times of the files of a capture; empty where there are none yet."""
+    try:
+        if path.is_file():
+            about = path.stat()
+            return ((path.name, about.st_size, about.st_mtime_ns),)
+        files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+        return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    except OSError:  # it is being moved or removed just now
+        return ()

@@ -1,0 +1,143 @@
+"""What a worker does with one capture: reads, solves and writes it, complete or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.batch.ledger import Outcome
+from photostereo.batch.settings import Settings
+from photostereo.capture import Capture
+from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
+from photostereo.reconstruction import Reconstruction
+
+
+def run_capture(path: str, out: str, key: str, facts: dict[str, Any], command: list[str]) -> Outcome:
+    """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
+
+    Parameters
+    ----------
+    path : of the capture
+    out : the folder of its results
+    key : of the capture with these settings; a folder that bears it is complete and is not made again
+    facts : of the settings
+    command : the words that started the batch
+    """
+    from photostereo.jobs.worker import one_at_a_time, set_threads
+
+    with one_at_a_time():
+        try:
+            set_threads()
+            return _finished(Path(out), key) or _solve(Path(path), Path(out), key, Settings(**facts), command)
+        except PhotostereoError as problem:
+            return Outcome("failed", str(problem), error_code(problem))
+        except MemoryError:
+            return Outcome("failed", "The worker ran out of memory.", "memory")
+        except Exception as problem:
+            last = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{os.path.basename(last.filename)}, line {last.lineno}"
+            return Outcome("failed", f"{type(problem).__name__}: {problem} ({where})", "internal")
+
+
+def _finished(out: Path, key: str) -> Outcome | None:
+    """The outcome of results that are there already: their worker died before it could report them."""
+    try:
+        facts = json.loads((out / "summary.json").read_text(encoding="utf-8"))["batch"]
+        if facts["key"] != key:
+            return None
+        return Outcome(
+            "done", seconds=facts["seconds"], figures=facts["figures"], warnings=tuple(facts["warnings"])
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str]) -> Outcome:
+    from photostereo.capture import load
+    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.files.atomic import replacing_directory
+    from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
+    from photostereo.results.provenance import provenance
+    from photostereo.solver.methods import find_method
+    from photostereo.solver.solve import solve
+
+    began = time.perf_counter()
+    capture = load(path, **settings.reading, workers=1)
+    if settings.images is not None:
+        capture = capture.take(settings.images, rng=settings.seed)
+    loading = time.perf_counter() - began
+    size = PixelSize.of(settings.pixel_size)
+    surface = SurfaceChoice(method=settings.surface_method, pixel_size=size) if settings.surface else None
+    # By force: results of other settings or of older photographs give way, at the very end.
+    with replacing_directory(out, force=True, keep=_read_by(path, settings)) as folder:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", ConvergenceWarning)
+            result = solve(capture, find_method(settings.method, settings.prior), **settings.parameters)
+        made = provenance(
+            capture,
+            path=path,
+            reading=settings.reading,
+            images=settings.images,
+            seed=settings.seed,
+            command=command,
+        )
+        summary = fill_results(
+            folder,
+            capture,
+            result.with_seconds(load=loading),
+            surface=surface,
+            report=settings.report,
+            flip_y=settings.flip_y,
+            made=made,
+        )
+        notes = capture.origin.notes if capture.origin is not None else ()
+        outcome = Outcome(
+            "done",
+            seconds=round(time.perf_counter() - began, 3),
+            figures=figures_of(capture, result),
+            warnings=(*(str(warning.message) for warning in caught), *notes),
+        )
+        facts = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
+        write_summary(folder, {**summary, "batch": {**facts, "warnings": list(outcome.warnings)}})
+    return outcome
+
+
+def _read_by(path: Path, settings: Settings) -> list[Path]:
+    """What results may not take the place of."""
+    named = [Path(word) for word in (settings.mask, settings.lights) if word is not None]
+    return [path, *(file for file in named if file.exists())]
+
+
+def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
+    """Numbers by which a capture that went wrong is told from its neighbours; they need no truth.
+
+    ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values),
+    ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share
+    of normals that face away) and, where there is truth, ``error`` (mean, degrees).
+    """
+    from photostereo.quality.exposure import dark_counts, saturation_share, typical_residual
+
+    gray = capture.gray()
+    up = result.normals[result.mask][:, 2]
+    dark = dark_counts(gray.images, capture.mask, capture.intensity_scale())[capture.mask]
+    figures = {
+        "residual": typical_residual(result.normals, capture),
+        "dark": float(dark.mean()) / len(capture),
+        "saturated": saturation_share(gray.images, capture.mask)[0],
+        "mask_share": capture.pixel_count / capture.mask.size,
+        "albedo": float(np.median(result.albedo[result.mask])),
+        "tilt": float(np.degrees(np.arccos(np.clip(up, -1, 1))).mean()),
+        "away": float((up < 0).mean()),
+    }
+    if result.angular_error is not None:
+        figures["error"] = result.angular_error.mean
+    return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}

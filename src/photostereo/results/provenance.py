@@ -1,0 +1,90 @@
+"""What is needed to repeat a result: where it came from, byte by byte, and how it was asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.capture import Capture, LargeCapture
+
+
+def provenance(
+    capture: Capture | LargeCapture,
+    *,
+    path: str | Path,
+    reading: Mapping[str, Any],
+    images: int | None,
+    seed: int,
+    command: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """The facts of a solve's input for ``summary.json``.
+
+    Parameters
+    ----------
+    capture : as it was solved, after any draw of photographs
+    path : what the user pointed at
+    reading : how it was read: colour, sRGB, axes, mask, light file
+    images, seed : how many photographs were drawn, and with which seed
+    command : the words of the command line; by default those of this process
+
+    Returns
+    -------
+    dict
+        ``command``, ``path``, ``layout``, ``reading``, ``mask`` and ``lights`` with their digests, ``images`` and
+        ``seed`` of the draw, and ``photographs``: name and SHA-256 of each that was used.
+    """
+    origin = capture.origin
+    place = Path(path).expanduser().absolute()
+    names = origin.files if origin is not None else ()
+    root = origin.path if origin is not None else place
+    words = ["photostereo", *sys.argv[1:]] if command is None else list(command)
+    return {
+        "command": shlex.join(words),
+        "path": str(place),
+        "layout": origin.layout if origin is not None else "in memory",
+        "reading": {name: _plain(value) for name, value in reading.items()},
+        "mask": {"pixels": capture.pixel_count, "sha256": _array_digest(capture.mask)},
+        "lights": {"count": len(capture), "sha256": _array_digest(capture.lights)},
+        "images": images,
+        "seed": seed,
+        "photographs": _photographs(root, names),
+    }
+
+
+def _photographs(root: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    if root.is_file() and not any((root.parent / name).is_file() for name in names):
+        # An archive: the photographs are inside it.
+        return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
+    folder = root if root.is_dir() else root.parent
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(file_digest, [folder / name for name in names])
+    return [{"file": name, "sha256": digest} for name, digest in zip(names, digests, strict=True)]
+
+
+def file_digest(path: Path) -> str | None:
+    """SHA-256 of a file in hexadecimal digits; None where it cannot be read (any more)."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _array_digest(array: Any) -> str:
+    """Of the numbers of an array: two that are equal have the same digest.
+
+    >>> _array_digest(np.zeros(2)) == _array_digest(np.zeros(2)[::-1])
+    True
+    """
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
