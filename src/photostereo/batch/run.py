@@ -97,7 +97,7 @@ class _Batch:
         self.command, self.retry_failed, self.monitor = command, retry_failed, monitor
         self.items: dict[str, Item] = {}
         self.keys: dict[str, str] = {}
-        self.tally = Tally(0)
+        self.tally = Tally(0, unit="captures")
 
     def run(
         self, scheduler: str | None, workers: int | None, watch: Watch | None, limits: Limits
@@ -115,7 +115,7 @@ class _Batch:
             self.deal(first, scheduler, workers, watch, limits)
         page = write_overview(self.ledger, self.out / "index.html")
         self.monitor.say(f"Overview: {page}")
-        return Progress(self.tally.total, self.tally.done, self.tally.failed, 0)
+        return Progress(self.tally.total, self.tally.done, self.tally.failed, 0, unit=self.tally.unit)
 
     def deal(
         self,

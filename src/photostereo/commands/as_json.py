@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 
 from photostereo.errors import PhotostereoError, error_code
@@ -33,15 +32,16 @@ def run_as_json(app: typer.Typer, words: Sequence[str]) -> int:
         ended = app(standalone_mode=False)
     except PhotostereoError as problem:
         return _tell(error_code(problem), str(problem), words)
-    except click.ClickException as problem:
-        return _tell("usage", problem.format_message(), words)
     except MemoryError:
         return _tell(
             "memory", "There is not enough memory for this. Use fewer or smaller photographs.", words
         )
     except BaseException as problem:
         signal = ended_by()
-        if signal is not None or isinstance(problem, click.Abort):  # Ctrl-C, whatever it has become by now
+        # Some versions of typer bring a Click of their own: its errors are known by what they offer.
+        if hasattr(problem, "format_message"):
+            return _tell("usage", problem.format_message(), words)
+        if signal is not None or type(problem).__name__ == "Abort":  # Ctrl-C, whatever it has become by now
             return _tell(
                 "interrupted", "Interrupted; nothing was left half-written.", words, 128 + (signal or 2)
             )

@@ -78,11 +78,12 @@ class _Held(Generic[O]):
 
 @dataclass
 class Tally:
-    """Counts of jobs before the run begins."""
+    """Counts of jobs, and what they are called."""
 
     total: int
     done: int = 0
     failed: int = 0
+    unit: str = "trials"
 
 
 @dataclass
@@ -307,7 +308,7 @@ class Coordinator(Generic[O]):
             )
             left = work / max(1, len(self.held))
         running = sum(bool(held) for held in self.held.values())
-        return Progress(self.tally.total, self.tally.done, self.tally.failed, running, left)
+        return Progress(self.tally.total, self.tally.done, self.tally.failed, running, left, self.tally.unit)
 
 
 class RollCall:

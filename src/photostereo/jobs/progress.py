@@ -17,18 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: counts of trials, and the seconds that are left as far as one can tell."""
+    """Where a run stands: counts of trials (or captures), and the seconds that are left as far as one can
+    tell.
+    """
 
     total: int
     done: int
     failed: int
     running: int
     seconds_left: float | None = None
+    unit: str = "trials"
 
     def __str__(self) -> str:
         left = "" if self.seconds_left is None else f", {as_time(self.seconds_left)} left"
         failed = f", {self.failed} failed" if self.failed else ""
-        return f"{self.done} of {self.total} trials done{failed}, {self.running} running{left}"
+        return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running{left}"
 
 
 class RunMonitor:

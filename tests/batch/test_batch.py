@@ -1,0 +1,220 @@
+"""Many captures: killed workers, broken captures, resuming, folders that fill up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from photostereo import render_scene
+from photostereo.batch import watch as watching
+from photostereo.batch.find import find_captures, name_captures, read_plan
+from photostereo.batch.ledger import Ledger
+from photostereo.batch.run import batch
+from photostereo.batch.settings import Settings
+from photostereo.batch.watch import Watch
+from photostereo.batch.worker import run_capture
+from photostereo.capture import write_archive
+from photostereo.errors import CaptureError, ParameterError
+from photostereo.jobs.progress import RunMonitor
+
+PLAIN = Settings(method="ls", surface=False, report=False)
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory) -> Path:
+    """A capture as a file."""
+    return write_archive(render_scene("sphere", size=32), tmp_path_factory.mktemp("one") / "sphere.npz")
+
+
+@pytest.fixture
+def folder(one, tmp_path):
+    """Makes a folder of so many captures; the last is broken."""
+
+    def make(count: int) -> Path:
+        place = tmp_path / "captures"
+        place.mkdir()
+        for number in range(count):
+            (place / f"coin {number:02d}.npz").write_bytes(one.read_bytes())
+        (place / f"coin {count - 1:02d}.npz").write_bytes(one.read_bytes()[:700])
+        return place
+
+    return make
+
+
+class KillsAWorker(RunMonitor):
+    """Kills a child process of ours that is a worker, once some captures are done."""
+
+    def __init__(self, after):
+        self.after, self.killed = after, None
+
+    def progress(self, now):
+        if self.killed is None and now.done >= self.after:
+            import psutil
+
+            children = psutil.Process().children()
+            workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+            self.killed = workers[0].pid
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
+    place, out = folder(20), tmp_path / "out"
+    monitor = KillsAWorker(after=4)
+    end = batch([place], out, PLAIN, workers=2, monitor=monitor)
+    assert monitor.killed is not None
+    assert (end.total, end.done, end.failed) == (20, 19, 1)
+    rows = Ledger(out).rows()
+    lines = [json.loads(line) for line in (out / "batch.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted(line["name"] for line in lines) == sorted(rows) == [f"coin-{n:02d}" for n in range(20)]
+    broken = rows.pop("coin-19")
+    assert (broken["status"], broken["code"]) == ("failed", "capture")
+    assert "coin 19.npz" in broken["error"]
+    for name, row in rows.items():
+        summary = json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
+        assert summary["batch"]["key"] == row["key"]
+        assert np.load(out / name / "normals.npy").shape == (32, 32, 3)
+        assert row["figures"]["residual"] >= 0
+    # Nothing half-written and nothing of the broken one.
+    allowed = {*rows, "batch.sqlite", "batch.jsonl", "index.html"}
+    assert {path.name for path in out.iterdir()} <= allowed | {"batch.sqlite-wal", "batch.sqlite-shm"}
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert page.index("coin-19") < page.index("coin-00")
+
+    # Again: nothing is solved a second time; the failed one only if asked for.
+    again = batch([place], out, PLAIN, workers=2)
+    assert (again.done, again.failed) == (19, 1)
+    assert Ledger(out).rows() == {**rows, "coin-19": broken}
+
+
+def run_here(one: Path, out: Path, settings: Settings = PLAIN, key: str = "k"):
+    from dataclasses import asdict
+
+    return run_capture(str(one), str(out), key, asdict(settings), ["photostereo", "batch"])
+
+
+def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tmp_path):
+    first = run_here(one, tmp_path / "a")
+    stamp = (tmp_path / "a" / "normals.npy").stat().st_mtime_ns
+    again = run_here(one, tmp_path / "a")
+    assert (tmp_path / "a" / "normals.npy").stat().st_mtime_ns == stamp
+    assert (again.status, again.seconds, again.figures) == ("done", first.seconds, first.figures)
+    run_here(one, tmp_path / "a", key="other settings")
+    assert (tmp_path / "a" / "normals.npy").stat().st_mtime_ns > stamp
+
+
+def test_what_belongs_to_the_user_stays(one, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "thesis.tex").write_text("x", encoding="utf-8")
+    outcome = run_here(one, tmp_path / "a")
+    assert (outcome.status, outcome.code) == ("failed", "output")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
+
+
+def test_keys_change_with_files_and_settings(one, tmp_path):
+    lights = tmp_path / "lights.csv"
+    lights.write_text("1", encoding="utf-8")
+    base = Settings(method="ls", lights=str(lights))
+    key = base.key_of("f")
+    lights.write_text("2", encoding="utf-8")
+    assert len({key, base.key_of("f"), base.key_of("g"), PLAIN.key_of("f")}) == 4
+    moved = tmp_path / "elsewhere.csv"
+    moved.write_text("1", encoding="utf-8")
+    assert Settings(method="ls", lights=str(moved)).key_of("f") == key
+
+
+def test_every_folder_counts_and_names_are_unique(one, tmp_path):
+    for name in ("b/x", "a/x", ".hidden", "out"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "c.npz").write_bytes(one.read_bytes())
+    (tmp_path / "notes.txt").write_text("no capture", encoding="utf-8")
+    found = find_captures([tmp_path], out=tmp_path / "out")
+    assert [path.name for path in found] == ["a", "b", "c.npz"]
+    items = name_captures([tmp_path / "a" / "x", tmp_path / "b" / "x"])
+    assert [item.name for item in items] == ["x", "x-2"]
+    # A capture keeps the name that it was given.
+    assert name_captures([tmp_path / "b" / "x"], items)[0].name == "x-2"
+    with pytest.raises(CaptureError, match="does not exist"):
+        find_captures([tmp_path / "gone"], out=tmp_path)
+
+
+def test_a_folder_without_captures_is_an_error_and_makes_nothing(tmp_path):
+    with pytest.raises(CaptureError, match="no captures"):
+        batch([tmp_path], tmp_path / "out", PLAIN)
+    with pytest.raises(ParameterError, match="no method"):
+        batch([tmp_path], tmp_path / "out", Settings(method="lss"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan(tmp_path):
+    plan = tmp_path / "plan.toml"
+    (tmp_path / "rig.csv").write_text("", encoding="utf-8")
+    plan.write_text(
+        'captures = ["coins"]\nmethod = "pls"\nlights = "rig.csv"\nparameters = { p = 3 }\nreport = false\n',
+        encoding="utf-8",
+    )
+    places, settings = read_plan(plan)
+    assert places == [tmp_path / "coins"]
+    assert settings == Settings("pls", parameters={"p": 3}, lights=str(tmp_path / "rig.csv"), report=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("captures = [", "not valid TOML"),
+        ('method = "ls"', "names no captures"),
+        ('captures = ["a"]\nmetod = "ls"', 'no setting "metod". Did you mean "method"'),
+        ('captures = ["a"]\nseed = true', "seed must be a whole number"),
+        ('captures = ["a"]\nreport = "yes"', "report must be true or false"),
+    ],
+)
+def test_a_bad_plan_is_told(tmp_path, text, words):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError, match=words.replace('"', ".")):
+        read_plan(plan)
+
+
+def test_a_capture_is_taken_when_its_files_stand_still(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
+    place = tmp_path / "coin"
+    watch = Watch(lambda: [place] if place.exists() else [], quiet=5, every=1, idle=20, _last_news=0.0)
+    seen = {}
+    for step in range(40):
+        now[0] = float(step)
+        if step == 2:
+            place.mkdir()
+        if step in (3, 5, 8):  # photographs arrive
+            (place / f"{step}.png").write_bytes(b"x" * step)
+        seen[step] = watch.ready()
+    taken = [step for step, found in seen.items() if found]
+    assert taken == [13]  # five seconds after the last change was seen
+    assert seen[13] == [place]
+    assert seen[33] == []
+    assert seen[34] is None
+
+
+def test_watch_solves_what_comes_and_ends(one, tmp_path):
+    place, out = tmp_path / "in", tmp_path / "out"
+    place.mkdir()
+    said = []
+
+    class Copies(RunMonitor):
+        """A capture comes when the watch has begun, another when the first is done."""
+
+        def progress(self, now):
+            said.append(now)
+            coming = place / f"{now.total}.npz"
+            if now.total < 2 and now.done == now.total and not coming.exists():
+                coming.write_bytes(one.read_bytes())
+
+    end = batch(
+        [place], out, PLAIN, workers=1, watch=True, quiet_seconds=0.5, idle_seconds=6.0, monitor=Copies()
+    )
+    assert (end.total, end.done) == (2, 2)
+    assert sorted(Ledger(out).rows()) == ["0", "1"]

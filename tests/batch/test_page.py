@@ -1,0 +1,52 @@
+"""The overview of a batch: what failed and what is unusual comes first, names are text."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.batch.find import Item
+from photostereo.batch.ledger import Ledger, Outcome
+from photostereo.batch.page import order_rows, robust_distances, write_overview
+
+
+def a_ledger(folder: Path) -> Ledger:
+    ledger = Ledger(folder)
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        tilt = 75.0 if number == 7 else 30 + rng.normal()
+        figures = {"tilt": tilt, "residual": 0.02 + 0.001 * rng.random()}
+        ledger.write(
+            Item(f"coin-{number}", Path(f"/in/{number}")), "k", Outcome("done", seconds=1.0, figures=figures)
+        )
+    ledger.write(
+        Item("<b>bad</b>", Path("/in/<i>")), "k", Outcome("failed", "<script>alert(1)</script>", "capture")
+    )
+    return ledger
+
+
+def test_failures_first_then_what_differs_most(tmp_path):
+    rows = order_rows(a_ledger(tmp_path).rows())
+    assert [row["name"] for row in rows[:2]] == ["<b>bad</b>", "coin-7"]
+    assert rows[1]["unusual"] == ["tilt"]
+    assert sum(bool(row["unusual"]) for row in rows) == 1
+
+
+def test_distances_are_those_of_the_formula():
+    values = [1.0, 2.0, 3.0, 4.0, 100.0]
+    found = robust_distances([{"tilt": value} for value in values])
+    # median 3, median distance 1
+    assert [entry["tilt"] for entry in found] == [abs(v - 3) / 1.4826 for v in values]
+    assert robust_distances([{"tilt": 5.0}] * 6) == [{"tilt": 0.0}] * 6
+    assert robust_distances([{"tilt": 5.0}] * 3) == [{}] * 3
+
+
+def test_names_are_text(tmp_path):
+    page = write_overview(a_ledger(tmp_path), tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<b>bad" not in page
+    assert "&lt;b&gt;bad" in page
+    assert "script-src" not in page
+    assert "default-src 'none'" in html.unescape(page)
