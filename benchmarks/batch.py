@@ -22,6 +22,7 @@ from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.capture import write_diligent
 from photostereo.jobs.progress import Progress, RunMonitor
+from photostereo.scenes import dome_lights
 
 SIDE = 316
 SCENES = ("sphere", "vase", "relief", "figure")
@@ -43,7 +44,7 @@ class KillsAWorker(RunMonitor):
 def make_captures(place: Path, count: int) -> None:
     """Few scenes, many folders; the last one's first photograph is cut off."""
     for name in SCENES:
-        write_diligent(render_scene(name, size=SIDE, lights=12), place / f"{name} 000")
+        write_diligent(render_scene(name, size=SIDE, lights=dome_lights(12)), place / f"{name} 000")
     for number in range(len(SCENES), count):
         name = SCENES[number % len(SCENES)]
         shutil.copytree(place / f"{name} 000", place / f"{name} {number:03d}", copy_function=os.link)
