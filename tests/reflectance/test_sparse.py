@@ -181,15 +181,36 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("build", "redescending"), MODELS)
-def test_cost_is_the_robust_cost(build, redescending) -> None:
+def test_cost_touches_the_robust_cost_at_the_models_own_normals_and_lies_above_it(build, redescending) -> None:
     pixels, lights, *_ = corrupted(count=10)
     model = build(pixels, lights)
-    normals, unknowns = model.start(SILENT)
-    expected = sum(
-        robust_cost(y - n @ lights, tau, redescending)
-        for y, n, tau in zip(pixels, normals, model._thresholds(), strict=True)
-    )
-    assert model.cost(normals, unknowns) == pytest.approx(expected, rel=1e-9)
+    own, unknowns = model.start(SILENT)
+
+    def robust(normals):
+        rows = zip(pixels, normals, model._thresholds(), strict=True)
+        return sum(robust_cost(y - n @ lights, tau, redescending) for y, n, tau in rows)
+
+    assert model.cost(own, unknowns) == pytest.approx(robust(own), rel=1e-9)
+    rng = np.random.default_rng(3)
+    for step in (1e-3, 1e-2, 0.1, 1.0):
+        moved = own + step * rng.normal(size=own.shape)
+        assert model.cost(moved, unknowns) >= robust(moved)
+
+
+@pytest.mark.parametrize(("build", "redescending"), MODELS)
+def test_a_prior_makes_no_outliers(build, redescending) -> None:
+    """However far a prior pulls, the photographs resist in proportion: the force on n is linear in its shift."""
+    pixels, lights, *_ = corrupted(count=50)
+    model = build(pixels, lights)
+    own, unknowns = model.start(SILENT)
+    weight = np.full(50, 1e-9)
+    free = model.update_normals(unknowns, weight, np.zeros((50, 3)))
+    shifts = []
+    for strength in (1.0, 100.0):
+        pulled = model.update_normals(unknowns, weight, np.full((50, 3), strength))
+        unknowns = model.update_unknowns(pulled, unknowns)
+        shifts.append(pulled - free)
+    assert np.abs(shifts[1] - 100.0 * shifts[0]).max() < 1e-6 * np.abs(shifts[1]).max()
 
 
 @pytest.mark.parametrize(("build", "redescending"), MODELS)

@@ -34,12 +34,18 @@ LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
 class _Reweighted(Model):
-    """What the sparse models do once a prior is present: a weighted 3 × 3 system per pixel.
+    """What the sparse models do once a prior is present: the photographs alone decide which of them are wrong.
 
-    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. At the best
-    weights for the present normals the photographs are reduced to ``gram = L W Lᵀ``, ``moment = L W y`` and
-    one constant, so the normals' update never reads them; both half-steps are exact, and the cost cannot
+    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. The weights are those
+    that are best for m, the model's own normals without a prior, and stay: with them the photographs are reduced
+    to ``gram = L W Lᵀ``, ``moment = L W y`` and one constant. The data cost is that quadratic, which touches the
+    robust cost at m and lies above it everywhere else, so every step with a prior is exact, and the cost cannot
     rise.
+
+    Why not weights for the present normals? A prior that moves n by s adds Lᵀs to every residual. Beyond the noise
+    a redescending weight falls as 1/s², so the force with which the photographs hold n falls as 1/s: the farther
+    the prior pulls, the less they resist, until good photographs are dropped and the prior has its way with every
+    detail that it does not know. Against the residuals of m nothing is an outlier that the prior made.
     """
 
     _redescending: bool
@@ -48,6 +54,7 @@ class _Reweighted(Model):
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
         self._lights = like(np.ascontiguousarray(lights, dtype=np.float64), pixels)
         self._threshold: Array | None = None
+        self._own: Array | None = None
 
     def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
         """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
@@ -119,14 +126,22 @@ class _Reweighted(Model):
         _kernels_for(self._pixels).weighted_normals(gram, moment, weight, pull, normals)
         return normals
 
-    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        normals = contiguous(cast(normals, "float64"))
-        shape = tuple(normals.shape[:-1])
-        gram, moment, rest = (empty((*shape, *entries), self._pixels) for entries in ((6,), (3,), ()))
+    def _weighed(self, own: Array) -> Unknowns:
+        """The photographs weighed by their residuals from the model's own normals."""
+        self._own = contiguous(cast(own, "float64"))
+        count = len(own)
+        gram, moment, rest = (empty((count, *entries), self._pixels) for entries in ((6,), (3,), ()))
         _kernels_for(self._pixels).reweigh(
-            self._pixels, self._lights, normals, self._thresholds(), self._redescending, gram, moment, rest
+            self._pixels, self._lights, self._own, self._thresholds(), self._redescending, gram, moment, rest
         )
         return {"gram": gram, "moment": moment, "rest": rest}
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        if unknowns["rest"].ndim == normals.ndim - 1:
+            return unknowns
+        # Several problems at once share the weights.
+        axis = normals.shape[0]
+        return {name: value.expand(axis, *value.shape) for name, value in unknowns.items()}
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         quadratic = quadratic_form(unknowns["gram"], normals)
@@ -138,9 +153,9 @@ class _Reweighted(Model):
         if "inliers" in unknowns:
             return {"inliers": unknowns["inliers"]}
         weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
-        normals = contiguous(cast(normals, "float64"))
+        own = contiguous(cast(normals, "float64")) if self._own is None else self._own
         _kernels_for(self._pixels).inlier_weights(
-            self._pixels, self._lights, normals, self._thresholds(), self._redescending, weights
+            self._pixels, self._lights, own, self._thresholds(), self._redescending, weights
         )
         return {"inliers": weights}
 
@@ -155,8 +170,9 @@ class LeastAbsolute(_Reweighted):
     crawl; a descent along the edges of the piecewise linear cost then ends at the minimiser exactly, with
     multipliers that prove it.
 
-    With a prior the cost is Huber's, quadratic below the noise of the capture (see
-    :func:`noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its meaning.
+    With a prior each photograph has the weight of Huber's cost at that minimiser: one below the noise σ of the
+    capture (see :func:`noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
+    meaning, and σ/|r| above.
 
     Parameters
     ----------
@@ -197,7 +213,7 @@ class LeastAbsolute(_Reweighted):
         if self._threshold is None:
             noise = noise_of_residuals(self._pixels, self._lights, normals)
             self._threshold = self._everywhere(noise**2)
-        return normals, self.update_unknowns(normals, {})
+        return normals, self._weighed(normals)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {}
@@ -215,10 +231,9 @@ class SparseBayes(_Reweighted):
 
     which costs one pass over the d photographs per iteration.
 
-    With a prior n is a parameter, and ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` is minimised over both.
-    Times λ, so that an inlier weighs one as in least squares and the prior's weight keeps its meaning, the
-    cost of a photograph is ``λ (r²/S + log(S/λ))``. Its exact minimiser is ``S = max(r², λ)``: weight
-    ``λ/S``, one for an inlier.
+    With a prior S is what ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` is least for at that n: ``S = max(r²,
+    λ)``. Times λ, so that an inlier weighs one as in least squares and the prior's weight keeps its meaning, the
+    weight of a photograph is ``λ/S``.
 
     Parameters
     ----------
@@ -269,7 +284,7 @@ class SparseBayes(_Reweighted):
 
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         normals = self._expectation_maximisation(monitor, keep_weights=False).normals
-        return normals, self.update_unknowns(normals, {})
+        return normals, self._weighed(normals)
 
     def _measures_noise(self) -> bool:
         return self._noise is None
