@@ -12,7 +12,7 @@ from photostereo.capture.capture import Capture, Origin
 from photostereo.lights.geometry import light_geometry
 from photostereo.quality.diagnosis import diagnose
 from photostereo.quality.exposure import dark_counts, matte_residual, saturation_share
-from photostereo.quality.noise_level import estimate_noise
+from photostereo.quality.noise import estimate_noise
 from photostereo.report.pictures import Frame
 from photostereo.report.verdicts import find_verdicts
 

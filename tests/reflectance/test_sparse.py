@@ -7,11 +7,11 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from photostereo.monitor import SILENT, Monitor
+from photostereo.quality.noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
     l1_reweighted_readable,
-    noise_of_residuals,
     sbl_readable,
 )
 
@@ -181,7 +181,9 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("build", "redescending"), MODELS)
-def test_cost_touches_the_robust_cost_at_the_models_own_normals_and_lies_above_it(build, redescending) -> None:
+def test_cost_touches_the_robust_cost_at_the_models_own_normals_and_lies_above_it(
+    build, redescending
+) -> None:
     pixels, lights, *_ = corrupted(count=10)
     model = build(pixels, lights)
     own, unknowns = model.start(SILENT)
@@ -202,7 +204,7 @@ def test_a_prior_makes_no_outliers(build, redescending) -> None:
     """However far a prior pulls, the photographs resist in proportion: the force on n is linear in its shift."""
     pixels, lights, *_ = corrupted(count=50)
     model = build(pixels, lights)
-    own, unknowns = model.start(SILENT)
+    _, unknowns = model.start(SILENT)
     weight = np.full(50, 1e-9)
     free = model.update_normals(unknowns, weight, np.zeros((50, 3)))
     shifts = []

@@ -13,7 +13,7 @@ from photostereo.conventions import FloatArray
 from photostereo.lights.geometry import LightGeometry, light_geometry
 from photostereo.quality.advice import Finding, advise
 from photostereo.quality.exposure import dark_counts, least_squares_normals, matte_residual, saturation_share
-from photostereo.quality.noise_level import NoiseEstimate, estimate_noise
+from photostereo.quality.noise import NoiseEstimate, estimate_noise
 
 if TYPE_CHECKING:
     from photostereo.reconstruction import Reconstruction

@@ -93,6 +93,11 @@ class Model(ABC):
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         """The data cost, summed over the pixels; a number, or an array of the same kind that holds one."""
 
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        """(N,) the pixel's data cost at its own normals per degree of freedom, comparable with the square of the
+        noise; None where the model has no such number."""
+        return None
+
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """What is worth looking at per pixel, beyond the normals: arrays whose first axis is the pixel."""
         return {}

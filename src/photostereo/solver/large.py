@@ -25,12 +25,13 @@ from photostereo.capture.large import LargeCapture
 from photostereo.errors import ParameterError
 from photostereo.files.memory import available_memory
 from photostereo.monitor import SILENT, Iteration, Monitor
-from photostereo.priors.dictionary.automatic import choose_strength, noise_of_intensities
+from photostereo.priors.dictionary.automatic import choose_strength
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.quality.metrics import summarise_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
+from photostereo.reflectance.within_noise import WithinNoise, noise_to
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import DEFAULT_METHOD, Method, find_method
 from photostereo.solver.prepared import Clock
@@ -91,13 +92,17 @@ def take_survey(capture: LargeCapture, sample: Sample, monitor: Monitor = SILENT
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the sample taught: all parameters, the model of the sample, and the atoms after every pass."""
+    """What the sample taught: all parameters, the model of the sample, and the atoms after every pass.
+
+    ``bound`` is the noise and the mean Hessian that a prior of automatic strength has to stay within.
+    """
 
     values: dict[str, Any]
     model: Model
     follows: list[NDArray[Any]]
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
+    bound: tuple[float, NDArray[Any]] | None = None
 
 
 def learn(
@@ -107,25 +112,26 @@ def learn(
     model = entry.model.build(survey.pixels, lights, **entry.of_model(values))
     if entry.prior is None:
         return Learned(dict(values), model, [])
-    noise = model.noise
-    if noise is None:
-        noise = noise_of_intensities(survey.pixels, lights, sample.mask)
+    noise = noise_to(model, survey.pixels, lights, sample.mask)
     start = model.start(monitor)
+    hessian = model.mean_hessian(start[1])
     settled = dict(values)
     if values["lam"] is None or values["mu"] is None:
         # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
         cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
-        lam, mu = choose_strength(noise, model.mean_hessian(start[1]), cover=cover)
+        lam, mu = choose_strength(noise, hessian, cover=cover)
         settled["lam"] = lam if values["lam"] is None else values["lam"]
         settled["mu"] = mu if values["mu"] is None else values["mu"]
     grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
     prior, _ = entry.prior.build(grid, settled, noise, np.eye(3), CPU)  # type: ignore[arg-type]
     prior.keep_atoms()
     monitor.stage("dictionary", 1)
-    solution = Problem(model, prior, settled["lam"], start).solve(
+    bound = (noise, hessian) if values["lam"] is None and noise else None
+    bounded = model if bound is None else WithinNoise(model, start, *bound)
+    solution = Problem(bounded, prior, settled["lam"], start).solve(
         max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor
     )
-    return Learned(settled, model, prior.learned, solution.history, solution.facts())
+    return Learned(settled, model, prior.learned, solution.history, solution.facts(), bound)
 
 
 def solve_large(
@@ -291,7 +297,8 @@ def _solve_band(
         start = model.start(SILENT)
         following = {**values, "follows": learned.follows}
         prior, _ = entry.prior.build(part.mask, following, 0.0, np.eye(3), CPU)
-        problem = Problem(model, prior, values["lam"], start)
+        bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
+        problem = Problem(bounded, prior, values["lam"], start)
     solution = problem.solve(max_iter=len(learned.follows) or 1)
     found = pictures_of(
         part.mask, part.images, part.lights, model, solution, survey.scale, color=part.is_color

@@ -17,10 +17,10 @@ from photostereo.backend import CPU, Device, find_device, like
 from photostereo.capture import Capture
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
-from photostereo.priors.dictionary.automatic import noise_of_intensities
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
+from photostereo.reflectance.within_noise import WithinNoise, noise_to
 from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_names
@@ -101,11 +101,15 @@ class Prepared:
     def _problem(self, values: Mapping[str, Any], monitor: Monitor) -> tuple[Problem, Mapping[str, Any]]:
         if self.method.prior is None:
             return Problem(self.model, device=self.device), values
-        start = self.model.start(monitor)
+        start, automatic = self.model.start(monitor), values["lam"] is None
+        hessian = self.model.mean_hessian(start[1])
         prior, values = self.method.prior.build(
-            self.capture.mask, values, self.noise or 0.0, self.model.mean_hessian(start[1]), self.device
+            self.capture.mask, values, self.noise or 0.0, hessian, self.device
         )
-        return Problem(self.model, prior, values["lam"], start, self.device), values
+        model: Model = self.model
+        if automatic and self.noise:
+            model = WithinNoise(model, start, self.noise, hessian)
+        return Problem(model, prior, values["lam"], start, self.device), values
 
     def _finish(
         self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]
@@ -155,9 +159,7 @@ def prepare(
     model = entry.model.build(pixels, lights, **values)
     noise = None
     if entry.has_prior:
-        noise = model.noise
-        if noise is None:
-            noise = noise_of_intensities(pixels, lights, capture.mask)
+        noise = noise_to(model, pixels, lights, capture.mask)
     clock.lap("statistics")
     return Prepared(entry, capture, values, scale, noise, model, clock.laps, where)
 

@@ -42,8 +42,12 @@ class Lambertian(Model):
     True
     """
 
+    _energies: Array | None
+
     def __init__(self, pixels: Array, lights: Array) -> None:
-        self._reduce(lights, project(pixels, lights), squared_lengths(pixels).sum())
+        self._energies = squared_lengths(pixels)
+        self._freedom = max(pixels.shape[1] - 3, 1)
+        self._reduce(lights, project(pixels, lights), self._energies.sum())
 
     @classmethod
     def from_frames(cls, frames: Iterable[NDArray[Any]], lights: NDArray[Any]) -> Lambertian:
@@ -62,6 +66,7 @@ class Lambertian(Model):
                 column += frame * frame.dtype.type(share)
             energy += float(np.einsum("i,i->", frame, frame, dtype=np.float64))
         model = cls.__new__(cls)
+        model._energies = None
         model._reduce(lights, projected, np.float64(energy))
         return model
 
@@ -84,3 +89,9 @@ class Lambertian(Model):
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
         return terms.sum((-2, -1)) + self._energy
+
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        if self._energies is None:
+            return None
+        terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
+        return (terms.sum(-1) + self._energies).clip(0.0) / self._freedom

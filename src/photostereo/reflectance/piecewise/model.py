@@ -83,6 +83,7 @@ class Piecewise(Model):
         self._lights_gram = lights @ lights.T
         self._begin = begin
         self._pieces = p
+        self._freedom = max(pixels.shape[1] - 2 - p, 1)
         self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
         self._reduced = kernels.eliminate_slopes(self._statistics, pixels, lights, gamma)
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
@@ -124,15 +125,21 @@ class Piecewise(Model):
         slopes += reduced.slopes_offset
         return {"slopes": slopes}
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+    def _costs(self, normals: Array) -> Array:
         # At the best slopes for these normals, which update_unknowns always provides.
         h = self._reduced.hessian
         if not is_tensor(normals):
             costs = np.empty(len(normals))
             self._kernels.costs_of(normals, h, self._reduced.linear, self._reduced.constant, costs)
-            return costs.sum()
+            return costs
         linear = (self._reduced.linear * normals).sum(-1)
-        return (quadratic_form(h, normals) - 2.0 * linear + self._reduced.constant).sum(-1)
+        return quadratic_form(h, normals) - 2.0 * linear + self._reduced.constant
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._costs(normals).sum(-1)
+
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._costs(normals).clip(0.0) / self._freedom
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {"slopes": unknowns["slopes"]}

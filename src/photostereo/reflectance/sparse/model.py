@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, contiguous, empty, is_tensor, like, to_numpy
+from photostereo.backend import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 from photostereo.monitor import SILENT, Monitor
+from photostereo.quality.noise import noise_of_residuals
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
@@ -25,12 +26,6 @@ PRIOR_VARIANCE = 1e6
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
 #: and a capture as converged when all but so few of its pixels are.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
-#: The smallest noise that is believed (standard deviation, as a share of the capture's brightness scale).
-SMALLEST_NOISE = 1e-3
-#: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
-INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
-#: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
-LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
 class _Reweighted(Model):
@@ -140,13 +135,19 @@ class _Reweighted(Model):
         if unknowns["rest"].ndim == normals.ndim - 1:
             return unknowns
         # Several problems at once share the weights.
-        axis = normals.shape[0]
-        return {name: value.expand(axis, *value.shape) for name, value in unknowns.items()}
+        xp = namespace(normals)
+        return {name: xp.broadcast_to(v, (len(normals), *v.shape)) for name, v in unknowns.items()}
 
-    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+    def _costs(self, normals: Array, unknowns: Unknowns) -> Array:
         quadratic = quadratic_form(unknowns["gram"], normals)
         linear = (unknowns["moment"] * normals).sum(-1)
-        return (quadratic - 2.0 * linear + unknowns["rest"]).sum(-1)
+        return quadratic - 2.0 * linear + unknowns["rest"]
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._costs(normals, unknowns).sum(-1)
+
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._costs(normals, unknowns).clip(0.0) / max(self._pixels.shape[1] - 3, 1)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
@@ -171,7 +172,7 @@ class LeastAbsolute(_Reweighted):
     multipliers that prove it.
 
     With a prior each photograph has the weight of Huber's cost at that minimiser: one below the noise σ of the
-    capture (see :func:`noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
+    capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
     meaning, and σ/|r| above.
 
     Parameters
@@ -241,7 +242,7 @@ class SparseBayes(_Reweighted):
     lights : (3, d) unit columns
     noise : λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None
         measures it on
-        the capture (:func:`noise_of_residuals`): one value for all pixels, which neither strong noise nor
+        the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong noise nor
         a bright outlier misleads
     max_iter, tol : of the EM; a pixel stops when no component of n moves by more than ``tol`` times its
         brightness
@@ -342,36 +343,6 @@ def _kernels_for(pixels: Array) -> Any:
     from photostereo.reflectance.sparse import kernels
 
     return kernels
-
-
-def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
-    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
-
-    Two readings of |r|, each scaled as for Gaussian noise, and each too large where it fails, so the smaller
-    one counts: the value that two thirds of them do not exceed, which outliers and the errors of the model
-    inflate; and the value that a third of the entries that saw light do not exceed, which is inflated where
-    photons are so few that most entries saw none. (The median over all entries would then see no noise at
-    all.) A least-absolute fit leaves three residuals of every pixel at zero; they are left out. Never below
-    1e-3 of the brightness scale: quantisation alone is of that order.
-
-    >>> rng = np.random.default_rng(0)
-    >>> L = rng.normal(size=(3, 20))
-    >>> y = rng.normal(0, 0.05, (2000, 20))
-    >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Monitor()).normals), 2)
-    0.05
-    """
-    count, photographs = pixels.shape
-    # Evenly spaced pixels tell the same; a quantile over all of a large capture is slow.
-    step = max(1, count // 20_000)
-    residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
-    if residuals.size == 0:
-        return SMALLEST_NOISE
-    share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
-    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
-    lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
-    if lit.size:
-        noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
-    return max(noise, SMALLEST_NOISE)
 
 
 def l1_reweighted_readable(

@@ -1,0 +1,161 @@
+"""A prior that does no harm: the answer stays within what the noise of the photographs allows.
+
+A prior knows the shape only in part. What it does not know (fine detail that no atom holds yet, a material edge)
+it takes for noise. But the photographs say how large noise can be: around the model's own normal m its variance
+is τ² = v trace(H⁻¹) / 3 in each component, with H the mean Hessian of the data cost and v the noise of an
+intensity. So with a prior of automatic strength each pixel solves
+
+    minimise  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
+
+β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot tell one normal from
+another, and the prior may choose; beyond it they speak against it.
+
+v is the noise of the capture, or the pixel's own mean squared misfit where that is larger: photographs that
+disagree among themselves (a highlight on a matte model) say less.
+
+The ball is convex and does not move, the descent starts inside it, and each step is the exact minimiser over it: the
+cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
+pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
+nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
+doi:10.1137/0904038): a few secant steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import Array, cast, namespace
+from photostereo.conventions import BoolArray
+from photostereo.monitor import SILENT, Monitor
+from photostereo.quality.noise import noise_of_intensities, noise_of_misfit
+from photostereo.reflectance.model import Fit, Model, Unknowns
+
+#: The 99.9 % point of χ² with three degrees of freedom.
+CONFIDENCE = 16.266
+#: Secant steps at most, and the relative error of the radius at which they end.
+STEPS, RADIUS_TOLERANCE = 12, 1e-7
+
+
+def noise_to(model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
+    """The noise of an intensity to a model: its own figure, or that of the photographs as far as its fit leaves it.
+
+    What a model explains is no noise to it. A piecewise-linear curve bends around a few entries that are many times
+    too bright; least squares sees them as strong noise, and a prior of that strength would undo the fit.
+    """
+    if model.noise is not None:
+        return model.noise
+    noise = noise_of_intensities(pixels, lights, mask)
+    if type(model).misfit is Model.misfit:
+        return noise
+    misfit = model.misfit(*model.start(SILENT))
+    return noise if misfit is None else min(noise, noise_of_misfit(misfit, max(pixels.shape[1] - 3, 1)))
+
+
+class WithinNoise(Model):
+    """A model whose normals stay within the noise around its own answer.
+
+    Parameters
+    ----------
+    model : Model
+    start : of the model, its own normals and unknowns: the centre of each pixel's ball
+    noise : standard deviation of an intensity to the model, see :func:`noise_to`
+    hessian : mean Hessian of the data cost; by default the model's own
+
+    Examples
+    --------
+    >>> from photostereo.reflectance.lambertian.model import Lambertian
+    >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
+    >>> own = np.array([[0.1, 0.2, 0.9]])
+    >>> model = Lambertian(own @ L, L)
+    >>> bounded = WithinNoise(model, model.start(Monitor()), 0.01)
+    >>> weight, pull = np.array([50.0]), np.array([[50.0, 0.0, 0.0]])
+    >>> far = np.linalg.norm(model.update_normals({}, weight, pull) - own)
+    >>> near = np.linalg.norm(bounded.update_normals({}, weight, pull) - own)
+    >>> bool(far > 1.0), round(float(near), 3)
+    (True, 0.041)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        start: tuple[Array, Unknowns],
+        noise: float,
+        hessian: NDArray[Any] | None = None,
+    ) -> None:
+        self._model = model
+        centre, unknowns = start
+        self._centre = cast(centre, "float64")
+        hessian = model.mean_hessian(unknowns) if hessian is None else hessian
+        self._stiffness = float(np.trace(hessian)) / 3.0
+        misfit = model.misfit(centre, unknowns)
+        variance = noise**2 + 0.0 * self._centre[..., 0]
+        if misfit is not None:
+            variance = namespace(variance).maximum(variance, misfit)
+        spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
+        self._radius = (CONFIDENCE * spread * variance) ** 0.5
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        centre, radius = self._centre, self._radius
+        xp = namespace(radius)
+
+        def answer(multiplier: Array) -> tuple[Array, Array]:
+            normals = self._model.update_normals(
+                unknowns, weight + multiplier, pull + multiplier[..., None] * centre
+            )
+            return normals, ((normals - centre) ** 2).sum(-1) ** 0.5
+
+        before = 0.0 * radius
+        normals, length = answer(before)
+        outside = length > radius
+        if not bool(outside.any()):
+            return normals
+        goal = 1.0 / xp.maximum(radius, 1e-30 + 0.0 * radius)
+        height = 1.0 / xp.where(outside, length, radius + 1e-30) - goal
+        # Exact where the data hold all directions alike.
+        present = xp.where(outside, (weight + self._stiffness) * (length * goal - 1.0), before)
+        for _ in range(STEPS):
+            normals, length = answer(present)
+            now = 1.0 / xp.maximum(length, 1e-30 + 0.0 * length) - goal
+            open_ = outside & (abs(length - radius) > RADIUS_TOLERANCE * radius)
+            if not bool(open_.any()):
+                break
+            rise = now - height
+            slope = xp.where(rise == 0.0, 1.0 + before, rise)
+            step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0 * before)
+            before, height, present = present, now, xp.maximum(present - step, 0.0 * before)
+        # What is left of the radius' tolerance: the answer is inside, always.
+        scale = xp.where(
+            length > radius, radius / xp.maximum(length, 1e-30 + 0.0 * length), 1.0 + 0.0 * length
+        )
+        return centre + scale[..., None] * (normals - centre)
+
+    @property
+    def noise(self) -> float | None:
+        return self._model.noise
+
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
+        return self._model.mean_hessian(unknowns)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        return self._model.alone(monitor)
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        return self._model.start(monitor)
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        return self._model.update_unknowns(normals, unknowns)
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._model.cost(normals, unknowns)
+
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        return self._model.misfit(normals, unknowns)
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        return self._model.maps(normals, unknowns)
+
+    def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        return self._model.albedo(normals, unknowns)

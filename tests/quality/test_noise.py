@@ -1,0 +1,55 @@
+"""Steps of eight bits and blocks of JPEG are told from noise, and count as what they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture.corruptions import add_gaussian
+from photostereo.quality.noise import estimate_noise
+from photostereo.scenes import dome_lights, render_scene
+
+
+@pytest.fixture(scope="module")
+def relief():
+    return render_scene("relief", size=128, lights=dome_lights(8), cast_shadows=False)
+
+
+def measure(capture):
+    return estimate_noise(capture.images, capture.lights, capture.mask)
+
+
+def quantised(capture, levels):
+    return replace(capture, images=(np.round(capture.images * levels) / levels).astype(np.float32))
+
+
+def test_eight_bits_are_told_from_noise(relief) -> None:
+    found = measure(quantised(relief, 255))
+    assert found.step == pytest.approx(1 / 255, rel=0.01)
+    error = np.std(quantised(relief, 255).images - relief.images)
+    assert found.sigma == pytest.approx(error, rel=0.2)
+    assert not found.blocks
+
+
+@pytest.mark.parametrize("sigma", [0.002, 0.01])
+def test_noise_above_the_steps_is_measured_as_it_is(relief, sigma) -> None:
+    fine, coarse = (measure(quantised(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255))
+    assert fine.step < 1e-4 and not fine.blocks and not coarse.blocks
+    assert fine.sigma == pytest.approx(sigma, rel=0.1)
+    assert coarse.sigma == pytest.approx(np.hypot(sigma, 1 / 255 / np.sqrt(12)), rel=0.15)
+
+
+@pytest.mark.parametrize("quality", [50, 75])
+def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
+    noisy = add_gaussian(relief, 0.01, rng=0)
+    pictures = np.clip(np.round(noisy.images * 255), 0, 255).astype(np.uint8)
+    files = [cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1] for picture in pictures]
+    read = np.stack([cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]) / np.float32(255)
+    compressed = replace(relief, images=read.astype(np.float32))
+    found = measure(compressed)
+    assert found.blocks
+    error = float(np.std(compressed.images - relief.images))
+    assert 0.5 * error < found.sigma < 2.0 * error
