@@ -90,10 +90,10 @@ def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
 
     prepared = prepare(noisy, "dlnv")
     values = find_method("dlnv").resolve({"max_iter": 4})
-    first, settled = prepared._problem(values, SILENT)
+    first, _ = prepared._problem(values, SILENT)
     first.prior.keep_atoms()
     expected = first.solve(max_iter=4)
-    again, _ = prepared._problem({**settled, "follows": first.prior.learned}, SILENT)
+    again, _ = prepared._problem({**values, "follows": first.prior.learned}, SILENT)
     found = again.solve(max_iter=4)
     assert np.abs(found.normals - expected.normals).max() < 1e-6
     assert found.history[-1].cost == pytest.approx(expected.history[-1].cost, rel=1e-6)
