@@ -109,7 +109,9 @@ def ball_at(
     matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
     matte &= shading.patchiness < _MATTE_PATCHINESS
     matte &= bool((shading.directions[:, 2] > -0.2).mean() > 0.9)
-    if not (matte or (certain and shading.explained > 0.5)):
+    # Light that is always there explains a plain disc, but not a ball.
+    likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
+    if not (matte or (certain and likely)):
         return None
     # A deviation of the shading by a share q turns the direction by about q radians at the most.
     residual = np.degrees(shading.residual) / 2.0
