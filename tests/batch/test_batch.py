@@ -18,7 +18,7 @@ from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
-from photostereo.capture import write_archive
+from photostereo.capture import write_archive, write_diligent
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.jobs.progress import RunMonitor
 
@@ -105,6 +105,19 @@ def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tm
     assert (again.status, again.seconds, again.figures) == ("done", first.seconds, first.figures)
     run_here(one, tmp_path / "a", key="other settings")
     assert (tmp_path / "a" / "normals.npy").stat().st_mtime_ns > stamp
+
+
+def test_a_capture_that_does_not_fit_is_solved_in_parts(tmp_path, monkeypatch):
+    from photostereo.solver import large
+
+    folder = write_diligent(render_scene("sphere", size=96), tmp_path / "sphere")
+    whole = run_here(folder, tmp_path / "whole")
+    monkeypatch.setattr(large, "fits", lambda *_: False)
+    parts = run_here(folder, tmp_path / "parts")
+    assert (whole.status, parts.status) == ("done", "done"), parts.error
+    assert "residual" in whole.figures and "residual" not in parts.figures
+    first, second = (np.load(tmp_path / name / "normals.npy") for name in ("whole", "parts"))
+    np.testing.assert_allclose(first, second, atol=1e-4)
 
 
 def test_what_belongs_to_the_user_stays(one, tmp_path):

@@ -16,7 +16,7 @@ from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.errors import CaptureError, PhotostereoError, error_code
-from photostereo.jobs.cluster import connect
+from photostereo.jobs.cluster import connect, worker_count
 from photostereo.jobs.deal import Coordinator, Job, Tally
 from photostereo.jobs.limits import Limits
 from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
@@ -98,6 +98,7 @@ class _Batch:
         self.items: dict[str, Item] = {}
         self.keys: dict[str, str] = {}
         self.tally = Tally(0, unit="captures")
+        self.share = 1
 
     def run(
         self, scheduler: str | None, workers: int | None, watch: Watch | None, limits: Limits
@@ -110,6 +111,7 @@ class _Batch:
                 "a folder (or an .npz or .lp file) for each."
             )
         self.ledger = Ledger(self.out)
+        self.share = (workers or worker_count()) if scheduler is None else 1
         first = [] if watch is not None else self.jobs(found)
         if first or watch is not None:
             self.deal(first, scheduler, workers, watch, limits)
@@ -186,7 +188,7 @@ class _Batch:
 
     def job(self, item: Item, key: str) -> Job[Outcome]:
         out = str(self.out / item.name)
-        call = partial(run_capture, str(item.path), out, key, asdict(self.settings), self.command)
+        call = partial(run_capture, str(item.path), out, key, asdict(self.settings), self.command, self.share)
         return Job(item.name, call, item.name, self.settings.method)
 
     def write(self, name: str, outcome: Outcome) -> None:

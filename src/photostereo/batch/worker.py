@@ -15,12 +15,15 @@ import numpy as np
 
 from photostereo.batch.ledger import Outcome
 from photostereo.batch.settings import Settings
-from photostereo.capture import Capture
+from photostereo.capture import Capture, LargeCapture
 from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
+from photostereo.files.memory import available_memory
 from photostereo.reconstruction import Reconstruction
 
 
-def run_capture(path: str, out: str, key: str, facts: dict[str, Any], command: list[str]) -> Outcome:
+def run_capture(
+    path: str, out: str, key: str, facts: dict[str, Any], command: list[str], share: int = 1
+) -> Outcome:
     """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
 
     Parameters
@@ -30,13 +33,17 @@ def run_capture(path: str, out: str, key: str, facts: dict[str, Any], command: l
     key : of the capture with these settings; a folder that bears it is complete and is not made again
     facts : of the settings
     command : the words that started the batch
+    share : how many workers share the memory of a machine; a capture that does not fit is solved in parts
     """
     from photostereo.jobs.worker import one_at_a_time, set_threads
 
     with one_at_a_time():
         try:
             set_threads()
-            return _finished(Path(out), key) or _solve(Path(path), Path(out), key, Settings(**facts), command)
+            budget = available_memory() // (2 * share)
+            return _finished(Path(out), key) or _solve(
+                Path(path), Path(out), key, Settings(**facts), command, budget
+            )
         except PhotostereoError as problem:
             return Outcome("failed", str(problem), error_code(problem))
         except MemoryError:
@@ -60,19 +67,23 @@ def _finished(out: Path, key: str) -> Outcome | None:
         return None
 
 
-def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str]) -> Outcome:
-    from photostereo.capture import load
+def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
+    from photostereo.capture import load_lazily
+    from photostereo.capture.assemble import read_into_memory
     from photostereo.exports.pixel_size import PixelSize
     from photostereo.files.atomic import replacing_directory
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
     from photostereo.results.provenance import provenance
+    from photostereo.solver.large import fits, solve_large
     from photostereo.solver.methods import find_method
     from photostereo.solver.solve import solve
 
     began = time.perf_counter()
-    capture = load(path, **settings.reading, workers=1)
+    entry = find_method(settings.method, settings.prior)
+    found = load_lazily(path, **settings.reading, workers=1)
     if settings.images is not None:
-        capture = capture.take(settings.images, rng=settings.seed)
+        found = found.take(settings.images, rng=settings.seed)
+    capture = read_into_memory(found) if fits(found, entry, budget) else found
     loading = time.perf_counter() - began
     size = PixelSize.of(settings.pixel_size)
     surface = SurfaceChoice(method=settings.surface_method, pixel_size=size) if settings.surface else None
@@ -81,7 +92,10 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", ConvergenceWarning)
-            result = solve(capture, find_method(settings.method, settings.prior), **settings.parameters)
+            if isinstance(capture, LargeCapture):
+                result = solve_large(capture, entry, memory=budget, **settings.parameters)
+            else:
+                result = solve(capture, entry, **settings.parameters)
         made = provenance(
             capture,
             path=path,
@@ -117,22 +131,16 @@ def _read_by(path: Path, settings: Settings) -> list[Path]:
     return [path, *(file for file in named if file.exists())]
 
 
-def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
+def figures_of(capture: Capture | LargeCapture, result: Reconstruction) -> dict[str, float]:
     """Numbers by which a capture that went wrong is told from its neighbours; they need no truth.
 
-    ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values),
-    ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share
-    of normals that face away) and, where there is truth, ``error`` (mean, degrees).
+    ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of
+    normals that face away) and, where there is truth, ``error`` (mean, degrees); where the photographs fit into memory
+    also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
     """
-    from photostereo.quality.exposure import dark_counts, saturation_share, typical_residual
-
-    gray = capture.gray()
     up = result.normals[result.mask][:, 2]
-    dark = dark_counts(gray.images, capture.mask, capture.intensity_scale())[capture.mask]
-    figures = {
-        "residual": typical_residual(result.normals, capture),
-        "dark": float(dark.mean()) / len(capture),
-        "saturated": saturation_share(gray.images, capture.mask)[0],
+    figures = {} if isinstance(capture, LargeCapture) else _figures_of_photographs(capture, result)
+    figures |= {
         "mask_share": capture.pixel_count / capture.mask.size,
         "albedo": float(np.median(result.albedo[result.mask])),
         "tilt": float(np.degrees(np.arccos(np.clip(up, -1, 1))).mean()),
@@ -141,3 +149,15 @@ def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
     if result.angular_error is not None:
         figures["error"] = result.angular_error.mean
     return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}
+
+
+def _figures_of_photographs(capture: Capture, result: Reconstruction) -> dict[str, float]:
+    from photostereo.quality.exposure import dark_counts, saturation_share, typical_residual
+
+    gray = capture.gray()
+    dark = dark_counts(gray.images, capture.mask, capture.intensity_scale())[capture.mask]
+    return {
+        "residual": typical_residual(result.normals, capture),
+        "dark": float(dark.mean()) / len(capture),
+        "saturated": saturation_share(gray.images, capture.mask)[0],
+    }
