@@ -1,0 +1,150 @@
+"""Axis conventions of light files: how they are written, and which of them fits a surface.
+
+A light file in another convention gives scaled normals in that convention: the photographs are explained just as
+well, so no residual tells. Three things do. A visible surface faces the camera (n_z > 0). Its slopes are those of a
+height, so their curl vanishes. And where the outline of the object is its own edge, the normals there point outwards.
+
+The curl does not change where x and y are both reversed (a hollow lit from the other side looks like a bump), so it
+leaves pairs; the outline decides between the two, where there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import cv2
+import numpy as np
+
+from photostereo.conventions import BoolArray, FloatArray
+from photostereo.errors import ParameterError
+from photostereo.lights.thumbnail import Thumbnail, bright_enough
+
+#: Slopes are limited to this; beyond it a coarse grid tells nothing.
+STEEPEST = 5.0
+
+
+def axes_matrix(words: str) -> FloatArray:
+    """The matrix A of ``x,-y,z`` with ``lights @ A`` in our axes: what is written where x, y and z belong.
+
+    Raises
+    ------
+    ParameterError
+        If it is not x, y and z in some order, each perhaps with a minus.
+
+    Examples
+    --------
+    >>> (np.array([[1.0, 2.0, 3.0]]) @ axes_matrix("x,-z,y")).tolist()
+    [[1.0, -3.0, 2.0]]
+    """
+    parts = [part.strip().lower() for part in words.split(",")]
+    matrix = np.zeros((3, 3))
+    names = [part.removeprefix("-").removeprefix("+") for part in parts]
+    if sorted(names) != ["x", "y", "z"]:
+        raise ParameterError(
+            f'"{words}" are not axes. Write x, y and z of the light file in the order right, up, towards the camera, '
+            "each with a minus where it points the other way, for instance x,-y,z."
+        )
+    for column, (part, name) in enumerate(zip(parts, names, strict=True)):
+        matrix["xyz".index(name), column] = -1.0 if part.startswith("-") else 1.0
+    return matrix
+
+
+def axes_words(matrix: FloatArray) -> str:
+    """The inverse of :func:`axes_matrix`.
+
+    >>> axes_words(axes_matrix("y,x,-z"))
+    'y,x,-z'
+    """
+    rows = np.abs(matrix).argmax(axis=0)
+    signs = ["-" if matrix[row, column] < 0 else "" for column, row in enumerate(rows)]
+    return ",".join(sign + "xyz"[row] for sign, row in zip(signs, rows, strict=True))
+
+
+def conventions(*, depth_too: bool) -> list[FloatArray]:
+    """The eight conventions of x and y, or all 48 of three axes; ours first, the likelier mistakes before others."""
+    found = []
+    for order in permutations(range(3)):
+        for signs in product((1.0, -1.0), repeat=3):
+            matrix = np.zeros((3, 3))
+            matrix[list(order), range(3)] = signs
+            if depth_too or matrix[2, 2] > 0:
+                found.append(matrix)
+    # y downwards is the usual way of pictures, arrows from the lamp the usual way of renderers.
+    usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
+    return sorted(found, key=lambda matrix: usual.get(axes_words(matrix), 9))
+
+
+@dataclass(frozen=True)
+class SurfaceEvidence:
+    """How much a field of normals looks like a surface seen from the camera.
+
+    Attributes
+    ----------
+    away : share of the normals that point away from the camera
+    curl : mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
+    outwards : mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
+    outwards_share : share of the outline where they point outwards; nan without one
+    """
+
+    away: float
+    curl: float
+    outwards: float
+    outwards_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Cells along the edge of the object: which (h, w), and their direction outwards (2, n), y up."""
+
+    cells: BoolArray
+    direction: FloatArray
+
+
+def outline_of(small: Thumbnail, useful: BoolArray, open_side: tuple[bool, bool, bool, bool]) -> Outline:
+    """The outline of the mask, without the sides (top, bottom, left, right) where the frame cuts the object off."""
+    inside = small.mask
+    # The frame ends where it cuts: beyond it the object goes on.
+    padded = inside
+    for side, (axis, end) in zip(open_side, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
+        width = [(0, 0), (0, 0)]
+        width[axis] = (6, 0) if end == 0 else (0, 6)
+        padded = np.pad(padded, width, mode="edge" if side else "constant")
+    smooth = cv2.GaussianBlur(padded.astype(np.float32), (0, 0), 2.0)
+    eroded = cv2.erode(padded.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
+    down, right = np.gradient(smooth)
+    own = (slice(6, -6), slice(6, -6))
+    cells = inside & ~eroded[own] & useful
+    direction = np.stack([-right[own][cells], down[own][cells]])
+    length = np.linalg.norm(direction, axis=0)
+    return Outline(np.asarray(cells), direction / np.maximum(length, 1e-9))
+
+
+def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -> SurfaceEvidence:
+    """The evidence for scaled normals (3, h, w); ``useful`` (h, w) says which of them count."""
+    unit = normals / np.maximum(np.linalg.norm(normals, axis=0), 1e-12)
+    facing = unit[2]
+    depth = np.where(facing < 0, -1, 1) * np.maximum(np.abs(facing), 1 / STEEPEST)
+    slope = -unit[:2] / depth  # of the height, along x and y
+    across = slope[:, 1:-1, 2:] - slope[:, 1:-1, :-2]
+    upwards = slope[:, :-2, 1:-1] - slope[:, 2:, 1:-1]
+    whole = cv2.erode(useful.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=0)[1:-1, 1:-1] > 0
+    weight = (facing[1:-1, 1:-1] ** 2)[whole]
+    size = np.sqrt((across**2 + upwards**2).sum(axis=0))[whole]
+    curl = np.abs(upwards[0] - across[1])[whole]
+    total = float((weight * size).sum())
+    along = (unit[:2, outline.cells] * outline.direction).sum(axis=0)
+    enough = along.size >= 20
+    return SurfaceEvidence(
+        away=float((facing[useful] < 0).mean()) if useful.any() else 0.0,
+        curl=float((weight * curl).sum()) / total if total > 1e-9 else 1.0,
+        outwards=float(along.mean()) if enough else np.nan,
+        outwards_share=float((along > 0).mean()) if enough else np.nan,
+    )
+
+
+def useful_cells(small: Thumbnail) -> BoolArray:
+    """(h, w) the cells of the mask that are bright enough."""
+    useful = small.mask.copy()
+    useful[small.mask] = bright_enough(small.values)
+    return np.asarray(useful)

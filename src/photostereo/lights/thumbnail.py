@@ -1,0 +1,107 @@
+"""A capture shrunk to a few thousand pixels, and what a matte surface makes of it: enough to check lights by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+
+#: Pixels along the longer side of the object.
+SIDE = 64
+#: A pixel whose brightness is below this share of the usual tells nothing.
+DIM = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Thumbnail:
+    """The mask's bounding box on a coarse grid.
+
+    Attributes
+    ----------
+    images : (d, h, w) mean brightness of the mask pixels in each cell; 0 outside
+    mask : (h, w) cells of which at least half is mask
+    """
+
+    images: FloatArray
+    mask: BoolArray
+
+    @property
+    def values(self) -> FloatArray:
+        """(d, N) brightness of the cells in the mask."""
+        return self.images[:, self.mask]
+
+    def on_grid(self, vectors: FloatArray) -> FloatArray:
+        """(N, 3) vectors of the mask cells as (3, h, w), zero outside."""
+        grid = np.zeros((3, *self.mask.shape))
+        grid[:, self.mask] = vectors.T
+        return grid
+
+
+def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> Thumbnail:
+    """Average a stack (d, H, W) or (d, H, W, 3) over cells, so that the mask's longer side has ``side`` of them.
+
+    Large photographs are sampled first (three pixels along a cell's side): what counts is the shading.
+
+    Examples
+    --------
+    >>> mask = np.zeros((40, 60), dtype=bool); mask[10:30, 20:50] = True
+    >>> small = shrink(np.full((3, 40, 60), 0.5, dtype=np.float32), mask, side=15)
+    >>> small.images.shape, float(small.values.min()), float(small.values.max())
+    ((3, 10, 15), 0.5, 0.5)
+    """
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    cell = max(1, -(-max(rows[-1] - rows[0], cols[-1] - cols[0]) // side))
+    step = max(1, cell // 3)
+    box = (slice(rows[0], rows[-1] + 1, step), slice(cols[0], cols[-1] + 1, step))
+    weight = mask[box].astype(np.float32)
+    size = tuple(max(1, round(length * step / cell)) for length in weight.shape[::-1])
+    share = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    small = np.empty((len(images), *share.shape), dtype=np.float64)
+    for target, image in zip(small, images, strict=True):
+        gray = gray_from_rgb(image[box]) if image.ndim == 3 else image[box]
+        target[:] = cv2.resize(np.asarray(gray * weight, np.float32), size, interpolation=cv2.INTER_AREA)
+    inside = share >= 0.5
+    small[:, inside] /= share[inside]
+    small[:, ~inside] = 0
+    return Thumbnail(small, np.asarray(inside))
+
+
+def matte_fit(
+    values: FloatArray, lights: FloatArray, *, top: float = 0.9, bottom: float = 0.12
+) -> tuple[FloatArray, FloatArray]:
+    """Scaled normals (N, 3) of a matte surface from the middle of each pixel's brightnesses, and its misfit (N,).
+
+    What is brighter than the pixel's ``top`` quantile may be a highlight, what is darker than ``bottom`` of that a
+    shadow; both are left out. The misfit is the share of the variation over the photographs that is unexplained.
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
+    >>> normals, misfit = matte_fit(lights @ np.array([[0.0], [0.6], [0.8]]), lights, top=1.0)
+    >>> np.round(normals, 6).tolist(), bool(misfit[0] < 1e-6)
+    ([[0.0, 0.6, 0.8]], True)
+    """
+    count = len(lights)
+    ordered = np.sort(values, axis=0)
+    # At least four brightnesses are kept.
+    bright = ordered[min(max(int(np.ceil(top * count)) - 1, 3), count - 1)]
+    kept = ((values <= bright) & (values > bottom * bright)).astype(np.float64)
+    kept[:, kept.sum(axis=0) < 4] = 1
+    outer = (lights[:, :, None] * lights[:, None, :]).reshape(count, 9)
+    normal_matrix = (kept.T @ outer).reshape(-1, 3, 3) + 1e-9 * np.eye(3)
+    right = (kept * values).T @ lights
+    normals = np.linalg.solve(normal_matrix, right[..., None])[..., 0]
+    left = (kept * (values - lights @ normals.T) ** 2).sum(axis=0)
+    mean = (kept * values).sum(axis=0) / kept.sum(axis=0)
+    varied = (kept * (values - mean) ** 2).sum(axis=0)
+    return normals, left / np.maximum(varied, 1e-9 * np.maximum(mean, 1e-30) ** 2)
+
+
+def bright_enough(values: FloatArray) -> BoolArray:
+    """(N,) which pixels are bright enough to tell anything."""
+    size = np.linalg.norm(values, axis=0)
+    return np.asarray(size > DIM * np.percentile(size, 95))
