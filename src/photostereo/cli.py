@@ -46,6 +46,15 @@ LightsChoice = Annotated[
     str | None,
     typer.Option("--lights", help="Another light file, or another capture whose lights are used again."),
 ]
+LightsAxes = Annotated[
+    str | None,
+    typer.Option(
+        "--lights-axes", metavar="X,Y,Z", help="Axes of the light file: x,-y,z where y points down."
+    ),
+]
+ReverseLights = Annotated[
+    bool, typer.Option("--reverse-lights", help="The light file points from the lamps to the object.")
+]
 BallFolder = Annotated[
     Path | None, typer.Option("--ball", metavar="FOLDER", help="Photographs of a ball under the same lamps.")
 ]
@@ -140,6 +149,8 @@ def info(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    lights_axes: LightsAxes = None,
+    reverse_lights: ReverseLights = False,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -150,7 +161,15 @@ def info(
 
     run(
         capture,
-        reading={"color": color, "srgb": srgb, "mask": mask, "lights": lights, **_ball(ball, circle, focal)},
+        reading={
+            "color": color,
+            "srgb": srgb,
+            "mask": mask,
+            "lights": lights,
+            "lights_axes": lights_axes,
+            "reverse_lights": reverse_lights,
+            **_ball(ball, circle, focal),
+        },
         as_json=as_json,
     )
 
@@ -202,6 +221,8 @@ def solve(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    lights_axes: LightsAxes = None,
+    reverse_lights: ReverseLights = False,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -248,6 +269,8 @@ def solve(
             "srgb": srgb,
             "mask": mask,
             "lights": lights,
+            "lights_axes": lights_axes,
+            "reverse_lights": reverse_lights,
             **_ball(ball, circle, focal),
             "crop": _numbers(crop, 4, "--crop"),
             "scale": scale,
@@ -284,6 +307,8 @@ def compare(
     srgb: Srgb = False,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
+    lights_axes: LightsAxes = None,
+    reverse_lights: ReverseLights = False,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -313,6 +338,8 @@ def compare(
             "srgb": srgb,
             "mask": mask,
             "lights": lights,
+            "lights_axes": lights_axes,
+            "reverse_lights": reverse_lights,
             **_ball(ball, circle, focal),
         },
         settings=parse_settings(settings),

@@ -130,11 +130,12 @@ def _parts(
     mask, mask_notes = settle_mask(
         options, source.full_frame, brightest, found.mask_file, name=found.name, otherwise=found.mask_default
     )
-    notes = [*found.notes, *notes_on(source), *mask_notes]
-    behind = int((found.lights[:, 2] <= 0).sum())
+    notes = [*found.notes, *options.axes_notes(), *notes_on(source), *mask_notes]
+    lights = options.in_our_axes(found.lights)
+    behind = int((lights[:, 2] <= 0).sum())
     if behind:
         notes.append(
-            f"{behind} of {len(found.lights)} lights in {found.light_file.name} come from behind the object "
+            f"{behind} of {len(lights)} lights in {found.light_file.name} come from behind the object "
             "(z is not positive): directions point from the object to the light, z towards the camera"
         )
     if bit_depth(source) < found.expected_bits:
@@ -153,7 +154,7 @@ def _parts(
         files=tuple(file.name for file in found.files),
         notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
     )
-    return {"lights": found.lights, "mask": mask, "name": found.name, "origin": origin, **truths}
+    return {"lights": lights, "mask": mask, "name": found.name, "origin": origin, **truths}
 
 
 def build(path: Path, **parts: Any) -> Capture:

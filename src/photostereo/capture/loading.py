@@ -62,6 +62,8 @@ def load(
     workers: int | None = None,
     crop: tuple[int, int, int, int] | None = None,
     scale: float = 1.0,
+    lights_axes: str | None = None,
+    reverse_lights: bool = False,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
 
@@ -82,6 +84,9 @@ def load(
     workers : decoding threads; one per processor where missing
     crop, scale : for a quick look, a part (x, y, width, height, in pixels from the top left corner), and a
         factor of both sides, at most 1; mask and truth follow
+    lights_axes : what the light file has in the place of x (right), y (up) and z (to the camera), for files in
+        another convention: ``"x,-y,z"`` where y points down
+    reverse_lights : the light file's directions point from the lamp to the object
 
     Returns
     -------
@@ -107,6 +112,7 @@ def load(
     """
     framing = Framing(crop, scale)
     options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
+    options = replace(options, axes=lights_axes, reverse=reverse_lights)
     place, options, reader = _find(path, options)
     return reader.read(place, options)
 
@@ -125,6 +131,8 @@ def load_lazily(
     workers: int | None = None,
     crop: tuple[int, int, int, int] | None = None,
     scale: float = 1.0,
+    lights_axes: str | None = None,
+    reverse_lights: bool = False,
 ) -> LargeCapture:
     """As :func:`load`, but the photographs stay on disk until they are needed.
 
@@ -133,6 +141,7 @@ def load_lazily(
     """
     framing = Framing(crop, scale)
     options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
+    options = replace(options, axes=lights_axes, reverse=reverse_lights)
     place, options, reader = _find(path, options)
     find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
     if find is None:

@@ -14,6 +14,7 @@ from photostereo.capture.framing import Framing
 from photostereo.capture.masks import mask_from_brightness, mask_from_values, read_mask
 from photostereo.conventions import BoolArray
 from photostereo.errors import CaptureError
+from photostereo.lights.axes import axes_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class ReadOptions:
     focal : focal length in pixels, for the perspective of the ball
     card : (left, top, right, bottom) of a gray card that faces the camera
     framing : the part of the frame that is used, and its scale
+    axes : what the light file has where x, y and z belong, e.g. ``"x,-y,z"``; None where it has our axes
+    reverse : the light file's directions point from the lamp to the object
     """
 
     color: bool = False
@@ -46,10 +49,23 @@ class ReadOptions:
     focal: float | None = None
     card: tuple[int, ...] | None = None
     framing: Framing = field(default_factory=Framing)
+    axes: str | None = None
+    reverse: bool = False
 
     def light_file(self) -> Path | None:
         """The light file that the user named, or None."""
         return None if self.lights is None else Path(self.lights).expanduser()
+
+    def in_our_axes(self, lights: NDArray[Any]) -> NDArray[Any]:
+        """Directions of a light file, turned as the user said (``axes``, ``reverse``)."""
+        if self.axes is not None and lights.shape[-1:] == (3,):  # of another shape they are refused later
+            lights = lights @ axes_matrix(self.axes)
+        return -lights if self.reverse else lights
+
+    def axes_notes(self) -> tuple[str, ...]:
+        """What was done to the directions of the light file."""
+        said = [] if self.axes is None else [f"the light file is read with the axes {self.axes}"]
+        return (*said, *(["the light directions are turned round"] if self.reverse else []))
 
 
 def settle_mask(

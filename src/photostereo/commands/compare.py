@@ -15,6 +15,7 @@ from rich.table import Table
 from photostereo.capture import Capture
 from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.solve import files_in_use, read_capture
+from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
@@ -60,6 +61,7 @@ def run(
     with Terminal(quiet=quiet) as terminal:
         capture = read_capture(path, reading, images, seed)
         terminal.say(f"{capture}")
+        tell_state(terminal, capture)
         target = out or Path(f"{folder_name(capture.name)}-compare")
         results = []
         with replacing_directory(target, force=force, keep=files_in_use(path, reading)) as folder:

@@ -11,6 +11,7 @@ from typing import Any
 from photostereo.capture import Capture, LargeCapture, load, load_lazily
 from photostereo.capture.assemble import read_into_memory
 from photostereo.commands.as_json import print_json
+from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning, ParameterError
 from photostereo.exports.pixel_size import PixelSize
@@ -75,6 +76,7 @@ def run(
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
+        tell_state(terminal, capture)
         target = out or Path(f"{folder_name(capture.name)}-{entry.name}")
         with (
             replacing_directory(target, force=force, keep=used) as folder,

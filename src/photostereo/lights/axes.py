@@ -22,6 +22,8 @@ from photostereo.lights.thumbnail import Thumbnail, bright_enough
 
 #: Slopes are limited to this; beyond it a coarse grid tells nothing.
 STEEPEST = 5.0
+#: A mean change of slope below this over two cells is a plane.
+FLAT = 0.01
 
 
 def axes_matrix(words: str) -> FloatArray:
@@ -83,12 +85,14 @@ class SurfaceEvidence:
     ----------
     away : share of the normals that point away from the camera
     curl : mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
+    curved_share : share of the cells that bear the curvature; small where it is one edge, which tells little
     outwards : mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
     outwards_share : share of the outline where they point outwards; nan without one
     """
 
     away: float
     curl: float
+    curved_share: float
     outwards: float
     outwards_share: float
 
@@ -132,12 +136,15 @@ def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -
     weight = (facing[1:-1, 1:-1] ** 2)[whole]
     size = np.sqrt((across**2 + upwards**2).sum(axis=0))[whole]
     curl = np.abs(upwards[0] - across[1])[whole]
-    total = float((weight * size).sum())
+    bent = weight * size
+    total = float(bent.sum())
+    flat = total <= FLAT * max(len(bent), 1)
     along = (unit[:2, outline.cells] * outline.direction).sum(axis=0)
     enough = along.size >= 20
     return SurfaceEvidence(
         away=float((facing[useful] < 0).mean()) if useful.any() else 0.0,
-        curl=float((weight * curl).sum()) / total if total > 1e-9 else 1.0,
+        curl=float((weight * curl).sum()) / max(total, 1e-12),
+        curved_share=0.0 if flat else total**2 / float((bent**2).sum()) / len(bent),
         outwards=float(along.mean()) if enough else np.nan,
         outwards_share=float((along > 0).mean()) if enough else np.nan,
     )

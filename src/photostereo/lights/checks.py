@@ -36,6 +36,8 @@ LIKE_CHANCE = 0.5
 CURVE_RATIO = 0.72
 #: Roughly what the sRGB curve does between shadow and light, as an exponent.
 CURVE_EXPONENT = 1.8
+#: The curl counts where at least this share of the object is curved.
+CURVED = 0.25
 #: Normals along the outline that point inwards by this mean cosine mean that x and y are reversed.
 INWARDS = -0.3
 IN_ORDER = (
@@ -171,10 +173,11 @@ def _wrong_axes(
     if not facing:
         return None
     least = min(seen.curl for _, seen in facing)
-    wrong_side, curls = given.away > 0.5, least < CLEARLY_BETTER * given.curl
+    wrong_side = given.away > 0.5
+    curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
     inwards = given.outwards < INWARDS  # False where there is no outline
     turned, its_curl = _turned_ring(lights, normals, useful, outline, given)
-    if turned is not None and its_curl < CLEARLY_BETTER * least:
+    if turned is not None and given.curved_share > CURVED and its_curl < CLEARLY_BETTER * least:
         return turned
     if not (wrong_side or curls or inwards):
         return None
@@ -256,7 +259,9 @@ def _turned_ring(
 def _curve(small: Thumbnail, lights: FloatArray) -> Mistake | None:
     """Photographs with the sRGB curve fit a matte surface better once it is undone."""
     values = small.values[:, bright_enough(small.values)]
-    values = values / max(float(np.percentile(values, 99)), 1e-30)
+    values = np.maximum(values, 0) / max(
+        float(np.percentile(values, 99)), 1e-30
+    )  # a dark frame leaves negatives
     misfits = [
         float(np.median(matte_fit(values**power, lights, top=0.6, bottom=0.2)[1]))
         for power in (1.0, CURVE_EXPONENT)

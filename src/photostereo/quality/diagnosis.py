@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import FloatArray
+from photostereo.lights.checks import find_mistakes
 from photostereo.lights.geometry import LightGeometry, light_geometry
 from photostereo.quality.advice import Finding, advise
 from photostereo.quality.exposure import dark_counts, least_squares_normals, matte_residual, saturation_share
@@ -91,4 +92,6 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
         saturation_by_photograph=by_photograph,
         residual=matte_residual(gray.images, normals, gray.lights, gray.mask),
     )
-    return Diagnosis(**{**bare.__dict__, "findings": advise(bare, gray, result)})
+    mistakes = find_mistakes(gray.images, gray.lights, gray.mask)
+    findings = (*(Finding("problem", str(mistake)) for mistake in mistakes), *advise(bare, gray, result))
+    return Diagnosis(**{**bare.__dict__, "findings": findings})

@@ -84,6 +84,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         values = finite_or_zero(truth) if label == "truth" else truth
         truths[label] = framing.truth(label, values)
     origin = Origin(path=path, layout=LAYOUT, bit_depth=bits, notes=notes)
+    lights = options.in_our_axes(np.asarray(lights))
     return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
 
 

@@ -1,0 +1,154 @@
+"""Mistakes that people make, found before a solve: the shared captures and scenes, each falsified in every way.
+
+Named: the right kind of mistake. Mended: what is advised gives the right directions back. No warning may come where
+nothing was falsified.
+
+Run: python -m benchmarks.mistakes [-v]       Needs the shared captures (PHOTOSTEREO_DATA or ../shared/data).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+import photostereo as ps
+from benchmarks.captures import ABSENT, diligent_folder
+from photostereo import scenes
+from photostereo.conventions import srgb_from_linear
+from photostereo.lights.axes import axes_matrix
+from photostereo.lights.checks import Mistake, find_mistakes
+
+OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Falsification:
+    """What is done to images, lights and mask, and the kinds of mistake that name it rightly."""
+
+    name: str
+    kinds: tuple[str, ...]
+    change: Callable[[np.ndarray, np.ndarray, np.ndarray], Parts]
+
+
+def with_lights(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Parts]:
+    return lambda images, lights, mask: (images, change(lights), mask)
+
+
+def curved(images, lights, mask) -> Parts:
+    top = np.percentile(images[:, mask], 99.5)
+    return srgb_from_linear((images / top).astype(np.float32)), lights, mask
+
+
+WAYS = (
+    Falsification("y downwards", ("axes",), with_lights(lambda n: n * [1, -1, 1])),
+    Falsification("x to the left", ("axes",), with_lights(lambda n: n * [-1, 1, 1])),
+    Falsification("x and y exchanged", ("axes",), with_lights(lambda n: n[:, [1, 0, 2]])),
+    Falsification("turned by 90°", ("axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])),
+    Falsification("y and z exchanged", ("axes",), with_lights(lambda n: n[:, [0, 2, 1]])),
+    Falsification("from lamp to object", ("arrows",), with_lights(lambda n: -n)),
+    Falsification("shifted by one", ("order",), with_lights(lambda n: np.roll(n, 1, axis=0))),
+    Falsification("from the last", ("order",), with_lights(lambda n: n[::-1])),
+    Falsification(
+        "shuffled", ("order",), with_lights(lambda n: n[np.random.default_rng(7).permutation(len(n))])
+    ),
+    Falsification("mask inverted", ("mask",), lambda images, lights, mask: (images, lights, ~mask)),
+    Falsification("sRGB as linear", ("curve",), curved),
+)
+
+
+def telling() -> Iterator[tuple[str, ps.Capture]]:
+    """Captures whose shape and material can tell: matte or glossy objects, no mirrors, no planes."""
+    folder = diligent_folder()
+    assert folder is not None
+    for name in OBJECTS:
+        yield f"DiLiGenT {name}", ps.load(folder / "pmsData" / f"{name}PNG")
+    for name in ("cat", "hippo"):
+        yield f"Harvard {name}", ps.load(folder.parent / "harvard" / name)
+    for name in ("cat", "gray"):
+        uw = folder.parent / "uw"
+        yield f"UW {name}", ps.load(uw / name, lights=uw / "lights.txt")
+    for shape in ("figure", "vase", "sphere", "coin", "relief"):
+        for reflectance, lights in (
+            ("lambertian", scenes.dome_lights(20)),
+            ("ggx", scenes.random_lights(12, rng=3)),
+        ):
+            capture = scenes.render_scene(shape, size=128, lights=lights, reflectance=reflectance)
+            yield f"{shape} {reflectance}", capture
+
+
+def others() -> Iterator[tuple[str, ps.Capture]]:
+    """Further captures on which nothing may be said: a mirror, planes and steps, fewer photographs, rings of lights."""
+    folder = diligent_folder()
+    assert folder is not None
+    uw = folder.parent / "uw"
+    yield "UW chrome", ps.load(uw / "chrome", lights=uw / "lights.txt")
+    for name in OBJECTS:
+        for seed in range(3):
+            yield f"20 of {name}", ps.load(folder / "pmsData" / f"{name}PNG").take(20, rng=seed)
+    for shape in scenes.scene_names():
+        for reflectance in ("lambertian", "blinn-phong", "ggx", "oren-nayar"):
+            for lights in (scenes.ring_lights(10), scenes.dome_lights(30), scenes.random_lights(16, rng=1)):
+                capture = scenes.render_scene(shape, size=96, lights=lights, reflectance=reflectance)
+                yield f"{shape} {reflectance}", capture
+
+
+def mends(found: tuple[Mistake, ...], falsified: np.ndarray, right: np.ndarray) -> bool:
+    """Whether the options advised give the right directions back."""
+    lights = falsified
+    for mistake in found:
+        if mistake.option == "--reverse-lights":
+            lights = -lights
+        elif mistake.option.startswith("--lights-axes"):
+            lights = lights @ axes_matrix(mistake.option.split()[-1])
+    return bool(np.allclose(lights, right))
+
+
+def main() -> None:
+    if diligent_folder() is None:
+        print(f"Skipped, {ABSENT}.")
+        return
+    named = {way.name: [] for way in WAYS}
+    mended = {way.name: [] for way in WAYS}
+    alarms, unfalsified, seconds = [], 0, []
+    for name, capture in telling():
+        capture = capture.gray()
+        parts = capture.images, capture.lights, capture.mask
+        unfalsified += 1
+        alarms += [f"{name}: {mistake}" for mistake in find_mistakes(*parts)]
+        for way in WAYS:
+            if "mask" in way.kinds and capture.mask.all():
+                continue
+            falsified = way.change(*parts)
+            began = time.perf_counter()
+            found = find_mistakes(*falsified)
+            seconds.append(time.perf_counter() - began)
+            named[way.name].append(any(mistake.kind in way.kinds for mistake in found))
+            if way.kinds[0] in ("axes", "arrows"):
+                mended[way.name].append(mends(found, falsified[1], capture.lights))
+            if "-v" in sys.argv or not named[way.name][-1]:
+                print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)
+    for name, capture in others():
+        unfalsified += 1
+        gray = capture.gray()
+        alarms += [f"{name}: {mistake}" for mistake in find_mistakes(gray.images, gray.lights, gray.mask)]
+    print("\n| mistake | captures | named | mended by the option |\n|---|---|---|---|")
+    for way in WAYS:
+        good, mend = named[way.name], mended[way.name]
+        print(
+            f"| {way.name} | {len(good)} | {np.mean(good):.0%} | {f'{np.mean(mend):.0%}' if mend else ''} |"
+        )
+    every = [hit for hits in named.values() for hit in hits]
+    print(f"\n{sum(every)} of {len(every)} falsified captures named ({np.mean(every):.1%}); ", end="")
+    print(
+        f"{len(alarms)} false alarms on {unfalsified} unfalsified; median {1e3 * np.median(seconds):.0f} ms"
+    )
+    print("\n".join(alarms))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""What a command says of a capture before it works on it: likely mistakes, and the worst of what ``info`` says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from photostereo.capture import Capture, LargeCapture
+from photostereo.commands.terminal import Terminal
+from photostereo.lights.checks import Mistake, find_mistakes
+from photostereo.quality.diagnosis import diagnose
+
+#: Photographs that are not in memory are looked at with so many pixels along their longer side.
+GLANCE = 512
+
+
+def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
+    """Likely mistakes and problems, a line each; the lesser notices are left to ``photostereo info``."""
+    if terminal.quiet:
+        return
+    if isinstance(capture, LargeCapture):
+        for mistake in mistakes_of_large(capture):
+            terminal.say(f"Warning: {mistake}")
+        return
+    findings = diagnose(capture).findings
+    for finding in findings:
+        if finding.severity == "problem":
+            terminal.say(f"Warning: {finding.text}")
+    notices = sum(finding.severity == "notice" for finding in findings)
+    if notices:
+        terminal.say(f"{notices} smaller thing{'s' if notices > 1 else ''} to know: photostereo info")
+
+
+def mistakes_of_large(capture: LargeCapture) -> tuple[Mistake, ...]:
+    """The likely mistakes of a capture whose photographs stay on disk: each is decoded once, and sampled."""
+    step = max(1, max(capture.frame) // GLANCE)
+    sampled = np.stack([frame[::step, ::step] for frame in capture.photographs.frames()])
+    return find_mistakes(sampled, capture.lights, capture.mask[::step, ::step])

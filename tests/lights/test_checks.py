@@ -1,0 +1,167 @@
+"""Mistakes in light files, masks and photographs are named; where all is well nothing is said."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from photostereo.conventions import srgb_from_linear
+from photostereo.errors import ParameterError
+from photostereo.lights.axes import axes_matrix, axes_words, conventions
+from photostereo.lights.checks import find_mistakes
+from photostereo.lights.ordering import unexplained
+from photostereo.scenes import dome_lights, random_lights, render_scene, ring_lights
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return render_scene("figure", size=96, lights=dome_lights(16), reflectance="ggx")
+
+
+@pytest.fixture(scope="module")
+def relief():
+    return render_scene("relief", size=96, lights=dome_lights(16))
+
+
+def kinds(capture, *, images=None, lights=None, mask=None):
+    return [mistake.kind for mistake in _find(capture, images, lights, mask)]
+
+
+def _find(capture, images=None, lights=None, mask=None):
+    return find_mistakes(
+        capture.images if images is None else images,
+        capture.lights if lights is None else lights,
+        capture.mask if mask is None else mask,
+    )
+
+
+@pytest.mark.parametrize("shape", ["figure", "relief", "coin", "sphere", "vase", "plane"])
+@pytest.mark.parametrize("reflectance", ["lambertian", "blinn-phong"])
+def test_nothing_is_said_where_all_is_well(shape, reflectance):
+    for lights in (ring_lights(8), random_lights(12, rng=2)):
+        scene = render_scene(shape, size=64, lights=lights, reflectance=reflectance)
+        assert kinds(scene) == []
+
+
+def test_the_edge_of_a_step_alone_says_nothing():
+    for lights in (ring_lights(8), random_lights(12, rng=2)):
+        assert kinds(render_scene("step", size=64, lights=lights)) == []
+
+
+@pytest.mark.parametrize("words", [axes_words(axes) for axes in conventions(depth_too=False)][1:])
+def test_each_of_the_axis_conventions_is_mended_by_the_option_that_is_named(figure, words):
+    # The file has other axes: reading it with these words gives ours back.
+    file = figure.lights @ axes_matrix(words).T
+    (mistake,) = _find(figure, lights=file)
+    assert mistake.option == f"--lights-axes {words}"
+    assert np.allclose(file @ axes_matrix(words), figure.lights)
+
+
+def test_arrows_from_the_lamp_are_named(figure, relief):
+    for scene in (figure, relief):
+        (mistake,) = _find(scene, lights=-scene.lights)
+        assert (mistake.kind, mistake.option) == ("arrows", "--reverse-lights")
+
+
+def test_without_an_outline_bumps_and_hollows_cannot_be_told_apart(relief):
+    assert kinds(relief, lights=relief.lights * [-1, -1, 1]) == []
+    (mistake,) = _find(relief, lights=relief.lights * [-1, 1, 1])
+    # x or y: the photographs cannot tell which, and the remedy says so.
+    assert "reverse x and y too" in mistake.remedy
+
+
+@pytest.mark.parametrize("order", ["shifted", "reversed", "shuffled"])
+def test_lights_out_of_order_are_named(figure, order):
+    places = {
+        "shifted": np.roll(np.arange(16), 1),
+        "reversed": np.arange(16)[::-1],
+        "shuffled": np.random.default_rng(1).permutation(16),
+    }[order]
+    assert kinds(figure, lights=figure.lights[places]) == ["order"]
+
+
+def test_a_ring_that_begins_elsewhere_is_named():
+    ring = render_scene("figure", size=96, lights=ring_lights(10))
+    assert kinds(ring, lights=np.roll(ring.lights, 1, axis=0)) == ["order"]
+
+
+def test_an_inverted_mask_is_named_alone(figure):
+    (mistake,) = _find(figure, mask=~figure.mask)
+    assert mistake.kind == "mask"
+    assert "--mask auto" in mistake.remedy
+
+
+def test_the_srgb_curve_is_named_and_only_that(figure):
+    top = np.percentile(figure.images[:, figure.mask], 99.5)
+    assert kinds(figure, images=srgb_from_linear(figure.images / top)) == ["curve"]
+
+
+def test_a_factor_and_noise_change_nothing(figure):
+    noisy = figure.images * 37 + np.random.default_rng(0).normal(0, 0.3, figure.images.shape)
+    assert kinds(figure, images=noisy.astype(np.float32)) == []
+    assert kinds(figure, images=noisy.astype(np.float32), lights=figure.lights * [1, -1, 1]) == ["axes"]
+
+
+def test_black_tiny_and_colour_captures_are_no_trouble(figure):
+    assert kinds(figure, images=np.zeros_like(figure.images)) == []
+    speck = np.zeros_like(figure.mask)
+    speck[48, 48] = True
+    assert kinds(figure, mask=speck) == []
+    colour = np.repeat(figure.images[..., None], 3, axis=-1)
+    assert kinds(figure, images=colour, lights=figure.lights * [1, -1, 1]) == ["axes"]
+    three = np.eye(3)
+    assert find_mistakes(figure.images[:3], three, figure.mask) == ()
+
+
+def test_the_unexplained_share_is_that_of_a_projection():
+    rng = np.random.default_rng(0)
+    values, lights = rng.random((9, 40)), rng.normal(size=(9, 3))
+    fit = lights @ np.linalg.lstsq(lights, values, rcond=None)[0]
+    expected = ((values - fit) ** 2).sum() / (values**2).sum()
+    assert np.isclose(unexplained(values @ values.T, lights), expected)
+
+
+def test_axes_that_are_none_are_refused():
+    for words in ("x,y", "x,x,z", "up,right,z", ""):
+        with pytest.raises(ParameterError, match="are not axes"):
+            axes_matrix(words)
+
+
+def test_large_photographs_take_no_time(figure):
+    large = np.repeat(np.repeat(figure.images, 12, axis=1), 12, axis=2)
+    mask = np.repeat(np.repeat(figure.mask, 12, axis=0), 12, axis=1)
+    began = time.process_time()
+    assert find_mistakes(large, figure.lights, mask) == ()
+    assert time.process_time() - began < 3
+
+
+def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_path, figure, capsys):
+    from photostereo.capture import write_archive
+    from photostereo.commands.solve import read_capture
+    from photostereo.commands.state import tell_state
+    from photostereo.commands.terminal import Terminal
+
+    file = write_archive(figure, tmp_path / "figure.npz")
+    upside_down = {"lights_axes": "x,-y,z"}
+    tell_state(Terminal(), read_capture(file, upside_down, None, 0))
+    said = [line for line in capsys.readouterr().out.splitlines() if "axes" in line]
+    assert len(said) == 1
+    assert said[0].startswith("Warning: ")
+    assert "--lights-axes x,-y,z" in said[0]
+    tell_state(Terminal(), read_capture(file, {}, None, 0))
+    assert "axes" not in capsys.readouterr().out
+    turned = read_capture(file, {"reverse_lights": True}, None, 0)
+    assert np.allclose(turned.lights, -figure.lights)
+
+
+def test_photographs_on_disk_are_checked_as_well(figure):
+    from dataclasses import replace
+
+    from photostereo.capture import LargeCapture
+    from photostereo.commands.state import mistakes_of_large
+
+    large = LargeCapture.of(replace(figure, lights=figure.lights * [1, -1, 1]))
+    assert [mistake.kind for mistake in mistakes_of_large(large)] == ["axes"]
+    assert mistakes_of_large(LargeCapture.of(figure)) == ()
