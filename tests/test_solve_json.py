@@ -41,7 +41,7 @@ def test_one_object_that_says_how_to_repeat_it(scene, tmp_path):
     made = facts["provenance"]
     assert "solve" in made["command"] and "--seed 3" in made["command"]
     assert (made["images"], made["seed"], made["path"]) == (5, 3, str(scene))
-    assert made["reading"]["srgb"] is False and made["reading"]["mask"] is None
+    assert made["reading"]["srgb"] is None and made["reading"]["mask"] is None
     assert len(made["photographs"]) == 5
     for photograph in made["photographs"]:
         data = (scene / photograph["file"]).read_bytes()

@@ -37,7 +37,12 @@ Settings = Annotated[
 Images = Annotated[int | None, typer.Option(min=3, help="Use so many photographs, drawn at random.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the draw of photographs and of noise.")]
 Color = Annotated[bool, typer.Option("--color", help="Keep the colours: albedo and mesh in RGB.")]
-Srgb = Annotated[bool, typer.Option("--srgb", help="Undo the sRGB curve of the photographs.")]
+Srgb = Annotated[
+    bool | None,
+    typer.Option(
+        "--srgb/--linear", help="Undo the sRGB curve, or not (default: of JPEG and what is tagged as sRGB)."
+    ),
+]
 MaskChoice = Annotated[
     str | None,
     typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).'),
@@ -146,7 +151,7 @@ def demo(out: OutFolder = Path("photostereo-demo"), force: Force = False, quiet:
 def info(
     capture: CapturePath,
     color: Color = False,
-    srgb: Srgb = False,
+    srgb: Srgb = None,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,
@@ -181,7 +186,7 @@ def lights(
     circle: BallCircle = None,
     focal: Focal = None,
     card: Card = None,
-    srgb: Srgb = False,
+    srgb: Srgb = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Where to write (default: CAPTURE/lights.csv)."),
@@ -218,7 +223,7 @@ def solve(
     images: Images = None,
     seed: Seed = 0,
     color: Color = False,
-    srgb: Srgb = False,
+    srgb: Srgb = None,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,
@@ -304,7 +309,7 @@ def compare(
     images: Images = None,
     seed: Seed = 0,
     color: Color = False,
-    srgb: Srgb = False,
+    srgb: Srgb = None,
     mask: MaskChoice = None,
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,

@@ -241,10 +241,11 @@ def test_jpeg_folder_in_srgb(tmp_path, shots):
     place = tmp_path / "phone"
     shots.write(place, suffix=".jpg", bits=8)
     shots.write_lights(place)
-    linear, curved = load(place), load(place, srgb=True)
+    linear, curved = load(place, srgb=False), load(place)
     assert linear.origin.bit_depth == 8
-    assert any("--srgb" in note for note in linear.origin.notes)
-    assert not any("--srgb" in note for note in curved.origin.notes)
+    assert any("--linear" in note for note in curved.origin.notes)
+    assert not any("--linear" in note for note in linear.origin.notes)
+    np.testing.assert_array_equal(load(place, srgb=True).images, curved.images)
     assert (curved.images <= linear.images + 1e-6).all()
     assert curved.images.mean() < 0.8 * linear.images.mean()
 

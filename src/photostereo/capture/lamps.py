@@ -51,7 +51,7 @@ def calibrate(
     circle: Sequence[float] | None = None,
     focal: float | None = None,
     card: Sequence[int] | None = None,
-    srgb: bool = False,
+    srgb: bool | None = None,
     workers: int | None = None,
 ) -> Calibration:
     """Find the lamps of a folder of photographs from a ball.
@@ -64,7 +64,7 @@ def calibrate(
     circle : (x, y, radius) of the ball in pixels, for those who know; found otherwise
     focal : focal length in pixels, for the perspective of a ball away from the middle
     card : (left, top, right, bottom) of a gray card that faces the camera
-    srgb : undo the sRGB curve of the photographs
+    srgb : undo the sRGB curve of the photographs; by default of JPEG files and those tagged as sRGB
     workers : decoding threads
 
     Returns
@@ -187,7 +187,7 @@ def _from_series(
     pictures, mask_file = photographs_and_mask(folder)
     files = pair_photographs(unlit.files, pictures, folder)
     # Whatever the object's photographs are: a JPEG has the curve in it.
-    curved = options.srgb or files[0].suffix.lower() in (".jpg", ".jpeg")
+    curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else options.srgb
     images = read_stack(files, srgb=curved, workers=options.workers).images
     if not circles and mask_file is not None:
         # A mask beside the ball is the photographer's own word on where it is.

@@ -52,7 +52,7 @@ def load(
     path: str | os.PathLike[str],
     *,
     color: bool = False,
-    srgb: bool = False,
+    srgb: bool | None = None,
     mask: str | os.PathLike[str] | NDArray[Any] | None = None,
     lights: str | os.PathLike[str] | None = None,
     ball: str | os.PathLike[str] | None = None,
@@ -72,8 +72,8 @@ def load(
     path : a folder in the DiLiGenT or Harvard layout, a plain folder with photographs and
         ``lights.csv|txt|json``, an RTI ``.lp`` file (or a folder with one), or a NumPy ``.npz`` archive
     color : keep three channels instead of the gray luma
-    srgb : undo the sRGB curve; for 8-bit photographs that a camera developed for viewing. Without it the
-        values are taken as linear
+    srgb : undo the sRGB curve, as cameras put it into pictures for viewing; False to take the values as linear. By
+        default it is undone in JPEG files and in those that are tagged as sRGB
     mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` for a bright object
         before a dark background, the path of a picture, or an array (H, W)
     lights : None for the light file in the folder, the path of another one, or another capture whose lights are
@@ -121,7 +121,7 @@ def load_lazily(
     path: str | os.PathLike[str],
     *,
     color: bool = False,
-    srgb: bool = False,
+    srgb: bool | None = None,
     mask: str | os.PathLike[str] | NDArray[Any] | None = None,
     lights: str | os.PathLike[str] | None = None,
     ball: str | os.PathLike[str] | None = None,
@@ -151,7 +151,7 @@ def load_lazily(
 
 def _options(
     color: bool,
-    srgb: bool,
+    srgb: bool | None,
     mask: str | os.PathLike[str] | NDArray[Any] | None,
     lights: str | os.PathLike[str] | None,
     workers: int | None,

@@ -24,7 +24,7 @@ class ReadOptions:
     Attributes
     ----------
     color : keep three channels
-    srgb : undo the sRGB curve
+    srgb : undo the sRGB curve; None to do so with JPEG files and those that are tagged as sRGB
     mask : None for what the layout offers, ``"auto"`` to find a bright object before a dark background,
         ``"full"`` for the full frame, the path of a picture, or an array
     lights : None for what the layout offers, the path of a light file, or the name of a variant that the
@@ -40,7 +40,7 @@ class ReadOptions:
     """
 
     color: bool = False
-    srgb: bool = False
+    srgb: bool | None = None
     mask: str | Path | NDArray[Any] | None = None
     lights: str | Path | None = None
     workers: int | None = None

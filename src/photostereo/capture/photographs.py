@@ -23,6 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.camera import exposures, read_shot
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
 from photostereo.conventions import GRAY_WEIGHTS, linear_from_srgb
@@ -77,7 +78,8 @@ class PhotographFiles:
     files : the photographs, in the order of the lights
     intensities : (d,) or (d, 3) strengths of the lights, positive; ones where missing
     color : keep three channels (gray photographs stay gray)
-    srgb : undo the sRGB curve first (for photographs that a camera encoded for viewing)
+    srgb : undo the sRGB curve first (for photographs that a camera encoded for viewing); None to do so with JPEG files
+        and those that are tagged as sRGB
     gray_limit : intensities are clipped from above so that the gray value is at most this; with ``color`` all
         three channels are scaled alike, so that the colour stays and the gray value of the result is the
         clipped one
@@ -97,7 +99,7 @@ class PhotographFiles:
         *,
         intensities: NDArray[Any] | None = None,
         color: bool = False,
-        srgb: bool = False,
+        srgb: bool | None = False,
         gray_limit: float | None = None,
         framing: Framing | None = None,
         workers: int | None = None,
@@ -106,7 +108,14 @@ class PhotographFiles:
         self._strengths = (
             np.ones((len(files), 3)) if intensities is None else _as_rgb(np.asarray(intensities, np.float64))
         )
-        self.color, self.srgb, self._gray_limit = color, srgb, gray_limit
+        self.color, self._gray_limit = color, gray_limit
+        shots = [read_shot(file) for file in files]
+        #: Whether the sRGB curve of each photograph is undone, and whether its file decided that.
+        self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
+        self.curved_by_file = srgb is None
+        exposed, self.camera_notes = exposures(shots)
+        if exposed is not None:
+            self._strengths = self._strengths * np.asarray(exposed)[:, None]
         self._framing = framing or Framing()
         self.workers = workers or processors()
         self._first: NDArray[Any] | None = decode_image(files[0])
@@ -125,6 +134,7 @@ class PhotographFiles:
         part.__dict__.update(self.__dict__)
         part.files = tuple(self.files[k] for k in chosen)
         part._strengths = self._strengths[list(chosen)]
+        part.curved = tuple(self.curved[k] for k in chosen)
         part._first = None
         part.shape = (len(part.files), *self.shape[1:])
         part.kinds = {}
@@ -152,11 +162,11 @@ class PhotographFiles:
         box = self._framing.box(self.full_frame)
         if self._framing.scale == 1.0:
             part = stored[box][rows]
-            _develop_into(target, part, self._strengths[number], self.srgb, self._gray_limit)
+            _develop_into(target, part, self._strengths[number], self.curved[number], self._gray_limit)
         else:
             part = stored[box]
             large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
-            _develop_into(large, part, self._strengths[number], self.srgb, self._gray_limit)
+            _develop_into(large, part, self._strengths[number], self.curved[number], self._gray_limit)
             target[:] = self._framing.shrink(large, self.full_frame)[rows]
         if stored.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
             bad = int((~np.isfinite(stored)).sum())

@@ -50,7 +50,7 @@ def bit_depth(source: PhotographFiles) -> int:
 def notes_on(source: PhotographFiles) -> tuple[str, ...]:
     """What the user should know of the photographs that have been decoded."""
     files, kinds = source.files, [source.kinds[k] for k in sorted(source.kinds)]
-    is_color, color, srgb = source.is_color, source.color, source.srgb
+    is_color, color = source.is_color, source.color
     notes = []
     if len(set(kinds)) > 1:
         other = next(number for number, kind in enumerate(kinds) if kind != kinds[0])
@@ -60,9 +60,9 @@ def notes_on(source: PhotographFiles) -> tuple[str, ...]:
         )
     if color and not is_color:
         notes.append("colour was asked for but the photographs are gray")
-    if not srgb and files[0].suffix.lower() in (".jpg", ".jpeg"):
+    if source.curved_by_file and any(source.curved):
+        some = "" if all(source.curved) else f"{sum(source.curved)} of "
         notes.append(
-            "the photographs are JPEG and taken as linear; most cameras put the sRGB curve into JPEG "
-            "files, which srgb (--srgb) undoes"
+            f"{some}the photographs are JPEG or tagged as sRGB: the sRGB curve is undone (--linear takes them as linear)"
         )
-    return tuple(notes)
+    return (*notes, *source.camera_notes)

@@ -38,7 +38,7 @@ def batch_command(
     seed: Annotated[int | None, typer.Option(min=0, help="Of the draw of photographs.")] = None,
     color: Annotated[bool | None, typer.Option("--color", help="Keep the colours.")] = None,
     srgb: Annotated[
-        bool | None, typer.Option("--srgb", help="Undo the sRGB curve of the photographs.")
+        bool | None, typer.Option("--srgb/--linear", help="Undo the sRGB curve of the photographs, or not.")
     ] = None,
     mask: Annotated[str | None, typer.Option(help='One mask for all: a picture, "full" or "auto".')] = None,
     lights: Annotated[str | None, typer.Option(help="One light file for all.")] = None,

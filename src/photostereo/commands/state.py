@@ -14,9 +14,15 @@ GLANCE = 512
 
 
 def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
-    """Likely mistakes and problems, a line each; the lesser notices are left to ``photostereo info``."""
+    """How it was read, likely mistakes and problems, a line each; the lesser notices are left to ``photostereo info``."""
     if terminal.quiet:
         return
+    origin = capture.origin
+    if origin is not None:
+        told = () if origin.calibration is None else origin.calibration.warnings
+        for note in origin.notes:
+            if note not in told and not note.startswith("no light file"):
+                terminal.say(f"• {note}")
     if isinstance(capture, LargeCapture):
         for mistake in mistakes_of_large(capture):
             terminal.say(f"Warning: {mistake}")

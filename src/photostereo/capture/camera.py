@@ -1,0 +1,205 @@
+"""What a camera wrote beside the pixels: exposure, sensitivity, and whether the values carry the sRGB curve.
+
+Only a handful of EXIF entries and colour tags is looked for; whatever is damaged there counts as absent, since the
+pixels do not depend on it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from photostereo.capture.declared import JPEG_SIGNATURE, PNG_SIGNATURE
+from photostereo.capture.exr_and_raw import RAW_SUFFIXES
+from photostereo.errors import CaptureError
+from photostereo.files.safe import opened
+
+#: Exposures that differ by less than this are the same: cameras round what they write.
+SAME = 0.02
+
+Content = bytes | mmap.mmap
+_EXIF_POINTER, _ICC = 0x8769, 0x8773
+_TAGS = {0x829A: "seconds", 0x829D: "aperture", 0x8827: "iso", 0x920A: "focal", 0xA403: "white_balance"}
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
+
+
+@dataclass(frozen=True)
+class Shot:
+    """How one photograph was taken; None where the file does not say.
+
+    Attributes
+    ----------
+    seconds : exposure time
+    iso : sensitivity
+    aperture : f-number
+    focal : focal length in millimetres
+    white_balance : 0 automatic, 1 set by hand
+    srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
+    """
+
+    seconds: float | None = None
+    iso: float | None = None
+    aperture: float | None = None
+    focal: float | None = None
+    white_balance: float | None = None
+    srgb: bool = False
+
+
+def read_shot(path: Path) -> Shot:
+    """What a photograph's file says about how it was taken; nothing where it cannot be read."""
+    try:
+        with (
+            opened(path, "image") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            shot = shot_of(content)
+    except (CaptureError, OSError, ValueError):  # told when it is decoded
+        return Shot()
+    # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
+    return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
+
+
+def shot_of(head: Content) -> Shot:
+    """As :func:`read_shot`, from a file's bytes.
+
+    >>> shot_of(b"no image"), shot_of(JPEG_SIGNATURE).srgb
+    (Shot(seconds=None, iso=None, aperture=None, focal=None, white_balance=None, srgb=False), True)
+    """
+    is_jpeg = head[:2] == JPEG_SIGNATURE
+    try:
+        if is_jpeg:
+            return Shot(**_exif(_jpeg_exif(head)), srgb=True)
+        if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
+            chunks = _png_chunks(head)
+            return Shot(**_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks))
+        if head[:4] in (b"II*\0", b"MM\0*"):
+            return Shot(**_exif(head), srgb=_tiff_is_srgb(head))
+    except (struct.error, IndexError, ValueError):
+        pass  # damaged entries tell nothing
+    return Shot(srgb=is_jpeg)
+
+
+def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...]]:
+    """How strongly each photograph was exposed, 1 on (geometric) average, and what to tell the user.
+
+    None where all are alike or where one does not say. Exposure time and sensitivity are compensated; what else
+    changed (aperture, focal length, white balance) cannot be and is named.
+
+    Examples
+    --------
+    >>> exposures([Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)])[0]
+    [0.5, 2.0]
+    """
+    notes = []
+    for label, words in (
+        ("aperture", "the aperture changes (f/{} to f/{}): brightness and sharpness change with it"),
+        ("focal", "the focal length changes ({} to {} mm): the photographs do not lie on each other"),
+    ):
+        known = [value for shot in shots if (value := getattr(shot, label)) is not None]
+        if known and max(known) > (1 + SAME) * min(known):
+            notes.append(f"{words.format(f'{min(known):g}', f'{max(known):g}')}. Set it by hand")
+    balances = {shot.white_balance for shot in shots if shot.white_balance is not None}
+    if len(balances) > 1:
+        notes.append("the white balance changes between the photographs. Set it by hand")
+    strengths = [shot.seconds * (shot.iso or 100.0) if shot.seconds else None for shot in shots]
+    certain = [strength for strength in strengths if strength is not None]
+    if not certain or max(certain) <= (1 + SAME) * min(certain):
+        return None, tuple(notes)
+    if len(certain) < len(shots):
+        missing = len(shots) - len(certain)
+        notes.append(
+            f"the exposure changes between the photographs, but {missing} do not say theirs, so it is not compensated"
+        )
+        return None, tuple(notes)
+    product = 1.0
+    for strength in certain:
+        product *= strength ** (1 / len(certain))
+    ratio = max(certain) / min(certain)
+    notes.append(f"the exposure changes by a factor of {ratio:.3g} between the photographs; compensated")
+    return [strength / product for strength in certain], tuple(notes)
+
+
+def _jpeg_exif(head: Content) -> bytes:
+    place = 2
+    while place + 4 <= len(head) and head[place] == 0xFF:
+        marker, size = head[place + 1], struct.unpack_from(">H", head, place + 2)[0]
+        if marker == 0xDA:
+            break
+        body = head[place + 4 : place + 2 + size]
+        if marker == 0xE1 and body.startswith(b"Exif\0\0"):
+            return body[6:]
+        place += 2 + size
+    return b""
+
+
+def _png_chunks(head: Content) -> dict[bytes, bytes]:
+    place, found = len(PNG_SIGNATURE), {}
+    while place + 8 <= len(head):
+        size, name = struct.unpack_from(">I4s", head, place)
+        if name == b"IDAT":
+            break
+        found[name] = head[place + 8 : place + 8 + size]
+        place += 12 + size
+    return found
+
+
+def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
+    """The newest kind of tag counts, as in the standard: cICP, then iCCP, then sRGB."""
+    if b"cICP" in chunks:
+        return chunks[b"cICP"][1:2] == b"\x0d"  # the transfer curve of IEC 61966-2-1
+    if b"iCCP" in chunks:
+        return b"srgb" in chunks[b"iCCP"].split(b"\0")[0].lower()
+    return b"sRGB" in chunks
+
+
+def _entries(data: Content, order: str, place: int) -> dict[int, bytes]:
+    """The entries of a TIFF directory: tag → its raw value with the type in front."""
+    found = {}
+    (count,) = struct.unpack_from(order + "H", data, place)
+    for k in range(count):
+        tag, kind, number = struct.unpack_from(order + "HHI", data, place + 2 + 12 * k)
+        size = _SIZES.get(kind, 0) * number
+        start = place + 10 + 12 * k
+        if size > 4:
+            (start,) = struct.unpack_from(order + "I", data, start)
+        found[tag] = bytes([kind]) + data[start : start + size]
+    return found
+
+
+def _number(raw: bytes, order: str) -> float | None:
+    kind, body = raw[0], raw[1:]
+    if kind in (5, 10):
+        above, below = struct.unpack_from(order + ("II" if kind == 5 else "ii"), body)
+        value = above / below if below else 0.0
+    else:
+        value = float(struct.unpack_from(order + {3: "H", 4: "I", 9: "i"}[kind], body)[0])
+    return value if 0 <= value < 1e9 else None
+
+
+def _order_of(data: Content) -> str:
+    return "<" if data[:2] == b"II" else ">"
+
+
+def _exif(data: Content) -> dict[str, float]:
+    if data[:2] not in (b"II", b"MM"):
+        return {}
+    order = _order_of(data)
+    entries = _entries(data, order, struct.unpack_from(order + "I", data, 4)[0])
+    if _EXIF_POINTER in entries:
+        place = struct.unpack_from(order + "I", entries[_EXIF_POINTER], 1)[0]
+        entries |= _entries(data, order, place)
+    found = {}
+    for tag, label in _TAGS.items():
+        value = _number(entries[tag], order) if entries.get(tag, b"\0")[0] in (3, 4, 5, 9, 10) else None
+        if value is not None and (value > 0 or label == "white_balance"):
+            found[label] = value
+    return found
+
+
+def _tiff_is_srgb(data: Content) -> bool:
+    order = _order_of(data)
+    profile = _entries(data, order, struct.unpack_from(order + "I", data, 4)[0]).get(_ICC, b"")
+    return b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile

@@ -1,0 +1,135 @@
+"""What cameras write beside the pixels: EXIF, colour tags, and what is made of them."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture import load
+from photostereo.capture.camera import Shot, exposures, read_shot, shot_of
+from photostereo.conventions import linear_from_srgb
+
+
+def exif(order="<", seconds=(1, 50), iso=200, aperture=(80, 10), focal=(50, 1), white_balance=0) -> bytes:
+    """An EXIF block written by hand: a directory with a pointer to another."""
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    entries = [(0x829A, 5, seconds), (0x829D, 5, aperture), (0x8827, 3, iso), (0x920A, 5, focal)]
+    entries.append((0xA403, 3, white_balance))
+    first, second = 8, 26
+    after = second + 2 + 12 * len(entries) + 4
+    block = mark + struct.pack(order + "I", first)
+    block += struct.pack(order + "HHHIII", 1, 0x8769, 4, 1, second, 0)
+    body, tail = struct.pack(order + "H", len(entries)), b""
+    for tag, kind, value in entries:
+        if kind == 5:
+            body += struct.pack(order + "HHII", tag, kind, 1, after + len(tail))
+            tail += struct.pack(order + "II", *value)
+        else:
+            body += struct.pack(order + "HHIHH", tag, kind, 1, value, 0)
+    return block + body + struct.pack(order + "I", 0) + tail
+
+
+def jpeg(picture, block=None) -> bytes:
+    plain = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
+    if block is None:
+        return plain
+    body = b"Exif\0\0" + block
+    return plain[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + plain[2:]
+
+
+def png(picture, *chunks) -> bytes:
+    plain = cv2.imencode(".png", picture)[1].tobytes()
+    extra = b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in chunks
+    )
+    return plain[:33] + extra + plain[33:]
+
+
+GRAY = np.tile(np.arange(40, 200, 4, dtype=np.uint8), (40, 1))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_exif_is_read_in_jpeg_and_png(order):
+    block = exif(order)
+    expected = Shot(seconds=0.02, iso=200, aperture=8, focal=50, white_balance=0, srgb=True)
+    assert shot_of(jpeg(GRAY, block)) == expected
+    assert shot_of(png(GRAY, (b"eXIf", block), (b"sRGB", b"\0"))) == expected
+
+
+def test_what_is_tagged_as_srgb():
+    assert not shot_of(png(GRAY)).srgb
+    assert shot_of(png(GRAY, (b"sRGB", b"\0"))).srgb
+    assert shot_of(png(GRAY, (b"iCCP", b"sRGB IEC61966-2.1\0\0" + zlib.compress(b"profile")))).srgb
+    assert not shot_of(png(GRAY, (b"iCCP", b"linear\0\0" + zlib.compress(b"profile")))).srgb
+    assert shot_of(png(GRAY, (b"cICP", b"\x01\x0d\0\x01"))).srgb
+    assert not shot_of(
+        png(GRAY, (b"cICP", b"\x01\x08\0\x01"), (b"sRGB", b"\0"))
+    ).srgb  # linear, by the newer tag
+
+
+def test_damaged_entries_count_as_absent(tmp_path):
+    whole = jpeg(GRAY, exif())
+    for end in range(0, 200, 3):
+        shot_of(whole[:end])
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        bytes_ = bytearray(whole[:260])
+        for place in rng.integers(0, len(bytes_), 4):
+            bytes_[place] = rng.integers(256)
+        shot_of(bytes(bytes_))
+    assert read_shot(tmp_path / "none.jpg") == Shot()
+    (tmp_path / "empty.jpg").touch()
+    assert read_shot(tmp_path / "empty.jpg") == Shot()
+
+
+def write(folder, pictures, suffix=".jpg"):
+    folder.mkdir()
+    for number, data in enumerate(pictures):
+        (folder / f"{number}{suffix}").write_bytes(data)
+    (folder / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n")
+    return folder
+
+
+def test_the_curve_of_jpeg_and_tagged_png_is_undone_unless_told_otherwise(tmp_path):
+    tagged = write(tmp_path / "tagged", [png(GRAY, (b"sRGB", b"\0"))] * 3, ".png")
+    plain = write(tmp_path / "plain", [png(GRAY)] * 3, ".png")
+    expected = linear_from_srgb(GRAY / 255.0)
+    assert np.allclose(load(tagged).images[0], expected, atol=1e-6)
+    assert np.allclose(load(plain).images[0], GRAY / 255.0, atol=1e-6)
+    assert np.allclose(load(tagged, srgb=False).images[0], GRAY / 255.0, atol=1e-6)
+    assert np.allclose(load(plain, srgb=True).images[0], expected, atol=1e-6)
+    photographs = write(tmp_path / "jpeg", [jpeg(GRAY)] * 3)
+    assert np.allclose(load(photographs).images[0], expected, atol=0.03)
+    assert any("sRGB curve is undone" in note for note in load(photographs).origin.notes)
+    assert not any("sRGB" in note for note in load(plain).origin.notes)
+
+
+def test_exposure_time_and_sensitivity_are_compensated(tmp_path):
+    double = np.rint(255 * np.clip(_encoded(2 * linear_from_srgb(GRAY / 255.0)), 0, 1)).astype(np.uint8)
+    shots = [jpeg(GRAY, exif(seconds=(1, 50))), jpeg(double, exif(seconds=(1, 25)))]
+    place = write(tmp_path / "c", [*shots, jpeg(double, exif(iso=400))])
+    capture = load(place)
+    dark = double < 250  # what is not saturated
+    assert np.abs(capture.images[1] / capture.images[0] - 1)[dark].max() < 0.06
+    assert np.abs(capture.images[2] / capture.images[0] - 1)[dark].max() < 0.06
+    assert any("factor of 2" in note and "compensated" in note for note in capture.origin.notes)
+
+
+def _encoded(linear):
+    return 1.055 * linear ** (1 / 2.4) - 0.055
+
+
+def test_what_changes_is_named_and_never_guessed():
+    factors, notes = exposures(
+        [Shot(aperture=4, focal=50, white_balance=0), Shot(aperture=8, focal=70, white_balance=1)]
+    )
+    assert factors is None
+    assert [word in " ".join(notes) for word in ("aperture", "focal length", "white balance")] == [True] * 3
+    factors, notes = exposures([Shot(seconds=1), Shot(seconds=2), Shot()])
+    assert factors is None and "1 do not say" in notes[0]
+    assert exposures([Shot(seconds=0.02), Shot(seconds=0.02)]) == (None, ())
