@@ -14,7 +14,7 @@ TORCH_READY := $(TORCH_VENV)/.ready
 DOCS_VENV  := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 
-.PHONY: help demo docs test test-slow test-all test-torch test-versions lint format bench clean
+.PHONY: help demo docs fuzz test test-slow test-all test-torch test-versions lint format bench clean
 
 help:
 	@echo "make demo           a synthetic object, end to end; results in demo/"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-torch     the tests of the torch path, on the CPU or a GPU, in an environment of their own"
 	@echo "make test-all       the slow tests too"
 	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
+	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
 	@echo "make lint           ruff and mypy"
 	@echo "make docs           the documentation, in docs/_build/html"
 	@echo "make bench          benchmarks (minutes)"
@@ -63,6 +64,12 @@ test-torch: $(TORCH_READY)
 
 test-versions:
 	$(PYTHON) tools/test_versions.py
+
+# Captures of every layout, spoilt in every way we know, given to every command; see tests/fuzz.
+N    ?= 10000
+SEED ?= 0
+fuzz: $(READY)
+	cd tests && ../$(BIN)/python -m fuzz --count $(N) --seed $(SEED)
 
 lint: $(READY)
 	$(BIN)/ruff check .

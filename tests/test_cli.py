@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -583,3 +584,82 @@ def test_failure_in_the_middle_leaves_nothing(call, scene_folder, tmp_path) -> N
     )
     assert code == 2 and "magic" in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(call, scene_folder, tmp_path) -> None:
+    from photostereo.jobs.trial import CLEAN, CaptureSpec
+    from photostereo.jobs.worker import load_scene
+
+    words = ("solve", scene_folder, "--images", 5, "--seed", 3, "-m", "ls", "--no-surface", "--no-report")
+    assert call(*words, "-o", tmp_path / "out")[0] == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    trial = load_scene(CaptureSpec.at(scene_folder), 5, CLEAN, 3)
+    assert summary["digest"] == trial.capture.digest
+
+
+def test_both_figures_where_pixels_have_no_truth(call, scene_folder, tmp_path) -> None:
+    """With --mask full most pixels have none: they count 90 in one figure and not at all in the other."""
+    words = ("solve", scene_folder, "--mask", "full", "-m", "ls", "--no-surface", "-o", tmp_path / "out")
+    code, said, _ = call(*words)
+    assert code == 0
+    error = json.loads((tmp_path / "out" / "summary.json").read_text())["angular_error"]
+    known = error["pixels"] - error["unknown_truth"]
+    assert 0 < known < error["pixels"]
+    assert error["mean"] * error["pixels"] == pytest.approx(
+        error["known_mean"] * known + 90 * error["unknown_truth"], rel=1e-6
+    )
+    assert f"mean {error['known_mean']:.2f}°" in said and f"mean {error['mean']:.2f}°" in said
+    assert "where the truth is known" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("solve x --method ", {"ls", "dlsr", "pdlnv"}),
+        ("solve x --method dl", {"dlnv", "dlsr"}),
+        ("compare x --methods ls,dl", {"ls,dlnv", "ls,dlsr"}),
+    ],
+)
+def test_methods_are_completed(words, offered) -> None:
+    as_installed = "import sys; sys.argv = ['photostereo']; from photostereo.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", as_installed],
+        env={
+            **os.environ,
+            "_PHOTOSTEREO_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"photostereo {words}",
+            "COMP_CWORD": str(len(words.split(" "))),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert offered <= set(done.stdout.split())
+    assert not words.endswith("dl") or set(done.stdout.split()) == offered
+
+
+def test_python_dash_m(call) -> None:
+    for module in ("photostereo", "photostereo.cli"):
+        done = subprocess.run(
+            [sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith("photostereo ")
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Every library that the package imports is a dependency, or belongs to an extra."""
+    import ast
+    import tomllib
+
+    root = Path(__file__).resolve().parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [*project["dependencies"], *(entry for extra in extras for entry in extra)]
+    declared = {re.split(r"[<>=\[; ]", entry)[0].lower().replace("-", "_") for entry in wanted}
+    named = {"cv2": "opencv_python_headless", "OpenEXR": "openexr", "triton": "torch", "yaml": "pyyaml"}
+    for path in sorted((root / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in {str(name).split(".")[0] for name in names}:
+                if name not in sys.stdlib_module_names and name not in ("photostereo", "__future__"):
+                    assert named.get(name, name).lower() in declared, f"{path.name} imports {name}"

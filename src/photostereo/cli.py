@@ -83,6 +83,19 @@ PixelSizeChoice = Annotated[
 Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 
 
+def _complete_method(incomplete: str) -> list[str]:
+    """What ``--method <TAB>`` offers."""
+    from photostereo.solver.methods import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)]
+
+
+def _complete_methods(incomplete: str) -> list[str]:
+    """The same after the last comma; a method is not offered twice."""
+    given, comma, last = incomplete.rpartition(",")
+    return [given + comma + name for name in _complete_method(last) if name not in given.split(",")]
+
+
 def main() -> None:
     """The entry point: errors that the user can mend become one paragraph and exit code 2."""
     with orderly_signals():
@@ -215,7 +228,10 @@ def solve(
         Path | None,
         typer.Option("--out", "-o", metavar="OUT", help="Folder for the results (default: NAME-METHOD)."),
     ] = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="See `photostereo methods`.")] = "dlsr",
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="See `photostereo methods`.", autocompletion=_complete_method),
+    ] = "dlsr",
     prior: Annotated[
         str | None, typer.Option("--prior", help="A prior on a method that has none: dictionary.")
     ] = None,
@@ -300,7 +316,10 @@ def solve(
 def compare(
     capture: CapturePath,
     methods: Annotated[
-        str | None, typer.Option("--methods", help="Names with commas (default: all methods).")
+        str | None,
+        typer.Option(
+            "--methods", help="Names with commas (default: all methods).", autocompletion=_complete_methods
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -358,7 +377,9 @@ def compare(
 
 @app.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(help="One method, in full.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One method, in full.", autocompletion=_complete_method)
+    ] = None,
 ) -> None:
     """Every method: what it assumes, its parameters and defaults, its citation."""
     from photostereo.commands.methods import run

@@ -8,6 +8,7 @@ only.
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -73,8 +74,13 @@ def _receive(number: int, frame: FrameType | None) -> None:
 
 
 def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
-    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again."""
+    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again, later.
+
+    At once it would strike in here, where it would be ignored too.
+    """
     if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
-        signal.raise_signal(_State.received)
+        again = threading.Timer(0.01, _thread.interrupt_main, [_State.received])
+        again.daemon = True
+        again.start()
     else:
         sys.__unraisablehook__(problem)

@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -390,9 +389,7 @@ def test_control_c_in_a_real_process(tmp_path):
     assert process.stdout.readline() == b"ready\n"
     assert len(list(tmp_path.iterdir())) == 1
     process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    process.wait(timeout=60)
-    assert time.monotonic() - started < 20
+    process.wait(timeout=30)  # the script itself would sleep for a minute
     assert list(tmp_path.iterdir()) == []
 
 

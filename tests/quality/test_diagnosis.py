@@ -199,3 +199,25 @@ def test_verdicts_are_the_methods_own_or_the_difference_from_matte(capture, resu
     images[5, 40:44, 40:44] += 1.0
     shiny = verdicts(exact, images).maps[5]
     assert (shiny[40:44, 40:44] > 0.4).all() and np.nanmax(np.abs(shiny[60:])) < 5e-3
+
+
+def test_photographs_that_are_dark_altogether_are_told(make_capture):
+    """Each pixel's own mean is dark then, so that no pixel looks shadowed."""
+    capture = make_capture(15)
+    images = capture.images.copy()
+    images[2:] *= 0.03
+    findings = diagnose(replace(capture, images=images)).findings
+    dim = [finding for finding in findings if "13 of 15 photographs are nearly dark" in finding.text]
+    assert len(dim) == 1 and dim[0].severity == "problem"
+    assert not any("Shadows are mild" in finding.text for finding in findings)
+    assert diagnose(capture).dim_photographs == ()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda c: c.take(5, rng=0), lambda c: noisy(c, 0.2), lambda c: noisy(c, 0.03)]
+)
+def test_advice_recommends_the_default(make_capture, change):
+    from photostereo.solver.methods import DEFAULT_METHOD
+
+    said = " ".join(diagnose(change(make_capture(24))).advice)
+    assert f"the default ({DEFAULT_METHOD})" in said

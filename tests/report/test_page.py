@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -215,14 +214,11 @@ def test_a_failed_write_leaves_the_old_page(tmp_path, result):
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_page_of_a_full_frame_is_small_and_quick(tmp_path, full_frame):
+def test_page_of_a_full_frame_is_small(tmp_path, full_frame):
+    """How long it takes to write is the business of benchmarks/report.py."""
     capture, result, depth = full_frame
     path = tmp_path / "report.html"
-    began = time.process_time()
     write_report(path, result, capture, depth=depth)
-    assert (
-        time.process_time() - began < 10
-    )  # 5 s of wall-clock time on an idle machine; see benchmarks/report.py
     assert path.stat().st_size < 10_000_000
 
 

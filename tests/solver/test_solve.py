@@ -34,7 +34,7 @@ def total_cost(model, prior, state, normals, unknowns, lam):
 
 @pytest.mark.parametrize("scene", ["relief", "figure"])
 @pytest.mark.parametrize(
-    ("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4)]
+    ("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4), ("dlsr", 1)]
 )
 def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> None:
     capture = add_poisson(render_scene(scene, size=56, lights=dome_lights(9)), 10.0, rng=1)

@@ -202,7 +202,7 @@ class Capture:
         flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
         values = flat[:, index]
         scale = float(np.percentile(gray_from_rgb(values) if self.is_color else values, 99))
-        return scale if scale > 0 else self._scale_of_darkness()
+        return scale if scale > 0 else 1.0
 
     def scaled_pixels(self, device: Device = CPU) -> tuple[Array, float]:
         """:meth:`pixels` divided by :meth:`intensity_scale`, on a device, and that scale."""
@@ -217,20 +217,20 @@ class Capture:
             r, g, b = GRAY_WEIGHTS
             values = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
         pixels = contiguous(values.reshape(len(self), -1).T)
-        scale = percentile_99(pixels[:: self._scale_step]) or self._scale_of_darkness()
+        scale = percentile_99(pixels[:: self._scale_step]) or 1.0
         pixels /= like(
             np.asarray(scale, dtype=np.float32), pixels
         )  # by an array: torch multiplies by 1/number
         return pixels, scale
 
-    def _scale_of_darkness(self) -> float:
-        """The scale where nearly all is black; an error where all of it is."""
-        if any((image[self.mask] > 0).any() for image in self.images):
-            return 1.0
-        raise CaptureError(
-            f"All {len(self)} photographs of {self.name} are black inside the mask, so nothing can be seen of the "
-            "object. Check the exposure, the files and the mask."
-        )
+    def require_light(self) -> None:
+        """Raise a :class:`CaptureError` where all photographs are black inside the mask: nothing can be solved."""
+        # The first photograph that is not black ends the search.
+        if not any((image[self.mask] > 0).any() for image in self.images):
+            raise CaptureError(
+                f"All {len(self)} photographs of {self.name} are black inside the mask, so nothing can be seen of "
+                "the object. Check the exposure, the files and the mask."
+            )
 
     @property
     def _scale_step(self) -> int:

@@ -19,6 +19,20 @@ from photostereo.errors import CaptureError, ParameterError
 Rng = np.random.Generator | int | None
 
 
+#: Decibels beyond which neither noise nor signal is left.
+SNR_LIMIT = 120.0
+
+
+def photographs_of_seed(seed: int) -> np.random.Generator:
+    """Draws the photographs of a seed: the same ones in a solve, in ``corrupt`` and in a sweep, whatever the noise."""
+    return np.random.default_rng([seed, 1])
+
+
+def noise_of_seed(seed: int) -> np.random.Generator:
+    """Draws the noise of a seed: a stream of its own, so that curves over its level compare like with like."""
+    return np.random.default_rng([seed, 2])
+
+
 def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     """Photon noise of a camera with so little light that the signal-to-noise ratio is ``snr_db``.
 
@@ -38,7 +52,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     Raises
     ------
     ParameterError
-        If the ratio is not a finite number.
+        If the ratio is not a number within ±120 dB.
     CaptureError
         If the capture is black inside its mask, or has negative intensities.
 
@@ -51,6 +65,10 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     True
     """
     _require_finite(snr_db, "signal-to-noise ratio")
+    if abs(snr_db) > SNR_LIMIT:
+        raise ParameterError(
+            f"The signal-to-noise ratio must lie between -{SNR_LIMIT:g} and {SNR_LIMIT:g} dB, not {snr_db:g}."
+        )
     total, squares = 0.0, 0.0
     for image in capture.images:
         values = image[capture.mask].astype(np.float64)
@@ -69,7 +87,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     generator = np.random.default_rng(rng)
 
     def expose(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return generator.poisson(photons * values) / photons
+        # The generator counts up to 2^63; long before that a count has no noise that float32 would show.
+        return generator.poisson(np.minimum(photons * values, 1e18)) / photons
 
     return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB was added")
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from photostereo.capture.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
+from photostereo.capture.corruptions import (
+    add_gaussian,
+    add_poisson,
+    add_salt_and_pepper,
+    noise_of_seed,
+    signal_to_noise,
+)
 from photostereo.capture.readers.diligent import write_diligent
 from photostereo.commands.solve import read_capture
 from photostereo.commands.terminal import Terminal
@@ -33,7 +37,7 @@ def run(
         )
     with Terminal(quiet=quiet) as terminal:
         clean = read_capture(path, {"color": color}, images, seed)
-        rng = np.random.default_rng(seed)
+        rng = noise_of_seed(seed)
         noisy = clean
         if poisson is not None:
             noisy = add_poisson(noisy, poisson, rng)

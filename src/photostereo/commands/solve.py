@@ -10,6 +10,7 @@ from typing import Any
 
 from photostereo.capture import Capture, LargeCapture, load, load_lazily
 from photostereo.capture.assemble import read_into_memory
+from photostereo.capture.corruptions import photographs_of_seed
 from photostereo.commands.as_json import print_json
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
@@ -19,6 +20,7 @@ from photostereo.files.atomic import replacing_directory
 from photostereo.files.memory import available_memory, in_words, parse_memory
 from photostereo.files.names import folder_name
 from photostereo.files.safe import exists
+from photostereo.quality.metrics import ErrorSummary
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.results.provenance import provenance
@@ -65,7 +67,7 @@ def run(
     with Terminal(quiet=quiet or as_json) as terminal:
         began = time.perf_counter()
         found = load_lazily(path, **reading)
-        found = found if images is None else found.take(images, rng=seed)
+        found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
         in_parts = device == "cpu" and not fits(found, entry, budget)
         capture = found if in_parts else read_into_memory(found)
         if in_parts and (checkpoint is not None or resume is not None):
@@ -126,7 +128,7 @@ def run(
 def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, seed: int) -> Capture:
     """The capture, or a random subset of its photographs."""
     capture = load(path, **reading)
-    return capture if images is None else capture.take(images, rng=seed)
+    return capture if images is None else capture.take(images, rng=photographs_of_seed(seed))
 
 
 def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[Path]:
@@ -147,6 +149,20 @@ def tell_lamps(terminal: Terminal, capture: Capture | LargeCapture) -> None:
         terminal.say(f"Warning: {warning}.")
 
 
+def error_words(error: ErrorSummary) -> str:
+    """The angular error in a sentence; where pixels have no truth, without them first and with them after."""
+    with_all = f"mean {error.mean:.2f}°, median {error.median:.2f}°"
+    if not error.unknown_truth:
+        return f"angular error: {with_all}"
+    unknown = f"{error.unknown_truth} of {error.pixels} pixels have no truth"
+    if error.known_mean is None or error.known_median is None:
+        return f"angular error: unknown ({unknown})"
+    return (
+        f"angular error: mean {error.known_mean:.2f}°, median {error.known_median:.2f}° where the truth is known; "
+        f"{with_all} where the others count 90 ({unknown})"
+    )
+
+
 def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any], target: Path) -> None:
     spent = sum(summary["seconds"].values())
     how = {
@@ -157,8 +173,7 @@ def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any]
     terminal.say(f"{result.method}: {how}, {spent:.1f} s in all")
     error = result.angular_error
     if error is not None:
-        unknown = f"; {error.unknown_truth} pixels without truth count 90" if error.unknown_truth else ""
-        terminal.say(f"angular error: mean {error.mean:.2f}°, median {error.median:.2f}°{unknown}")
+        terminal.say(error_words(error))
     terminal.say(f"Results: {target}")
     if (target / "report.html").exists():
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")

@@ -3,6 +3,7 @@ elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import time
 from types import TracebackType
 from typing import Any
@@ -26,9 +27,8 @@ class Terminal(Monitor):
     def __init__(self, *, quiet: bool = False) -> None:
         work_begins()
         self.quiet = quiet
-        # Never broken into lines by us: a path must be one piece to be copied.
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
         self._bar: Progress | None = None
         self._task: Any = None
         self._stage, self._note = "", ""
@@ -59,7 +59,11 @@ class Terminal(Monitor):
     def say(self, message: Any = "") -> None:
         """A line or a table for the user, unless he asked for quiet."""
         if not self.quiet:
-            self.out.print(Text(printable(message)) if isinstance(message, str) else message)
+            if isinstance(message, str):
+                # Sentences are not broken into lines by us: a path must be one piece to be copied.
+                self.out.print(Text(printable(message)), soft_wrap=True)
+            else:
+                self.out.print(message)
 
     # The monitor's side.
 

@@ -8,7 +8,6 @@ https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from photostereo.exports.mesh_files import ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.textured import TexturedMesh
+from photostereo.files.json_text import json_text
 
 FLOAT, UNSIGNED_SHORT, UNSIGNED_INT = 5126, 5123, 5125
 LINEAR, LINEAR_MIPMAP_LINEAR, CLAMP_TO_EDGE = 9729, 9987, 33071
@@ -106,7 +106,7 @@ def encode_glb(
 
 def pack_glb(tree: Mapping[str, Any], binary: bytes) -> bytes:
     """The two chunks of a GLB container, each padded to four bytes."""
-    text = json.dumps(tree, separators=(",", ":"), ensure_ascii=True).encode()
+    text = json_text(tree, indent=None).encode("utf-8", "backslashreplace")
     text += b" " * (-len(text) % 4)
     binary += b"\0" * (-len(binary) % 4)
     total = 12 + 8 + len(text) + 8 + len(binary)

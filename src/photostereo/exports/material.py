@@ -7,7 +7,6 @@ the paper's and not the material's, are taken out: slopes are freed of their mea
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from photostereo.exports.tiling import (
     ordinary_start,
     seam_ratio,
 )
+from photostereo.files.json_text import json_bytes
 
 Float64 = NDArray[np.float64]
 
@@ -183,5 +183,5 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
     }
-    files[f"{name}.json"] = (json.dumps(facts, indent=1) + "\n").encode()
+    files[f"{name}.json"] = json_bytes(facts, indent=1)
     return files

@@ -8,7 +8,6 @@ F. Ponchio et al., "Relight web format", https://github.com/cnr-isti-vclab/relig
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from photostereo.errors import OutputError
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.relighting import LightModel, quantise
+from photostereo.files.json_text import json_bytes
 
 #: The order of a PTM, u², v², uv, u, v, 1, among 1, u, v, u², uv, v².
 PTM_ORDER = (3, 5, 4, 1, 2, 0)
@@ -79,7 +79,7 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
     }
     if size.known:
         info["pixelSizeInMM"] = size.millimetres
-    files = {"info.json": (json.dumps(info, indent=1) + "\n").encode()}
+    files = {"info.json": json_bytes(info, indent=1)}
     for number, picture in enumerate(planes):
         files[f"plane_{number}.png"] = encode_png(picture, size=size)
         files[f"plane_{number}.jpg"] = _encode_jpeg(picture)

@@ -26,7 +26,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from photostereo.errors import ParameterError, PhotostereoError, did_you_mean
+from photostereo.errors import CaptureError, ParameterError, PhotostereoError, did_you_mean
+from photostereo.files.safe import read_text
 from photostereo.jobs.plan import Block, MethodPlan, Plan, settle_parameters
 from photostereo.jobs.toml_lines import LineIndex
 from photostereo.jobs.trial import CLEAN, CaptureSpec, Corruption
@@ -57,14 +58,12 @@ def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise PlanError(
-            f"The plan {file} cannot be read ({problem}). Give the path of a TOML file."
-        ) from None
+        text = read_text(file, "plan", remedy="Give the path of a TOML file.")
+    except CaptureError as problem:
+        raise PlanError(str(problem)) from None
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise PlanError(f"{file} is not valid TOML: {problem}. Correct that line.") from None
     return _Reader(file, LineIndex(text), document, data).plan()
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.capture.corruptions import noise_of_seed, photographs_of_seed
 from photostereo.conventions import FloatArray
 from photostereo.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.jobs.store import Outcome
@@ -123,7 +124,7 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
     facts = result.summary()
     return Outcome(
         status="done",
-        errors={name: float(value) for name, value in summary.as_dict().items()},
+        errors={name: float(value) for name, value in summary.as_dict().items() if value is not None},
         outcome=result.status,
         iterations=result.iterations,
         nonzeros=result.history[-1].nonzeros if result.history else None,
@@ -190,10 +191,8 @@ def _make_scene(spec: CaptureSpec, images: int | None, corruption: Corruption, s
     truth = clean.truth
     if truth is None:
         raise CaptureError(f"{spec.path} has no true normals to compare with.")
-    # Separate streams: the same seed draws the same photographs whatever the noise is, so that curves over
-    # its level compare like with like.
-    capture = clean if images is None else clean.take(images, rng=np.random.default_rng([seed or 0, 1]))
-    capture = corrupt(capture, corruption, np.random.default_rng([seed or 0, 2]))
+    capture = clean if images is None else clean.take(images, rng=photographs_of_seed(seed or 0))
+    capture = corrupt(capture, corruption, noise_of_seed(seed or 0))
     return _Scene(replace(capture, truth=None), truth)
 
 

@@ -103,11 +103,21 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             "notice",
             f"{percent(black)} of the pixels are black in every photograph; they have no normal at all.",
         )
+    dim = diagnosis.dim_photographs
+    if dim:
+        lit = diagnosis.photographs - len(dim)
+        names = ", ".join(map(str, dim[:8])) + (", ..." if len(dim) > 8 else "")
+        yield Finding(
+            "problem" if lit < 6 or 3 * len(dim) > diagnosis.photographs else "notice",
+            f"{len(dim)} of {diagnosis.photographs} photographs are nearly dark, under a tenth of the brightest "
+            f"(number {names}). Check the lamps and the exposure, or leave them out with their lights: only {lit} "
+            "show the object well.",
+        )
     if diagnosis.photographs <= 5:
         yield Finding(
             "notice",
             f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a "
-            "pixel. Ten or more are comfortable; with fewer, prefer dlnv or pdlnv.",
+            "pixel. Ten or more are comfortable; with fewer, the default (dlsr) makes the best of them.",
         )
     elif share > 0.02:
         yield Finding(
@@ -115,7 +125,7 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             f"{percent(share)} of the pixels are lit in fewer than four photographs: their normals rest on "
             "guesswork. Add photographs, with lights from higher up.",
         )
-    else:
+    elif not dim:
         usual = float(np.median(dark))
         yield Finding(
             "good",
@@ -136,13 +146,13 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
-            "average several shots; to make the best of these, use dlnv or pdlnv.",
+            "average several shots; to make the best of these, use the default (dlsr), or dlnv for a matte object.",
         )
     elif noise.snr_db < 27:
         yield Finding(
             "notice",
-            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The dictionary methods, "
-            "dlnv and pdlnv, gain most here.",
+            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The methods with a dictionary "
+            "gain most here: the default (dlsr) first.",
         )
     elif np.isfinite(noise.snr_db):
         yield Finding("good", f"Noise is low (about {noise.snr_db:.0f} dB; {effect}).")
@@ -182,8 +192,8 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
         yield Finding(
             "notice",
             f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
-            "unexplained: the object is shiny, strongly shadowed or noisy. Methods beyond ls (pls, sbl, "
-            "cbr, pdlnv) allow for that.",
+            "unexplained: the object is shiny, strongly shadowed or noisy. The default (dlsr) allows for that; "
+            "where the whole object is far from matte, compare it with pdlnv.",
         )
     elif bad > 0.03:
         yield Finding(

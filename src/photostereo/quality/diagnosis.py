@@ -13,7 +13,13 @@ from photostereo.conventions import FloatArray
 from photostereo.lights.checks import find_mistakes
 from photostereo.lights.geometry import LightGeometry, light_geometry
 from photostereo.quality.advice import Finding, advise
-from photostereo.quality.exposure import dark_counts, least_squares_normals, matte_residual, saturation_share
+from photostereo.quality.exposure import (
+    dark_counts,
+    dim_photographs,
+    least_squares_normals,
+    matte_residual,
+    saturation_share,
+)
 from photostereo.quality.noise import NoiseEstimate, estimate_noise
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ class Diagnosis:
     noise : estimated noise level
     saturation : share of saturated values inside the mask
     saturation_by_photograph : (d,) the same for each photograph
+    dim_photographs : numbers (from 1) of those that are nearly dark altogether
     residual : (H, W) relative misfit of a matte surface with the normals found; NaN outside the mask
     findings : what was noticed, each with its severity, worst first
     """
@@ -43,6 +50,7 @@ class Diagnosis:
     saturation: float
     saturation_by_photograph: FloatArray
     residual: FloatArray
+    dim_photographs: tuple[int, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -91,6 +99,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         residual=matte_residual(gray.images, normals, gray.lights, gray.mask),
+        dim_photographs=dim_photographs(gray.images, gray.mask),
     )
     mistakes = find_mistakes(gray.images, gray.lights, gray.mask)
     findings = (*(Finding("problem", str(mistake)) for mistake in mistakes), *advise(bare, gray, result))

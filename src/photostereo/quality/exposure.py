@@ -16,6 +16,12 @@ DARK_SHARE_OF_MEAN = 0.1
 DARK_SHARE_OF_SCALE = 0.005
 
 
+#: A photograph is dim below this share of the brightest one's brightness.
+DIM_SHARE = 0.1
+#: Pixels that say how bright a photograph is.
+SAMPLED = 20_000
+
+
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
     """In how many of the gray photographs (d, H, W) each mask pixel is dark; -1 outside the mask.
 
@@ -35,6 +41,22 @@ def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np
         count += image <= threshold
     count[~mask] = -1
     return count
+
+
+def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
+    """Numbers, from 1, of the photographs whose brightest parts stay under a tenth of the brightest photograph's.
+
+    Shadows are judged pixel by pixel against the mean over all photographs, which is dark itself where most of the
+    photographs are: a lamp that failed, or an exposure that was too short, shows here.
+
+    >>> images = np.array([1.0, 0.05, 0.8])[:, None, None] * np.ones((3, 4, 4))
+    >>> dim_photographs(images, np.ones((4, 4), bool))
+    (2,)
+    """
+    index = np.flatnonzero(mask)
+    index = index[:: max(1, len(index) // SAMPLED)]
+    bright = np.percentile(images.reshape(len(images), -1)[:, index], 99, axis=1)
+    return tuple(int(number) + 1 for number in np.flatnonzero(bright < DIM_SHARE * bright.max()))
 
 
 def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:

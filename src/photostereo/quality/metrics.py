@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,8 +69,10 @@ class ErrorSummary:
     within_30deg: float
     pixels: int
     unknown_truth: int
+    known_mean: float | None = None
+    known_median: float | None = None
 
-    def as_dict(self) -> dict[str, float | int]:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -77,10 +80,18 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     """The usual figures of the angular error inside the mask.
 
     ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
+    ``known_mean`` and ``known_median`` leave them out; None where no truth is known at all.
     """
     estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
     error = angle_between(estimate, actual)
+    known = np.any(actual != 0, axis=-1)
     median, p90, p95 = np.percentile(error, (50, 90, 95)).tolist()  # one partial sort for all three
+    known_mean: float | None = float(error.mean())
+    known_median: float | None = median
+    if not known.all():
+        inside = error[known]
+        known_mean = float(inside.mean()) if inside.size else None
+        known_median = float(np.median(inside)) if inside.size else None
     return ErrorSummary(
         mean=float(error.mean()),
         median=median,
@@ -91,5 +102,7 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
         within_10deg=float((error <= 10).mean()),
         within_30deg=float((error <= 30).mean()),
         pixels=int(error.size),
-        unknown_truth=int((~np.any(actual != 0, axis=-1)).sum()),
+        unknown_truth=int((~known).sum()),
+        known_mean=known_mean,
+        known_median=known_median,
     )

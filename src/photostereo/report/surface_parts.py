@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.files.safe import read_text
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
@@ -65,7 +66,7 @@ def renew_surface(
 
     False, and nothing is changed, where the page is not such a report of this result.
     """
-    page = Path(path).read_text(encoding="utf-8")
+    page = read_text(Path(path), "report", remedy="Solve again.")
     data = page_data(page)
     if result.method not in data.get("relight", {}).get("sets", {}):
         return False

@@ -45,6 +45,9 @@ def key_figures(result: Reconstruction, capture: Capture | None) -> list[dict[st
             ("Median error", f"{error.median:.2f}°"),
             ("Within 10°", f"{100 * error.within_10deg:.0f} %"),
         ]
+        if error.unknown_truth and error.known_mean is not None:
+            facts.insert(0, ("Mean error where the truth is known", f"{error.known_mean:.2f}°"))
+            facts[1] = ("Mean error, pixels without truth counted 90", f"{error.mean:.2f}°")
     if capture is not None:
         facts.append(("Photographs", str(len(capture))))
     facts += [

@@ -146,6 +146,7 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
+    capture.require_light()
     lights = np.ascontiguousarray(capture.lights.T)
     if entry.name == "ls" and not where.uses_torch:
         # Its sums need no second copy of the photographs, ordered by pixels.

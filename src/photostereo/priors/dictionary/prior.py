@@ -161,4 +161,4 @@ class DictionaryPrior:
         residual = state.residual
         # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
         rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
-        return cast(rows, "float64").sum(-1), self.mu**2 * cast(state.nonzeros, "float64")
+        return cast(rows, "float64").sum(-1), self.mu * self.mu * cast(state.nonzeros, "float64")

@@ -1,0 +1,163 @@
+"""``python -m fuzz --count 10000 --seed 0``: deal out the runs, count, show what failed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+#: Seconds that one run may take; a sound one takes a hundredth.
+PATIENCE = 60.0
+_HERE = Path(__file__).resolve().parent
+
+
+def fuzz(
+    count: int, seed: int, *, first: int = 0, workers: int = 2, home: Path, keep: bool = False
+) -> list[dict[str, Any]]:
+    """Run the cases ``first`` … ``first + count − 1`` and return their reports."""
+    templates = home / "templates"
+    templates.mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "MPLCONFIGDIR": str(home / "matplotlib"),
+        "HOME": str(home),
+        **dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    }
+    build = f"from pathlib import Path; from fuzz.captures import build_templates as b; b(Path({str(templates)!r}))"
+    subprocess.run([sys.executable, "-c", build], check=True, env=environment, cwd=_HERE.parent)
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in range(first, first + count):
+        waiting.put(number)
+    reports: list[dict[str, Any]] = []
+    began = time.monotonic()
+
+    def serve(place: Path) -> None:
+        worker: _Worker | None = None
+        while not waiting.empty():
+            try:
+                number = waiting.get_nowait()
+            except queue.Empty:
+                break
+            worker = worker or _Worker(seed, templates, place, environment, keep)
+            report = worker.ask(number)
+            if report is None:
+                report = {"number": number, "code": None, "wrong": [worker.end()], "error": ""}
+                worker = None
+            reports.append(report)
+            for complaint in report["wrong"]:
+                sys.stdout.write(f"{number}: {complaint}: {report.get('spoilt')} {report.get('words')}\n")
+            if len(reports) % 500 == 0:
+                sys.stdout.write(f"{len(reports)} of {count} in {time.monotonic() - began:.0f} s\n")
+                sys.stdout.flush()
+        if worker is not None:
+            worker.end()
+
+    threads = [threading.Thread(target=serve, args=(home / f"work-{k}",)) for k in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(reports, key=lambda report: int(report["number"]))
+
+
+class _Worker:
+    """A process that runs cases; killed where one does not end."""
+
+    def __init__(
+        self, seed: int, templates: Path, place: Path, environment: dict[str, str], keep: bool
+    ) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        words = [
+            sys.executable,
+            "-m",
+            "fuzz.worker",
+            str(seed),
+            str(templates),
+            str(place),
+            *(["keep"] if keep else []),
+        ]
+        self._process = subprocess.Popen(
+            words, cwd=_HERE.parent, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._asked = False
+
+    def ask(self, number: int) -> dict[str, Any] | None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        # The first has to load everything, and perhaps to compile it.
+        patience = PATIENCE * (10 if not self._asked else 1)
+        self._asked = True
+        timer = threading.Timer(patience, self._process.kill)
+        timer.start()
+        try:
+            self._process.stdin.write(f"{number}\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except OSError:
+            line = ""
+        finally:
+            timer.cancel()
+        return json.loads(line) if line else None
+
+    def end(self) -> str:
+        """Close the process; how it ended."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        code = self._process.wait()
+        return (
+            f"did not end within {PATIENCE:.0f} s" if code == -signal.SIGKILL else f"crashed with code {code}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first run")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", metavar="FOLDER", help="work here and keep every run's folder")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="photostereo-fuzz-") as temporary:
+        home = Path(chosen.keep or temporary).resolve()
+        reports = fuzz(
+            chosen.count,
+            chosen.seed,
+            first=chosen.first,
+            workers=chosen.workers,
+            home=home,
+            keep=bool(chosen.keep),
+        )
+    return tell(reports)
+
+
+def tell(reports: list[dict[str, Any]]) -> int:
+    """Counts by exit code, then every kind of failure once with its last words; 1 where anything failed."""
+    codes = Counter(report["code"] for report in reports)
+    failed = [report for report in reports if report["wrong"]]
+    sys.stdout.write(
+        f"{len(reports)} runs: " + ", ".join(f"exit code {c}: {n}" for c, n in codes.most_common())
+    )
+    sys.stdout.write(f"; {len(failed)} failed\n")
+    shown: set[str] = set()
+    for report in failed:
+        last = report["error"].strip().splitlines()[-1:] or [""]
+        if (kind := f"{report['wrong'][0]} {last[0][:60]}") not in shown:
+            shown.add(kind)
+            sys.stdout.write(f"\n--- run {report['number']}: {report['wrong']}\n{report.get('spoilt')}\n")
+            sys.stdout.write(f"{report.get('words')}\n{report['error']}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

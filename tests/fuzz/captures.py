@@ -1,0 +1,115 @@
+"""Sound captures of every layout, results, saved states and plans, small enough to be copied for each run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import tifffile
+
+import photostereo as ps
+from photostereo.capture import write_archive, write_diligent
+from photostereo.scenes import place_lights
+
+SIZE = 16
+PHOTOGRAPHS = 6
+
+#: Settings that make a dictionary fit the tiny captures.
+SMALL = ("--set", "patch=4x4x3", "--set", "stride=2", "--set", "max_iter=2")
+
+
+def build_templates(home: Path) -> None:
+    """One folder per template under ``home``; ``capture`` inside is what the commands are given."""
+    scene = ps.render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0))
+    color = ps.render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0), color=True)
+    write_diligent(color, home / "diligent" / "capture")
+    write_archive(scene, home / "archive" / "capture.npz")
+    write_archive(color, home / "archive-color" / "capture.npz")
+    for name, suffix, lights in (
+        ("folder-csv", ".png", "lights.csv"),
+        ("folder-json", ".tif", "lights.json"),
+        ("folder-txt", ".jpg", "lights.txt"),
+        ("folder-bmp", ".bmp", "lights.csv"),
+        ("folder-pgm", ".pgm", "lights.txt"),
+    ):
+        _write_folder(home / name / "capture", scene, suffix, lights)
+    _write_harvard(home / "harvard" / "capture", scene)
+    _write_rti(home / "rti" / "capture", scene)
+    _write_results(home, scene)
+
+
+LAYOUTS = (
+    *("diligent", "archive", "archive-color", "folder-csv", "folder-json", "folder-txt", "folder-bmp"),
+    *("folder-pgm", "harvard", "rti"),
+)
+
+
+def capture_in(folder: Path) -> Path:
+    """What the commands are given: the folder or the archive."""
+    archive = folder / "capture.npz"
+    return archive if archive.exists() else folder / "capture"
+
+
+def _pictures(scene: ps.Capture, bits: int = 8) -> list[np.ndarray]:
+    top, kind = (255, np.uint8) if bits == 8 else (65535, np.uint16)
+    return [np.rint(np.clip(image, 0, 1) * top).astype(kind) for image in scene.images]
+
+
+def _write_folder(folder: Path, scene: ps.Capture, suffix: str, lights: str) -> None:
+    folder.mkdir(parents=True)
+    names = [f"shot{number}{suffix}" for number in range(len(scene))]
+    for name, picture in zip(names, _pictures(scene, 16 if suffix in (".png", ".tif") else 8), strict=True):
+        if suffix == ".tif":
+            tifffile.imwrite(folder / name, picture, compression="zlib" if name > "shot2" else None)
+        else:
+            cv2.imwrite(str(folder / name), picture)
+    cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8) * 255)
+    if lights.endswith(".csv"):
+        rows = [f"{name},{x},{y},{z},1.5" for name, (x, y, z) in zip(names, scene.lights, strict=True)]
+        (folder / lights).write_text("file,x,y,z,intensity\n" + "\n".join(rows) + "\n")
+    elif lights.endswith(".json"):
+        entries = [
+            {"file": name, "direction": list(light), "intensity": 1.0}
+            for name, light in zip(names, scene.lights.tolist(), strict=True)
+        ]
+        (folder / lights).write_text(json.dumps({"lights": entries}))
+    else:
+        np.savetxt(folder / lights, scene.lights)
+
+
+def _write_harvard(folder: Path, scene: ps.Capture) -> None:
+    (folder / "Objects").mkdir(parents=True)
+    for number, picture in enumerate(_pictures(scene), 1):
+        cv2.imwrite(str(folder / "Objects" / f"Image_{number:02d}.png"), picture)
+    np.savetxt(folder / "refined_light.txt", 1.5 * scene.lights.T, delimiter=",")
+    np.savetxt(folder / "light_directions.txt", scene.lights.T)
+
+
+def _write_rti(folder: Path, scene: ps.Capture) -> None:
+    (folder / "jpeg-exports").mkdir(parents=True)
+    lines = [str(len(scene))]
+    for number, (picture, light) in enumerate(zip(_pictures(scene), scene.lights, strict=True)):
+        cv2.imwrite(str(folder / "jpeg-exports" / f"my coin {number}.jpg"), picture)
+        lines.append(f"C:\\RTI\\my coin {number}.jpg {light[0]} {light[1]} {light[2]}")
+    (folder / "coin.lp").write_text("\n".join(lines) + "\n")
+
+
+def _write_results(home: Path, scene: ps.Capture) -> None:
+    """Beside a sound capture: what ``mesh``, ``--resume``, ``dictionary`` and ``--mask`` are given."""
+    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.files.atomic import replacing_directory
+    from photostereo.results.folder import SurfaceChoice, fill_results
+
+    folder = home / "results"
+    write_archive(scene, folder / "capture.npz")
+    options = {"patch": (4, 4, 3), "stride": 2, "max_iter": 2}
+    result = ps.solve(scene, "dlnv", checkpoint=folder / "state.npz", **options)
+    with replacing_directory(folder / "solved") as partial:
+        fill_results(partial, scene, result, surface=SurfaceChoice(pixel_size=PixelSize()), report=False)
+    shutil.copy(folder / "solved" / "dictionary.npy", folder / "dictionary.npy")
+    shutil.copy(folder / "solved" / "normals.png", folder / "normals.png")
+    cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8))
+    np.savetxt(folder / "lights.txt", scene.lights)

@@ -1,0 +1,182 @@
+"""One run: a template, what is spoilt in it, and the words of the command line; made from (seed, number) alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import photostereo as ps
+
+from . import mutations
+from .captures import LAYOUTS, SMALL, capture_in
+
+METHODS = ("ls", "pls", "l1", "sbl", "rpca", "cbr", "dlnv", "pdlnv", "dlsr")
+_DICTIONARY = ("dlnv", "pdlnv", "dlsr")
+_ODD_VALUES = (
+    *(
+        "inf",
+        "nan",
+        "-1",
+        "0",
+        "1e300",
+        "1e-300",
+        "1e9",
+        "x",
+        "",
+        "auto",
+        "3",
+        "0.5",
+        "9" * 5000,
+        "8x8x3",
+        "0x0x0",
+    ),
+    *("1x1x1", "99x99x3", "true", "dct", "identity", "random-patches", "-5x4x3", mutations.ESCAPES),
+)
+_PARAMETERS = (
+    *(
+        "lam",
+        "mu",
+        "q",
+        "patch",
+        "stride",
+        "atoms",
+        "dictionary",
+        "learn",
+        "max_iter",
+        "tol",
+        "seed",
+        "precision",
+    ),
+    *("p", "knots", "gamma", "begin", "noise", "weight", "shadow", "orders", "slope", "total", "nothing"),
+)
+_ODD_NAMES = ("caf\udce9", mutations.ESCAPES, "n" * 200, "a b", "[bold]", "-", "ünïcode")
+
+
+@dataclass
+class Case:
+    """What is run, in a folder of its own."""
+
+    folder: Path
+    words: list[str] = field(default_factory=list)
+    spoilt: list[str] = field(default_factory=list)
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+
+def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
+    """Copy a template, spoil it, choose a command."""
+    rng = np.random.default_rng([seed, number])
+    case = Case(work / f"case-{number}")
+    mesh = rng.random() < 0.15
+    template = "results" if mesh or rng.random() < 0.15 else str(rng.choice(LAYOUTS))
+    shutil.copytree(templates / template, case.folder, symlinks=True)
+    capture = capture_in(case.folder)
+    if capture.is_dir() and rng.random() < 0.1:
+        capture = capture.rename(case.folder / str(rng.choice(np.array(_ODD_NAMES, dtype=object))))
+    files = [file for file in sorted(case.folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+    for _ in range(int(rng.choice([0, 1, 2, 3], p=[0.2, 0.6, 0.13, 0.07]))):
+        file = files[int(rng.integers(len(files)))]
+        if file.is_file() and not file.is_symlink():
+            mutation = mutations.choose(file, rng)
+            case.spoilt.append(f"{mutation.__name__}({os.fsencode(file.name)!r})")
+            try:
+                mutation(file, rng)
+            except Exception:  # spoilt before, beyond what this one understands
+                mutations.noise(file, rng)
+    if mesh:
+        _mesh(case, rng)
+    else:
+        _command(case, capture, template == "results", rng)
+    return case
+
+
+def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Generator) -> None:
+    kind = rng.choice(["solve", "info", "compare", "corrupt"], p=[0.78, 0.12, 0.04, 0.06])
+    case.words = [str(kind), str(capture)]
+    if rng.random() < 0.15:
+        case.words.append("--color")
+    if kind == "info":
+        case.words += ["--json"] if rng.random() < 0.4 else []
+        return
+    case.words += ["--out", str(case.out)]
+    if kind == "corrupt":
+        case.words += [str(rng.choice(["--poisson", "--gaussian", "--salt-pepper"])), _value(rng)]
+        return
+    if rng.random() < 0.1:
+        case.words += ["--images", str(rng.choice(["3", "5", "99", "-1", "0"]))]
+    if rng.random() < 0.1:
+        case.words += ["--seed", str(rng.choice(["0", "-1", "9" * 30]))]
+    if rng.random() < 0.1:
+        case.words += [
+            "--mask",
+            str(rng.choice(["full", "auto", "nowhere.png", str(case.folder / "mask.png")])),
+        ]
+    if kind == "compare":
+        case.words += ["--methods", "ls,l1", *([] if rng.random() < 0.3 else ["--no-report"])]
+        return
+    method = str(rng.choice(METHODS))
+    case.words += ["--method", method]
+    if method in _DICTIONARY:
+        case.words += SMALL
+    while rng.random() < 0.25:
+        own = [parameter.name for parameter in ps.find_method(method).parameters]
+        name = str(rng.choice(own if own and rng.random() < 0.9 else _PARAMETERS))
+        case.words += ["--set", f"{name}={_value(rng)}"]
+    case.words += [] if rng.random() < 0.3 else ["--no-surface"]
+    case.words += [] if rng.random() < 0.06 else ["--no-report"]
+    if with_results:
+        _use_results(case, rng)
+    if rng.random() < 0.05:
+        _occupy(case, rng)
+
+
+def _use_results(case: Case, rng: np.random.Generator) -> None:
+    folder = case.folder
+    choices = (
+        ["--resume", str(folder / "state.npz"), "--method", "dlnv", *SMALL, "--set", "max_iter=4"],
+        [
+            "--checkpoint",
+            str(folder / str(rng.choice(["new.npz", "state.npz", "mask.png", "solved", "out/s.npz"]))),
+        ],
+        ["--method", "dlnv", *SMALL, "--set", f"dictionary={folder / 'dictionary.npy'}"],
+        ["--mask", str(folder / "mask.png")],
+        ["--lights", str(folder / "lights.txt")],
+    )
+    case.words += choices[int(rng.integers(len(choices)))]
+
+
+def _mesh(case: Case, rng: np.random.Generator) -> None:
+    source = case.folder / str(rng.choice(["solved", "solved", "normals.png"]))
+    case.words = ["mesh", str(source), "--format", str(rng.choice(["ply", "glb,obj", "stl", "x"]))]
+    case.words += [
+        "--method",
+        str(rng.choice(["poisson", "robust", "simchony", "x"], p=[0.7, 0.1, 0.1, 0.1])),
+    ]
+    if source.suffix or rng.random() < 0.6:
+        case.words += ["--out", str(case.out)]
+    if source.suffix and rng.random() < 0.6:
+        case.words += ["--mask", str(case.folder / "mask.png")]
+    if rng.random() < 0.2:
+        case.words += ["--pixel-size", str(rng.choice(["0.1mm", "nan", "inf", "-1", "1e300mm", "x"]))]
+    if rng.random() < 0.2:
+        case.words += [str(rng.choice(["--highpass", "--decimate"])), _value(rng)]
+
+
+def _occupy(case: Case, rng: np.random.Generator) -> None:
+    """Something is there already; with or without --force nothing of it may go."""
+    if rng.random() < 0.3:
+        case.out.write_text("a file")
+    else:
+        case.out.mkdir()
+        (case.out / str(rng.choice(["thesis.tex", "summary.json", ".photostereo.json"]))).write_text("{}")
+    case.words += ["--force"] if rng.random() < 0.7 else []
+
+
+def _value(rng: np.random.Generator) -> str:
+    return str(_ODD_VALUES[int(rng.integers(len(_ODD_VALUES)))])

@@ -1,0 +1,77 @@
+"""What must be true after every run, whatever it was given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from .cases import Case
+
+#: What a run may add to its folder.
+_ALLOWED = ("out", "new.npz")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every file below a folder by name, with a digest of its content."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*files, *folders):
+            path = Path(place) / name
+            regular = path.is_file() and not path.is_symlink()
+            content = hashlib.sha256(path.read_bytes()).hexdigest() if regular else "-"
+            found[str(path.relative_to(folder))] = content
+    return found
+
+
+def complaints(case: Case, code: int | None, said: str, error: str, before: dict[str, str]) -> list[str]:
+    """What is wrong with how a run ended; empty where nothing is."""
+    wrong = []
+    if code not in (0, 2):
+        wrong.append(f"exit code {code}")
+    if "Traceback" in error or "Traceback" in said:
+        wrong.append("traceback")
+    if code == 2 and not any(word in error for word in ("Error: ", "Invalid value", "Usage:")):
+        wrong.append("exit code 2 without a word")
+    if "\x1b" in said + error or "\u202e" in said + error:
+        wrong.append("escape sequences printed raw")
+    after = snapshot(case.folder)
+    in_place = case.words[0] == "mesh" and "--out" not in case.words
+    for name, content in before.items():
+        renewed = in_place and code == 0 and name.startswith("solved")
+        saved = code == 0 and name == "state.npz" and "--checkpoint" in case.words
+        if after.get(name) != content and not renewed and not saved:
+            wrong.append(f"changed or deleted {name}")
+    for name in after.keys() - before.keys():
+        allowed = name.split("/")[0] in _ALLOWED or (in_place and name.startswith("solved/"))
+        if not allowed or (code != 0 and name != "new.npz") or ".partial" in name or ".replaced" in name:
+            wrong.append(f"left {name}")
+    if code == 0:
+        wrong += _bad_results(case.folder / "solved" if in_place else case.out)
+    return wrong
+
+
+def _bad_results(out: Path) -> list[str]:
+    """Arrays with values that are not finite, JSON that is not strict."""
+    wrong = []
+    for path in sorted(out.rglob("*.npy")) if out.is_dir() else ():
+        array = np.load(path, allow_pickle=False)
+        if path.name == "depth.npy" and (path.parent / "mask.npy").exists():
+            array = array[np.load(path.parent / "mask.npy")]
+        elif path.name == "depth.npy":
+            array = array[~np.isnan(array)]
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            wrong.append(f"{path.name} has values that are not finite")
+    for path in sorted(out.rglob("*.json")) if out.is_dir() else ():
+        try:
+            json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        except ValueError as problem:
+            wrong.append(f"{path.name}: {problem}")
+    return wrong
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

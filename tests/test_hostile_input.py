@@ -1,0 +1,348 @@
+"""Input that once met a traceback, took gigabytes or said nothing: each ends in one paragraph and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+import photostereo as ps
+from photostereo import cli
+from photostereo.capture import write_archive, write_diligent
+from photostereo.files import memory
+from photostereo.scenes import dome_lights
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Exit code, standard output and standard error of one call, in this process."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["photostereo", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def small():
+    return ps.render_scene("sphere", size=20, lights=dome_lights(6), color=True)
+
+
+@pytest.fixture
+def diligent(tmp_path, small):
+    return write_diligent(small, tmp_path / "capture")
+
+
+@pytest.fixture
+def archive(tmp_path, small):
+    return write_archive(small.gray(), tmp_path / "capture.npz")
+
+
+@pytest.fixture
+def refused(call, tmp_path):
+    """A solve that must be refused; what it says. Nothing may be left behind."""
+
+    def run(capture, *words, method="ls") -> str:
+        out = tmp_path / "out"
+        before = sorted(tmp_path.rglob("*"))
+        options = () if "mesh" in words else ("--method", method, "--no-report", "--no-surface")
+        code, _, error = call("solve", capture, "--out", out, *options, *words)
+        assert code == 2 and error.startswith(("Error: ", "Usage:")), error
+        assert sorted(tmp_path.rglob("*")) == before
+        return " ".join(error.split())
+
+    return run
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    """An archive with some arrays replaced; None drops one."""
+    with np.load(path) as content:
+        arrays = {name: content[name] for name in content.files}
+    kept = {name: value for name, value in {**arrays, **changes}.items() if value is not None}
+    np.savez(path, **kept)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"images": None}, "needs the arrays images and lights"),
+        ({"images": np.ones((6, 20, 20), np.int64)}, "the type int64"),
+        ({"images": np.ones((0, 20, 20))}, "the shape (0, 20, 20)"),
+        ({"lights": np.ones((5, 3))}, "6 photographs but 5 light directions"),
+        ({"lights": np.array(["text"])}, "lights in"),
+        ({"mask": np.ones((20, 21))}, "measures 20 × 21"),
+        ({"mask": np.zeros((20, 20))}, "is empty"),
+        ({"intensities": np.ones(5)}, "there are 6 photographs"),
+        ({"intensities": np.full(6, 1e308)}, "strength of light 1"),
+        ({"truth": np.ones((20, 20))}, "true normals"),
+        ({"truth": np.ones((19, 20, 3))}, "The truth in"),
+    ],
+)
+def test_archives_that_do_not_fit(refused, archive, changes, words):
+    rewrite(archive, **changes)
+    assert words in refused(archive)
+
+
+def test_a_mask_in_colour_is_a_mask(call, archive, tmp_path):
+    """(H, W, 3), and zeros and ones, mean what they mean in a picture."""
+    mask = ps.load(archive).mask
+    for values in (np.repeat(mask[..., None] * 255, 3, axis=2), mask.astype(np.uint8), mask * 1.0):
+        rewrite(archive, mask=values)
+        np.testing.assert_array_equal(ps.load(archive).mask, mask)
+
+
+def test_an_array_renamed_to_an_archive(refused, archive):
+    np.save(archive.with_suffix(".npy"), np.ones(3))
+    archive.with_suffix(".npy").replace(archive)
+    assert "not a zip file" in refused(archive)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", None])
+def test_damaged_states_dictionaries_and_results(call, refused, archive, tmp_path, content):
+    small = ("--set", "patch=4x4x3", "--set", "max_iter=2")
+    state = tmp_path / "state.npz"
+    words = ("solve", archive, "--method", "dlnv", *small, "--no-report", "--checkpoint", state)
+    assert call(*words, "--out", tmp_path / "solved")[0] == 0
+    for file, option in (
+        (state, ("--resume", state)),
+        (tmp_path / "solved" / "dictionary.npy", ("--set", f"dictionary={tmp_path}/solved/dictionary.npy")),
+    ):
+        file.write_bytes(file.read_bytes()[:-100] if content is None else content)
+        assert file.name in refused(archive, *option, *small, method="dlnv")
+    for name in ("normals.npy", "summary.json", "extras.npz", "mask.npy"):
+        spoilt = shutil.copytree(tmp_path / "solved", tmp_path / "again") / name
+        spoilt.write_bytes(spoilt.read_bytes()[:-100] if content is None else content)
+        code, _, error = call("mesh", tmp_path / "again")
+        assert code == 2 and name in error
+        shutil.rmtree(tmp_path / "again")
+
+
+def test_a_state_of_other_parameters(call, refused, archive, tmp_path):
+    state = tmp_path / "state.npz"
+    small = ("--set", "patch=4x4x3", "--set", "max_iter=2")
+    words = (
+        "solve",
+        archive,
+        "--method",
+        "dlnv",
+        *small,
+        "--no-report",
+        "--no-surface",
+        "--checkpoint",
+        state,
+    )
+    assert call(*words, "--out", tmp_path / "solved")[0] == 0
+    assert "was saved with other parameters" in refused(
+        archive, *small, "--resume", state, "--set", "precision=double", method="dlnv"
+    )
+    rewrite(state, normals=np.full((5, 3), np.nan))
+    assert "not finite" in refused(archive, *small, "--resume", state, method="dlnv")
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"\x1b]0;owned\x07\x1b[2J", "\u202efdp".encode(), b"[/red]x"])
+def test_folder_names_of_any_bytes(call, diligent, tmp_path, name):
+    try:
+        odd = diligent.rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name.replace(b"/", b""))))
+    except OSError:
+        pytest.skip("this file system wants names in UTF-8")
+    (odd / "photostereo.json").unlink()
+    code, said, error = call("solve", odd, "--out", tmp_path / "out", "--method", "ls")
+    assert code == 0, error
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert os.fsencode(summary["capture"]) == name.replace(b"/", b"")
+    for words in (
+        ("info", odd),
+        ("info", odd, "--json"),
+        ("info", odd / "absent"),
+        ("compare", odd, "--methods", "x"),
+    ):
+        _, more, problem = call(*words)
+        said, error = said + more, error + problem
+    for text in (said, error):
+        text.encode("utf-8")
+        assert not any(letter in text for letter in "\x1b\x07\u202e")
+
+
+def test_names_that_no_file_can_have(call, diligent, tmp_path):
+    long = "n" * 300
+    for words in (
+        ("solve", diligent, "--method", "ls", "--out", tmp_path / long),
+        ("solve", tmp_path / long),
+        ("info", tmp_path / long),
+        ("mesh", tmp_path / long),
+        ("view", tmp_path / long),
+        ("solve", diligent, "--mask", tmp_path / long),
+        ("solve", diligent, "--lights", long),
+        ("solve", diligent, "--method", "dlnv", "--resume", tmp_path / long, "--out", tmp_path / "out"),
+        ("sweep", tmp_path / long, "--out", tmp_path / "out"),
+    ):
+        code, _, error = call(*words)
+        assert code == 2 and "Error: " in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["capture"]
+
+
+def test_seeds_are_not_negative(call, diligent, tmp_path):
+    for words in (
+        ("solve", diligent, "--images", 4),
+        ("corrupt", diligent, "--gaussian", 0.1),
+        ("scene", "sphere"),
+    ):
+        code, _, error = call(*words, "--seed", -1, "--out", tmp_path / "out")
+        assert code == 2 and "--seed" in error and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ("[[" + "9" * 5000 + ",0,1]]", "not valid JSON"),
+        ('{"lights": [[1e400, 0, 1], [0, 1, 1], [1, 0, 1]]}', "NaN or infinite"),
+        ('{"lights": 5}', "does not describe lights"),
+        ("null", "holds no lights"),
+    ],
+)
+def test_light_files_in_json(refused, diligent, tmp_path, text, words):
+    (tmp_path / "lights.json").write_text(text)
+    assert words in refused(diligent, "--lights", tmp_path / "lights.json")
+
+
+def test_a_nul_among_the_names(refused, diligent):
+    names = (diligent / "filenames.txt").read_text().splitlines()
+    (diligent / "filenames.txt").write_text("\n".join(["a\0b.png", *names[1:]]))
+    assert "no valid name" in refused(diligent)
+
+
+@pytest.mark.parametrize("text", ['{"notes": 5}', "5", "[]", '{"notes": "'])
+def test_descriptions_that_describe_nothing(refused, diligent, text):
+    (diligent / "photostereo.json").write_text(text)
+    assert "photostereo.json" in refused(diligent)
+
+
+def test_truth_that_is_no_array_of_numbers(refused, diligent):
+    savemat(diligent / "Normal_gt.mat", {"Normal_gt": np.array([1.0, {"a": 2}], dtype=object)})
+    assert "type cell" in refused(diligent)
+
+
+def test_lights_of_any_length_are_directions(call, diligent, tmp_path):
+    assert (
+        call("solve", diligent, "--out", tmp_path / "a", "--method", "ls", "--no-report", "--no-surface")[0]
+        == 0
+    )
+    lights = np.loadtxt(diligent / "light_directions.txt")
+    np.savetxt(diligent / "light_directions.txt", lights * 1e200)
+    assert (
+        call("solve", diligent, "--out", tmp_path / "b", "--method", "ls", "--no-report", "--no-surface")[0]
+        == 0
+    )
+    first, second = (np.load(tmp_path / name / "normals.npy") for name in "ab")
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", ["1e308", "1e-300", "0", "-1", "nan"])
+def test_strengths_that_no_light_has(refused, diligent, value):
+    (diligent / "light_intensities.txt").write_text("\n".join([f"{value} {value} {value}"] * 6))
+    assert "the strength of light 1" in refused(diligent)
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "-inf", "9" * 5000])
+@pytest.mark.parametrize("name", ["lam", "mu", "q", "tol"])
+def test_parameters_are_finite(refused, diligent, name, value):
+    assert f"Parameter {name} of method dlnv must be" in refused(
+        diligent, "--set", f"{name}={value}", method="dlnv"
+    )
+
+
+def test_values_beyond_all_numbers_leave_no_result(small):
+    """Whatever becomes of them inside: a result is finite, or there is none."""
+    with np.errstate(all="ignore"):
+        for lam, mu in ((1e300, 0.1), (1.0, 1e200)):
+            try:
+                result = ps.solve(small, "dlnv", lam=lam, mu=mu, q=1e300, patch=(4, 4, 3), max_iter=2)
+            except ps.PhotostereoError:
+                continue
+            assert np.isfinite(result.normals).all() and np.isfinite(result.albedo).all()
+
+
+def test_a_black_capture_is_told(refused, diligent):
+    for file in diligent.glob("0*.png"):
+        cv2.imwrite(str(file), np.zeros((20, 20, 3), np.uint16))
+    assert "black inside the mask" in refused(diligent)
+
+
+def declare(path: Path, width: int, height: int) -> None:
+    """Give a PNG another size in its header, with a valid checksum."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into(">II", data, 16, width, height)
+    struct.pack_into(">I", data, 29, zlib.crc32(bytes(data[12:29])))
+    path.write_bytes(bytes(data))
+
+
+def test_pictures_that_declare_more_than_they_hold(refused, diligent):
+    declare(diligent / "001.png", 30_000, 30_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "far more than its" in refused(diligent)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_pictures_that_are_too_large_for_the_memory(refused, diligent, monkeypatch):
+    """A true picture of 8100 × 8100 pixels in one colour: 70 kB on disk."""
+    rows = zlib.compress(bytes(8101 * 8100), 9)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 8100, 8100, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
+    body = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    (diligent / "001.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(body))
+    monkeypatch.setattr(memory, "available_memory", lambda: 100_000_000)
+    assert "needs 0.2 GB of memory" in refused(diligent)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".bmp", ".pgm", ".tif"])
+def test_other_formats_that_declare_more(refused, diligent, tmp_path, suffix):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for number in range(6):
+        cv2.imwrite(str(folder / f"{number}{suffix}"), np.full((20, 20), 60 + number, np.uint8))
+    shutil.copy(diligent / "light_directions.txt", folder / "lights.txt")
+    data = bytearray((folder / f"3{suffix}").read_bytes())
+    if suffix == ".jpg":
+        place = data.find(b"\xff\xc0")
+        struct.pack_into(">HH", data, place + 5, 60_000, 60_000)
+    elif suffix == ".bmp":
+        struct.pack_into("<ii", data, 18, 30_000, 30_000)
+    elif suffix == ".pgm":
+        data = bytearray(bytes(data).replace(b"20 20", b"90000 90000"))
+    else:
+        place = data.find(struct.pack("<HHII", 257, 3, 1, 20)[:6])
+        assert place > 0
+        struct.pack_into("<HII", data, place + 2, 4, 1, 2_000_000_000)
+    (folder / f"3{suffix}").write_bytes(bytes(data))
+    assert "3" + suffix in refused(folder)
+
+
+def test_messages_are_not_broken_into_lines(diligent, tmp_path):
+    """A path with blanks can be copied from an error as it is, in a terminal of any width."""
+    place = tmp_path / "a folder with many blanks in its name" / ("long " * 20).strip()
+    done = subprocess.run(
+        [sys.executable, "-m", "photostereo", "solve", str(place)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "40"},
+    )
+    assert done.returncode == 2 and str(place) in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,91 @@
+"""Ctrl-C and SIGTERM at any moment: one line, the right exit code, nothing half-written, no traceback."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from photostereo.capture import write_archive
+from photostereo.scenes import dome_lights, render_scene
+
+# A shell's background job ignores Ctrl-C, and its children inherit that; "ready" is said before anything is loaded.
+RUN = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from photostereo.__main__ import main
+from photostereo.interruption import orderly_signals
+sys.argv = ["photostereo", *sys.argv[1:]]
+with orderly_signals():
+    sys.stdout.write("ready\\n")
+    sys.stdout.flush()
+    main()
+"""
+
+
+def ended(words: list[str], delay: float, number: int = signal.SIGINT) -> tuple[int, str]:
+    """Exit code and standard error of a command that gets a signal so many seconds after its start."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(delay)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    return process.returncode, error
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory) -> Path:
+    scene = render_scene("sphere", size=64, lights=dome_lights(8))
+    return write_archive(scene, tmp_path_factory.mktemp("scene") / "sphere.npz")
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.25, 0.5])
+def test_control_c_at_any_moment(capture, tmp_path, delay):
+    """While modules are imported, while photographs are read, while the dictionary is learnt."""
+    words = ["solve", str(capture), "--out", str(tmp_path / "out"), "--set", "max_iter=100000"]
+    code, error = ended(words, delay)
+    assert code == 130 and "Traceback" not in error
+    assert error.splitlines()[-1] == "Interrupted; nothing was left half-written."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_termination(capture, tmp_path):
+    words = ["solve", str(capture), "--out", str(tmp_path / "out"), "--set", "max_iter=100000"]
+    code, error = ended(words, 0.05, signal.SIGTERM)
+    assert code == 143 and error.splitlines()[-1] == "Terminated; nothing was left half-written."
+
+
+def test_handlers_are_put_back():
+    from photostereo.interruption import orderly_signals
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
+    with orderly_signals():
+        assert signal.getsignal(signal.SIGINT) is not before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook) == before
+
+
+def test_an_interruption_in_a_finaliser_is_not_lost():
+    """Python ignores exceptions there, and the work would go on."""
+    script = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from photostereo.interruption import orderly_signals, work_begins
+class Finalised:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+with orderly_signals():
+    work_begins()
+    try:
+        Finalised()
+        for _ in range(500):
+            time.sleep(0.01)
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 7
