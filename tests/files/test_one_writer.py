@@ -18,6 +18,9 @@ OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 ALLOWED = {
     "jobs/worker.py": "maps of a trial, into memory",
     "jobs/store.py": "JSON from our own database",
+    "batch/ledger.py": "JSON from our own database",
+    "batch/settings.py": "the content of a file, hashed",
+    "batch/page.py": "pictures that this run has written",
     "jobs/trial.py": "the content of a capture, hashed",
     "backend/cuda_kernels.py": "our own sources",
     "report/document.py": "our own sources",

@@ -11,6 +11,7 @@ from typing import Any
 from photostereo.batch.settings import Settings
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.files.names import folder_name
+from photostereo.files.safe import read_text
 from photostereo.jobs.trial import fingerprint
 
 #: Files that are captures by themselves.
@@ -93,12 +94,12 @@ def read_plan(file: Path) -> tuple[list[Path], Settings]:
         parameters = { p = 3 }
     """
     try:
-        document: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ParameterError(
-            f"The plan {file} cannot be read ({problem}). Give the path of a TOML file."
-        ) from None
-    except tomllib.TOMLDecodeError as problem:
+        document: dict[str, Any] = tomllib.loads(
+            read_text(file, "plan", remedy="Give the path of a TOML file.")
+        )
+    except CaptureError as problem:
+        raise ParameterError(str(problem)) from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise ParameterError(f"{file} is not valid TOML: {problem}. Correct that line.") from None
     captures = document.pop("captures", None)
     if not isinstance(captures, list) or not captures or not all(isinstance(path, str) for path in captures):

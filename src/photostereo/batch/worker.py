@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -18,6 +17,7 @@ from photostereo.batch.settings import Settings
 from photostereo.capture import Capture, LargeCapture
 from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
 from photostereo.files.memory import available_memory
+from photostereo.files.safe import read_json
 from photostereo.reconstruction import Reconstruction
 
 
@@ -57,19 +57,20 @@ def run_capture(
 def _finished(out: Path, key: str) -> Outcome | None:
     """The outcome of results that are there already: their worker died before it could report them."""
     try:
-        facts = json.loads((out / "summary.json").read_text(encoding="utf-8"))["batch"]
+        facts = read_json(out / "summary.json", "summary", remedy="")["batch"]
         if facts["key"] != key:
             return None
         return Outcome(
             "done", seconds=facts["seconds"], figures=facts["figures"], warnings=tuple(facts["warnings"])
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (PhotostereoError, KeyError, TypeError):
         return None
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
     from photostereo.capture import load_lazily
     from photostereo.capture.assemble import read_into_memory
+    from photostereo.capture.corruptions import photographs_of_seed
     from photostereo.exports.pixel_size import PixelSize
     from photostereo.files.atomic import replacing_directory
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
@@ -82,7 +83,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     entry = find_method(settings.method, settings.prior)
     found = load_lazily(path, **settings.reading, workers=1)
     if settings.images is not None:
-        found = found.take(settings.images, rng=settings.seed)
+        found = found.take(settings.images, rng=photographs_of_seed(settings.seed))
     capture = read_into_memory(found) if fits(found, entry, budget) else found
     loading = time.perf_counter() - began
     size = PixelSize.of(settings.pixel_size)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from rich.table import Table
 
 from photostereo.capture import calibrate
+from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.terminal import Terminal
 from photostereo.files.atomic import replacing_file
 from photostereo.lights.calibration import Calibration
@@ -36,8 +36,8 @@ def run(
                 if out
                 else path.resolve().parent / f"{path.resolve().name}-lights.png"
             )
-            with replacing_file(shown, force=True) as partial:
-                partial.write_bytes(cv2.imencode(".png", calibration.picture[..., ::-1])[1].tobytes())
+            with replacing_file(shown, force=force) as partial:
+                write_png(partial, calibration.picture)
             terminal.say(f"Picture: {shown}")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.files.atomic import replacing_file
+from photostereo.files.atomic import replacing_file, write_text
 from photostereo.lights.calibration import Calibration
 
 
@@ -41,4 +41,4 @@ def lights_table(calibration: Calibration) -> str:
 def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
     """Write ``lights.csv``, complete or not at all."""
     with replacing_file(path, force=force) as partial:
-        partial.write_text(lights_table(calibration), encoding="utf-8")
+        write_text(partial, lights_table(calibration))
