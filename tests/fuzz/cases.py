@@ -97,8 +97,12 @@ def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
 
 
 def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Generator) -> None:
-    kind = rng.choice(["solve", "info", "compare", "corrupt"], p=[0.78, 0.12, 0.04, 0.06])
+    kind = rng.choice(["solve", "info", "compare", "corrupt", "lights"], p=[0.76, 0.11, 0.04, 0.06, 0.03])
     case.words = [str(kind), str(capture)]
+    if kind == "lights":
+        case.words += ["--out", str(case.out / "lights.csv")]
+        case.words += ["--circle", str(rng.choice(["8,8,6", "nan,1,1", "0,0,-1", "8,8,1e9", "x"]))]
+        return
     if rng.random() < 0.15:
         case.words.append("--color")
     if kind == "info":
@@ -152,6 +156,17 @@ def _use_results(case: Case, rng: np.random.Generator) -> None:
 
 
 def _mesh(case: Case, rng: np.random.Generator) -> None:
+    if rng.random() < 0.15:
+        formats = ["ply,obj", "tiff,exr", "ptm", "relight", "material", "x"]
+        case.words = [
+            "export",
+            str(case.folder / "solved"),
+            "--to",
+            str(rng.choice(formats)),
+            "--out",
+            str(case.out),
+        ]
+        return
     source = case.folder / str(rng.choice(["solved", "solved", "normals.png"]))
     case.words = ["mesh", str(source), "--format", str(rng.choice(["ply", "glb,obj", "stl", "x"]))]
     case.words += [
