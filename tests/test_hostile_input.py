@@ -346,3 +346,15 @@ def test_messages_are_not_broken_into_lines(diligent, tmp_path):
         env={**os.environ, "COLUMNS": "40"},
     )
     assert done.returncode == 2 and str(place) in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("circle", ["nan,1,1", "8,8,1e9", "8,8,inf", "0,0,-1", "x", "1,2"])
+def test_circles_that_are_in_no_photograph(call, diligent, tmp_path, circle):
+    code, _, error = call("lights", diligent, "--circle", circle, "--out", tmp_path / "lights.csv")
+    assert code == 2 and error.startswith("Error: ") and not (tmp_path / "lights.csv").exists()
+
+
+@pytest.mark.parametrize("ratio", ["1e9", "-1e9", "nan", "inf"])
+def test_noise_beyond_all_ratios(call, diligent, tmp_path, ratio):
+    code, _, error = call("corrupt", diligent, "--poisson", ratio, "--out", tmp_path / "out")
+    assert code == 2 and "signal-to-noise ratio" in error and not (tmp_path / "out").exists()

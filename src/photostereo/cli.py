@@ -613,7 +613,7 @@ def _numbers(text: str | None, count: int, option: str) -> tuple[float, ...] | N
         values = tuple(float(word) for word in words)
     except ValueError:
         values = ()
-    if len(values) != count:
+    if len(values) != count or not all(abs(value) < 1e9 for value in values):
         raise ParameterError(f'"{text}" is not what {option} needs: {count} numbers with commas, in pixels.')
     return values if option == "--circle" else tuple(int(value) for value in values)
 

@@ -155,7 +155,8 @@ def _balls(images: FloatArray, circles: Sequence[Circle], camera: Camera | None)
 def _ball_of_user(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
     frame = (int(images.shape[1]), int(images.shape[2]))
     words = f"x {circle.x:g}, y {circle.y:g}, radius {circle.radius:g}"
-    if circle.radius < 4 or not circle.inside(frame).any():
+    # Written so that NaN does not pass.
+    if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
         raise CaptureError(
             f"The circle ({words}) is not in the photographs, which measure {frame[1]} × {frame[0]} (width × height). "
             "Give column, row and radius in pixels."
