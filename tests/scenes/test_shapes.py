@@ -16,9 +16,10 @@ SHAPES = {
     "sphere": scenes.sphere,
     "vase": scenes.vase,
     "relief": scenes.relief,
+    "fabric": scenes.fabric,
     "figure": scenes.figure,
 }
-SMOOTH = ("plane", "sphere", "vase", "relief")
+SMOOTH = ("plane", "sphere", "vase", "relief", "fabric")
 
 
 def angle(a, b):

@@ -12,7 +12,8 @@ Two kinds of error escape a high-pass filter, and are measured apart:
 - **Steps.** Eight bits leave few levels. Where noise is smaller than a step, neighbours fall on the same level and
   the filter sees nothing, yet each value is wrong by up to half a step: its variance is step²/12.
 - **Blocks.** JPEG removes fine noise and leaves errors that hang together over 8 × 8 pixels. They show as jumps at
-  every eighth column or row; a second difference over eight pixels, from block to block, measures them.
+  every eighth column or row; a second difference over eight pixels, from block to block, measures them. They count
+  in the advice, but not for λ and μ: what hangs together over a patch is no noise that a dictionary could remove.
 
 References
 ----------
@@ -38,8 +39,6 @@ VALUES_PER_LEVEL = 8
 BLOCK_EXCESS = 1.15
 #: Photographs that are looked at for blocks.
 LOOKED_AT = 6
-#: The smallest noise of a robust fit that is believed, as a share of the capture's brightness scale.
-SMALLEST_NOISE = 1e-3
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
 #: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
@@ -69,7 +68,7 @@ class NoiseEstimate:
 
 
 def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
-    """σ, the standard deviation of one intensity's error from noise, steps and blocks.
+    """σ, the standard deviation of one intensity's error from noise and steps: what λ and μ are chosen from.
 
     Three photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as
     noise. Returns 0 where the mask holds no 2 × 2 block.
@@ -106,7 +105,11 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
     lights = np.asarray(lights, dtype=np.float64)
     flat = np.asarray(images).reshape(len(images), -1)
     index = np.flatnonzero(mask)
-    sigma, step, blocks = _measure(_Frames(flat, index), lights.T, mask)
+    pixels = _Frames(flat, index)
+    sigma, step = _measure(pixels, lights.T, mask)
+    blocks = len(images) > 3 and _has_blocks(pixels, lights.T, mask)
+    if blocks:
+        sigma = max(sigma, float(np.sqrt(_power(pixels, lights.T, mask, distance=8))))
     sample = flat[:, index[:: max(1, len(index) // 30_000)]].astype(np.float64)
     # The noise itself is part of what was measured.
     signal = max(float(np.mean(sample**2)) - sigma**2, 0.0)
@@ -133,14 +136,11 @@ class _Frames:
         return self._flat[:, self._index[rows]].T.astype(np.float64)
 
 
-def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float, bool]:
-    """σ, the step between levels, and whether there are blocks."""
+def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
+    """σ of noise and steps, and the step between levels."""
     power = _power(pixels, lights, mask, distance=1)
     step = _step(to_numpy(cast(pixels[:: max(1, len(pixels) // (2 * BLOCKS))], "float64")))
-    blocks = lights.shape[1] > 3 and _has_blocks(pixels, lights, mask)
-    if blocks:
-        power = max(power, _power(pixels, lights, mask, distance=8))
-    return float(np.sqrt(max(power, step**2 / 12.0))), step, blocks
+    return float(np.sqrt(max(power, step**2 / 12.0))), step
 
 
 def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> float:
@@ -217,7 +217,7 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     of them do not exceed, which outliers and the errors of the model inflate; and the value that a third of the
     entries that saw light do not exceed, which is inflated where photons are so few that most entries saw none.
     (The median over all entries would then see no noise at all.) A least-absolute fit leaves three residuals of
-    every pixel at zero; they are left out. Never below 1e-3 of the brightness scale.
+    every pixel at zero; they are left out.
 
     Parameters
     ----------
@@ -240,13 +240,13 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     step = max(1, count // 20_000)
     residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
     if residuals.size == 0:
-        return SMALLEST_NOISE
+        return 0.0
     share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
     noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
     lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
     if lit.size:
         noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
-    return max(noise, SMALLEST_NOISE)
+    return noise
 
 
 def noise_of_misfit(misfit: Array, freedom: int) -> float:

@@ -18,6 +18,20 @@ cost cannot rise. With the multiplier ν of the constraint the step is the model
 pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
 nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
 doi:10.1137/0904038): a few secant steps.
+
+**Stein's share.** Within the ball the prior may still remove more detail than noise. How much noise it removes is known:
+of the share f of the patches' freedom that the codes keep, nothing; of the rest, in each direction of H (eigenvalue
+h), the part w/(w + h) of the variance v/h:
+
+    R = v (1 − f) Σ_h w / (h (w + h)).
+
+How far it moved the normals is measured: S = mean |n − m|². Of all answers m + α (n − m) the one with the least
+expected error has α = R/S, at most 1 (Stein's unbiased estimate of the risk, α² S − 2 α R + constant): one where the
+prior moves the normals by no more than the noise it removes, near zero where it removes detail. One number for
+the capture, taken at the end of the descent.
+
+C. M. Stein, Estimation of the mean of a multivariate normal distribution, Annals of Statistics 9(6), 1981,
+doi:10.1214/aos/1176345632.
 """
 
 from __future__ import annotations
@@ -96,6 +110,26 @@ class WithinNoise(Model):
             variance = namespace(variance).maximum(variance, misfit)
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
+        self._eigenvalues = np.linalg.eigvalsh(hessian)
+        self._variance = float(variance.mean())
+
+    def share_of_shift(self, normals: Array, weight: float, kept: float) -> float:
+        """α, how much of the prior's shift has the least expected error.
+
+        Parameters
+        ----------
+        normals : (N, 3) at the end of the descent
+        weight : mean of w = λ c over the pixels
+        kept : f, the share of the patches' freedom that the codes keep
+        """
+        h = self._eigenvalues
+        removed = self._variance * (1.0 - kept) * float((weight / (h * (weight + h))).sum())
+        moved = float(((normals - self._centre) ** 2).sum(-1).mean())
+        return min(1.0, max(removed, 0.0) / moved) if moved > 0.0 else 1.0
+
+    def tempered(self, normals: Array, share: float) -> Array:
+        """m + α (n − m)."""
+        return self._centre + share * (normals - self._centre) if share < 1.0 else normals
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         centre, radius = self._centre, self._radius

@@ -18,7 +18,7 @@ from photostereo.scenes.render import (
     scene_names,
 )
 from photostereo.scenes.shadows import cast_shadow
-from photostereo.scenes.shapes import coin, plane, relief, sphere, step, vase
+from photostereo.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
 from photostereo.scenes.surface import Surface
 from photostereo.scenes.textures import TEXTURES
 
@@ -37,6 +37,7 @@ __all__ = [
     "coin",
     "describe_scenes",
     "dome_lights",
+    "fabric",
     "figure",
     "lambertian_reference",
     "place_lights",

@@ -25,7 +25,7 @@ from photostereo.scenes.jets import Array
 from photostereo.scenes.lights import dome_lights
 from photostereo.scenes.owl import figure
 from photostereo.scenes.shadows import cast_shadow
-from photostereo.scenes.shapes import coin, plane, relief, sphere, step, vase
+from photostereo.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
 from photostereo.scenes.surface import Size, Surface
 from photostereo.scenes.textures import Rng, Texture, texture_named
 
@@ -50,6 +50,11 @@ SCENES: dict[str, Scene] = {
         lambda size, rng: relief(size, rng=rng), "stone", "a carved tablet with fine detail, full frame"
     ),
     "coin": Scene(lambda size, rng: coin(size, rng=rng), "uniform", "a struck coin: low relief, sharp edges"),
+    "fabric": Scene(
+        lambda size, rng: fabric(size),
+        "uniform",
+        "a plain weave with folds: fine periodic detail, full frame",
+    ),
     "sphere": Scene(lambda size, rng: sphere(size), "marble", "a ball"),
     "vase": Scene(lambda size, rng: vase(size), "glaze", "a vase of revolution with throwing lines"),
     "plane": Scene(lambda size, rng: plane(size, slope=(0.2, 0.1)), "checker", "a tilted plane, full frame"),
@@ -61,7 +66,7 @@ def scene_names() -> tuple[str, ...]:
     """The names that :func:`render_scene` knows.
 
     >>> scene_names()
-    ('figure', 'relief', 'coin', 'sphere', 'vase', 'plane', 'step')
+    ('figure', 'relief', 'coin', 'fabric', 'sphere', 'vase', 'plane', 'step')
     """
     return tuple(SCENES)
 

@@ -144,6 +144,24 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
     return surface_of(height, distance.value < 0.95, scale)
 
 
+def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005) -> Surface:
+    """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels.
+
+    Parameters
+    ----------
+    size : pixels, one number for a square or (height, width)
+    threads : along the shorter side of the frame
+    thickness : of a thread in object units
+    """
+    u, v, scale = grid_variables(size)
+    along, across = np.pi * threads * u, np.pi * threads * v
+    # Which thread lies on top changes from crossing to crossing.
+    over = (0.5 * along).cos() * (0.5 * across).cos()
+    weave = along.cos() * (1.0 + 0.6 * over) + across.cos() * (1.0 - 0.6 * over)
+    folds = 0.05 * (2.3 * u + 1.1 * v).sin() + 0.03 * (3.1 * v - 1.7 * u).cos()
+    return surface_of(folds + thickness * weave, np.ones(u.value.shape, bool), scale)
+
+
 def _bell(x: Jet, centre: float, width: float) -> Jet:
     return (-((x - centre) / width).square()).exp()
 

@@ -94,7 +94,8 @@ def take_survey(capture: LargeCapture, sample: Sample, monitor: Monitor = SILENT
 class Learned:
     """What the sample taught: all parameters, the model of the sample, and the atoms after every pass.
 
-    ``bound`` is the noise and the mean Hessian that a prior of automatic strength has to stay within.
+    ``bound`` is the noise and the mean Hessian that a prior of automatic strength has to stay within, ``share`` how
+    much of its shift is kept.
     """
 
     values: dict[str, Any]
@@ -103,6 +104,7 @@ class Learned:
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
     bound: tuple[float, NDArray[Any]] | None = None
+    share: float = 1.0
 
 
 def learn(
@@ -131,7 +133,7 @@ def learn(
     solution = Problem(bounded, prior, settled["lam"], start).solve(
         max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor
     )
-    return Learned(settled, model, prior.learned, solution.history, solution.facts(), bound)
+    return Learned(settled, model, prior.learned, solution.history, solution.facts(), bound, solution.share)
 
 
 def solve_large(
@@ -298,7 +300,7 @@ def _solve_band(
         following = {**values, "follows": learned.follows}
         prior, _ = entry.prior.build(part.mask, following, 0.0, np.eye(3), CPU)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, values["lam"], start)
+        problem = Problem(bounded, prior, values["lam"], start, learned.share)
     solution = problem.solve(max_iter=len(learned.follows) or 1)
     found = pictures_of(
         part.mask, part.images, part.lights, model, solution, survey.scale, color=part.is_color

@@ -109,7 +109,7 @@ class Prepared:
         model: Model = self.model
         if automatic and self.noise:
             model = WithinNoise(model, start, self.noise, hessian)
-        return Problem(model, prior, values["lam"], start, self.device), values
+        return Problem(model, prior, values["lam"], start, device=self.device), values
 
     def _finish(
         self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]

@@ -21,6 +21,7 @@ from photostereo.errors import ConvergenceWarning, ParameterError
 from photostereo.monitor import SILENT, Iteration, Monitor
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.reflectance.model import Model, Unknowns
+from photostereo.reflectance.within_noise import WithinNoise
 from photostereo.solver.descent import SolveState, begin, descend
 
 
@@ -36,6 +37,7 @@ class Solution:
     iterations, history : how many, and a record of each
     dictionary : atoms and codes at the end, where the prior has them
     first_atoms : the atoms it began with
+    share : of the prior's shift that was kept, see :mod:`photostereo.reflectance.within_noise`
 
     Where several problems descended together, every array (also those of the history) has a leading axis.
     """
@@ -47,6 +49,7 @@ class Solution:
     history: tuple[Iteration, ...] = ()
     dictionary: DictionaryState | None = None
     first_atoms: NDArray[Any] | None = None
+    share: float = 1.0
 
     def select(self, g: int) -> Solution:
         """One of several problems that descended together."""
@@ -85,6 +88,8 @@ class Problem:
     prior : DictionaryPrior, optional
     lam : λ; on a GPU perhaps one for each of several problems, which then descend together
     start : normals and unknowns to begin with; the model's own where missing
+    share : of the prior's shift to keep, where the model stays within the noise; by default the best by Stein's
+        estimate
     device : where the arrays live
 
     Examples
@@ -99,6 +104,7 @@ class Problem:
     prior: DictionaryPrior | None = None
     lam: Array = 0.0
     start: tuple[Array, Unknowns] | None = None
+    share: float | None = None
     device: Device = CPU
 
     def solve(
@@ -139,15 +145,21 @@ class Problem:
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
+        normals, unknowns, share = state.normals, state.unknowns, 1.0
+        if isinstance(self.model, WithinNoise):
+            share = self._share(self.model, state) if self.share is None else self.share
+            normals = self.model.tempered(normals, share)
+            unknowns = self.model.update_unknowns(normals, unknowns)
         return Solution(
-            state.normals,
-            state.unknowns,
-            status,
-            len(state.history),
-            state.history,
-            state.dictionary,
-            initial,
+            normals, unknowns, status, len(state.history), state.history, state.dictionary, initial, share
         )
+
+    def _share(self, model: WithinNoise, state: SolveState) -> float:
+        assert self.prior is not None
+        values = state.dictionary.residual.shape[-2] * state.dictionary.residual.shape[-1]
+        kept = float(state.dictionary.nonzeros) / values
+        weight = float(self.lam) * float(to_numpy(self.prior.count).mean())
+        return model.share_of_shift(state.normals, weight, min(kept, 1.0))
 
     def _alone(self, monitor: Monitor) -> Solution:
         fit = self.model.alone(monitor)

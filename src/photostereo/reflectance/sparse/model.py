@@ -26,6 +26,8 @@ PRIOR_VARIANCE = 1e6
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
 #: and a capture as converged when all but so few of its pixels are.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
+#: Residuals below this share of the brightness scale make no outlier.
+SMALLEST_NOISE = 1e-3
 
 
 class _Reweighted(Model):
@@ -50,6 +52,7 @@ class _Reweighted(Model):
         self._lights = like(np.ascontiguousarray(lights, dtype=np.float64), pixels)
         self._threshold: Array | None = None
         self._own: Array | None = None
+        self._measured: float | None = None
 
     def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
         """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
@@ -83,13 +86,17 @@ class _Reweighted(Model):
 
         return pixel_batches(count, monitor, stage, size=batch_size(photographs))
 
-    def _residual_noise(self) -> float:
-        return noise_of_residuals(self._pixels, self._lights, self._least_absolute(SILENT)[0])
+    def _measure_noise(self, own: Array | None = None) -> None:
+        """One threshold for the capture, from the residuals of the least absolute fit."""
+        own = self._least_absolute(SILENT)[0] if own is None else own
+        self._measured = noise_of_residuals(self._pixels, self._lights, own)
+        self._threshold = self._everywhere(max(self._measured, SMALLEST_NOISE) ** 2)
 
     def _thresholds(self) -> Array:
         """Per pixel, the squared residual above which a photograph counts as an outlier."""
         if self._threshold is None:
-            self._threshold = self._everywhere(self._residual_noise() ** 2)
+            self._measure_noise()
+        assert self._threshold is not None
         return self._threshold
 
     def adopt(self, sample: Model) -> None:
@@ -109,7 +116,8 @@ class _Reweighted(Model):
     @property
     def noise(self) -> float:
         """Of the inliers: what is an outlier does not disturb a robust model and must not count as noise."""
-        return math.sqrt(self._thresholds().mean())
+        thresholds = self._thresholds()
+        return math.sqrt(thresholds.mean()) if self._measured is None else self._measured
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(unknowns["gram"])
@@ -212,8 +220,7 @@ class LeastAbsolute(_Reweighted):
     def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
         normals, _ = self._least_absolute(monitor, self._max_iter)
         if self._threshold is None:
-            noise = noise_of_residuals(self._pixels, self._lights, normals)
-            self._threshold = self._everywhere(noise**2)
+            self._measure_noise(normals)
         return normals, self._weighed(normals)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
@@ -308,8 +315,9 @@ class SparseBayes(_Reweighted):
         if noise is None:
             # One variance for the capture: the scale is the capture's too, except that a pixel without light
             # keeps 0.
-            noise = self._residual_noise() ** 2 if self._threshold is None else float(self._threshold[0])
-            self._threshold = self._everywhere(noise)
+            if self._threshold is None:
+                self._measure_noise()
+            noise = float(self._thresholds()[0])
             scale = cast(scale > 0, "float64")
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
