@@ -45,7 +45,9 @@ Srgb = Annotated[
 ]
 MaskChoice = Annotated[
     str | None,
-    typer.Option("--mask", help='Another mask: a picture, "full" or "auto" (bright object, dark ground).'),
+    typer.Option(
+        "--mask", help='Another mask: a picture, "full", "auto" (found in the photographs) or "bright".'
+    ),
 ]
 LightsChoice = Annotated[
     str | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ class Ingredients:
     light_file : where they came from, for messages
     intensities : (d,) or (d, 3) strengths, or None
     mask_file : the mask picture, or None
-    mask_default : ``"full"`` or ``"auto"``, where there is no mask picture
+    mask_default : ``"full"``, ``"auto"`` or ``"bright"``, where there is no mask picture
     gray_limit : clip gray intensities from above here, or None
     truths : for each truth of :class:`Capture` that is known, the file it came from and its values
     expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
@@ -62,22 +62,14 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     """Decode the photographs and put the capture together."""
     source = open_photographs(found, options)
     images = source.all()
-    parts = _parts(found, options, source, lambda: images.max(axis=0))
+    parts = _parts(found, options, source, lambda: images)
     return build(found.path, images=images, **parts)
 
 
 def assemble_lazily(found: Ingredients, options: ReadOptions) -> LargeCapture:
     """Put a capture together whose photographs stay on disk; the first of them is decoded."""
     source = open_photographs(found, options)
-
-    def brightest() -> NDArray[Any]:
-        frames = source.frames()
-        top = next(frames)
-        for frame in frames:
-            np.maximum(top, frame, out=top)
-        return top
-
-    parts = _parts(found, options, source, brightest)
+    parts = _parts(found, options, source, source.frames)
     return build_as(found.path, LargeCapture, photographs=source, **parts)
 
 
@@ -121,14 +113,14 @@ def _parts(
     found: Ingredients,
     options: ReadOptions,
     source: PhotographFiles,
-    brightest: Callable[[], NDArray[Any]],
+    frames: Callable[[], Iterable[NDArray[Any]]],
 ) -> dict[str, Any]:
     """Lights, mask, truths, name and origin."""
     for file, truth in found.truths.values():
         require_truth_size(truth, file, source.full_frame)
     truths = {label: options.framing.truth(label, truth) for label, (_, truth) in found.truths.items()}
     mask, mask_notes = settle_mask(
-        options, source.full_frame, brightest, found.mask_file, name=found.name, otherwise=found.mask_default
+        options, source.full_frame, frames, found.mask_file, name=found.name, otherwise=found.mask_default
     )
     notes = [*found.notes, *options.axes_notes(), *notes_on(source), *mask_notes]
     lights = options.in_our_axes(found.lights)

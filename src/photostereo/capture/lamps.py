@@ -206,11 +206,15 @@ def _mask(
     options: ReadOptions, images: NDArray[Any], unlit: Unlit, balls: BoolArray
 ) -> tuple[BoolArray, tuple[str, ...]]:
     """The object's mask without the balls."""
-    brightest = _gray(images).max(axis=0)
-    brightest[balls] = 0
-    frame = (int(brightest.shape[0]), int(brightest.shape[1]))
+    gray = _gray(images)
+    frame = (int(gray.shape[1]), int(gray.shape[2]))
     mask, notes = settle_mask(
-        options, frame, lambda: brightest, unlit.mask_file, name=unlit.path.name, otherwise="auto"
+        options,
+        frame,
+        lambda: (np.where(balls, np.float32(0), image) for image in gray),
+        unlit.mask_file,
+        name=unlit.path.name,
+        otherwise="bright",
     )
     mask = mask & ~balls
     if not mask.any():

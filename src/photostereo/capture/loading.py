@@ -74,8 +74,9 @@ def load(
     color : keep three channels instead of the gray luma
     srgb : undo the sRGB curve, as cameras put it into pictures for viewing; False to take the values as linear. By
         default it is undone in JPEG files and in those that are tagged as sRGB
-    mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` for a bright object
-        before a dark background, the path of a picture, or an array (H, W)
+    mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` to find the object
+        in the photographs, ``"bright"`` for a bright object before a dark background, the path of
+        a picture, or an array (H, W)
     lights : None for the light file in the folder, the path of another one, or another capture whose lights are
         used again. Harvard layout: also
         ``"refined"`` (the default where present) or ``"directions"``

@@ -25,7 +25,7 @@ def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str,
     """
     if not exists(path):
         raise CaptureError(
-            f'The mask {path} does not exist. Give a picture, "auto" (bright object, dark ground) or "full".'
+            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), "bright" or "full".'
         )
     return mask_from_values(decode_image(path), f"The mask {path}", frame)
 

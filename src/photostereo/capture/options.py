@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.auto_mask import mask_from_stack
 from photostereo.capture.framing import Framing
 from photostereo.capture.masks import mask_from_brightness, mask_from_values, read_mask
 from photostereo.conventions import BoolArray
@@ -25,8 +26,8 @@ class ReadOptions:
     ----------
     color : keep three channels
     srgb : undo the sRGB curve; None to do so with JPEG files and those that are tagged as sRGB
-    mask : None for what the layout offers, ``"auto"`` to find a bright object before a dark background,
-        ``"full"`` for the full frame, the path of a picture, or an array
+    mask : None for what the layout offers, ``"auto"`` to find the object in the photographs, ``"bright"`` for what is
+        bright before a dark background, ``"full"`` for the full frame, the path of a picture, or an array
     lights : None for what the layout offers, the path of a light file, or the name of a variant that the
         layout has (Harvard: ``"refined"`` or ``"directions"``)
     workers : decoding threads; None for one per processor
@@ -71,7 +72,7 @@ class ReadOptions:
 def settle_mask(
     options: ReadOptions,
     full: tuple[int, int],
-    brightest: Callable[[], NDArray[Any]],
+    frames: Callable[[], Iterable[NDArray[Any]]],
     found: Path | None,
     *,
     name: str,
@@ -79,7 +80,7 @@ def settle_mask(
 ) -> tuple[BoolArray, tuple[str, ...]]:
     """The mask: the user's choice, else the layout's file (``found``), else the layout's default.
 
-    ``full`` is the size of the photographs on disk; ``brightest`` gives the largest value of each pixel, framed.
+    ``full`` is the size of the photographs on disk; ``frames`` gives the photographs one by one, framed.
     """
     choice = options.mask
     if choice is None:
@@ -90,12 +91,22 @@ def settle_mask(
     if choice == "full":
         return np.ones(options.framing.frame(full), dtype=bool), ("no mask: the full frame is used",)
     if choice == "auto":
-        mask = mask_from_brightness(brightest()[None])
-        if not mask.any():
-            raise CaptureError(
-                f"No object brighter than its background was found in {name}. Give a mask picture."
-            )
-        share = 100 * mask.mean()
-        return mask, (f"no mask file: the mask was found from brightness ({share:.0f} % of the frame)",)
-    mask, notes = read_mask(Path(choice).expanduser(), full)
-    return options.framing.mask(mask), notes
+        mask, how = mask_from_stack(frames), "in the photographs"
+    elif choice == "bright":
+        mask, how = mask_from_brightness(_brightest(frames())[None]), "from brightness"
+    else:
+        mask, notes = read_mask(Path(choice).expanduser(), full)
+        return options.framing.mask(mask), notes
+    if not mask.any():
+        raise CaptureError(
+            f"No object that stands out from its background was found in {name}. Give a mask picture."
+        )
+    return mask, (f"no mask file: the mask was found {how} ({100 * mask.mean():.0f} % of the frame)",)
+
+
+def _brightest(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    each = iter(frames)
+    top = np.array(next(each))
+    for frame in each:
+        np.maximum(top, frame, out=top)
+    return top

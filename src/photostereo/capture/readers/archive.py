@@ -77,7 +77,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
         mask = framing.mask(mask)
     else:
-        mask, notes = settle_mask(options, full, lambda: images.max(axis=0), None, name=name)
+        mask, notes = settle_mask(options, full, lambda: images, None, name=name)
     truths = {label: content[label] for label in _TRUTHS if label in content}
     for label, truth in truths.items():
         require_truth_size(truth, path, full)

@@ -50,7 +50,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         light_file=table.path,
         intensities=table.lengths if use_length else table.intensities,
         mask_file=masks[0] if masks else None,
-        mask_default="auto",
+        mask_default="bright",
         notes=(f"lights from {table.path.name}", *(() if use_length else table.length_note())),
     )
 
