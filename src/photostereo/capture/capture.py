@@ -190,6 +190,21 @@ class Capture:
         for image in self.images:
             yield gray_of(image, index) / np.float32(scale)
 
+    def colours(self, scale: float = 1.0) -> NDArray[np.float32]:
+        """Intensities of the mask pixels in colour, divided by ``scale``: an (N, d, 3) array.
+
+        A gray capture has three equal channels, and they are not copied.
+        """
+        if not self.is_color:
+            gray = self.pixels(scale)
+            return np.broadcast_to(gray[..., None], (*gray.shape, 3))
+        result = np.empty((self.pixel_count, len(self), 3), dtype=np.float32)
+        for number, image in enumerate(self.images):
+            result[:, number] = image[self.mask]
+        if scale != 1.0:
+            result /= np.float32(scale)
+        return result
+
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from photostereo.capture import Capture
 from photostereo.capture.sixteen_bit import write_png
-from photostereo.commands.solve import files_in_use, read_capture
+from photostereo.commands.solve import files_in_use, read_capture, reading_for
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
@@ -58,6 +58,7 @@ def run(
     for name in methods:
         find_method(name).resolve(parameters[name])
     surface = SurfaceChoice(formats=("ply", "glb") if meshes else ()) if meshes or report else None
+    reading = reading_for([find_method(name) for name in methods], reading)
     with Terminal(quiet=quiet) as terminal:
         capture = read_capture(path, reading, images, seed)
         terminal.say(f"{capture}")

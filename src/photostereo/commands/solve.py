@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from photostereo.results.folder import SurfaceChoice, fill_results
 from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import fits, solve_large
-from photostereo.solver.methods import find_method
+from photostereo.solver.methods import Method, find_method
 from photostereo.solver.solve import solve
 from photostereo.surface.integration import check_method
 
@@ -66,7 +66,7 @@ def run(
     used += [] if checkpoint is None else [checkpoint]
     with Terminal(quiet=quiet or as_json) as terminal:
         began = time.perf_counter()
-        found = load_lazily(path, **reading)
+        found = load_lazily(path, **reading_for([entry], reading))
         found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
         in_parts = device == "cpu" and not fits(found, entry, budget)
         capture = found if in_parts else read_into_memory(found)
@@ -123,6 +123,12 @@ def run(
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
     _tell(terminal, result, summary, target)
+
+
+def reading_for(methods: Sequence[Method], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How to read the photographs for these methods: with their colours where one of them looks at those."""
+    colours = any("colours" in method.model.sees for method in methods)
+    return {**reading, "color": bool(reading.get("color")) or colours}
 
 
 def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, seed: int) -> Capture:

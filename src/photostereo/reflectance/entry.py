@@ -39,6 +39,8 @@ class ModelEntry:
     parameters : a dataclass of fields made by :mod:`photostereo.parameters`
     exact : recovers a noise-free, shadow-free Lambertian scene to rounding
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
+    sees : what the model is also given, beyond gray pixels and lights: ``"colours"`` (N, d, 3) where the
+        photographs have them, the ``"mask"``; keyword arguments of these names
     on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
     """
 
@@ -51,6 +53,7 @@ class ModelEntry:
     parameters: type = NoParameters
     exact: bool = True
     tolerance: float = 1e-3
+    sees: tuple[str, ...] = ()
     on_gpu: bool = False
 
     def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:

@@ -8,11 +8,12 @@ from photostereo.plugins import announced
 from photostereo.reflectance.bivariate import CBR
 from photostereo.reflectance.entry import ModelEntry
 from photostereo.reflectance.lambertian import LS
+from photostereo.reflectance.learned import NET
 from photostereo.reflectance.lowrank import RPCA
 from photostereo.reflectance.piecewise import PLS
 from photostereo.reflectance.sparse import L1, SBL
 
-OWN = (LS, PLS, L1, SBL, RPCA, CBR)
+OWN = (LS, PLS, L1, SBL, RPCA, CBR, NET)
 
 
 @cache

@@ -129,6 +129,14 @@ def _registered() -> dict[str, Method]:
             max_iter=30,
             noise=None,
         ),
+        _preset(
+            "dlnet",
+            "net",
+            Look("DLnet", "#ee3377", "X"),
+            "Dictionary learning on the normals of the learned model",
+            "Any material, few or many photographs, noise.",
+            max_iter=20,
+        ),
     ]
     return {method.name: method for method in (*alone, *presets)}
 

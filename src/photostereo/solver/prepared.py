@@ -157,7 +157,13 @@ def prepare(
         return Prepared(entry, capture, values, scale, None, summed, clock.laps, where)
     pixels, scale = capture.scaled_pixels(where)
     clock.lap("prepare")
-    model = entry.model.build(pixels, lights, **values)
+    sees = entry.model.sees
+    beyond: dict[str, Any] = {}
+    if "mask" in sees:
+        beyond["mask"] = capture.mask
+    if "colours" in sees and capture.is_color:
+        beyond["colours"] = where.put(capture.colours(scale))
+    model = entry.model.build(pixels, lights, **values, **beyond)
     noise = None
     if entry.has_prior:
         noise = noise_to(model, pixels, lights, capture.mask)

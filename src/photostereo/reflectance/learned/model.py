@@ -1,0 +1,192 @@
+"""The learned model: unit normals from the witnesses of each pixel, held as firmly as they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.conventions import GRAY_WEIGHTS
+from photostereo.monitor import Monitor
+from photostereo.reflectance.learned.noise import noise_variance
+from photostereo.reflectance.learned.together import together
+from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
+from photostereo.reflectance.learned.witnesses import Witness, combine, matte_witness, with_rim
+from photostereo.reflectance.model import Fit, Model, Unknowns
+
+#: Pixels on which it is tried how far noise moves the answers.
+TRIED = 3000
+#: Classes of like spread in which that is told, and how far a class may lie from the middle one.
+SPREAD_CLASSES, WIDEST = 6, 10.0
+#: Noise of a channel over that of the luma, where the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
+CHANNEL_TO_LUMA = 1.5
+
+
+class Learned(Model):
+    r"""A network that has seen many materials, the matte fit and the outline, as one data term.
+
+    .. math:: \sum_{px} w_{px} \, | n_{px} - m_{px} |^2
+
+    with m the average of the witnesses (unit normals) and w how little the noise moves them, 1 for a middling
+    pixel. The normals of this model have unit length; the albedo is that of a matte pixel in the photographs that face it.
+
+    Parameters
+    ----------
+    pixels : (N, d) gray intensities
+    lights : (3, d) unit columns
+    colours : (N, d, 3) intensities, where the photographs have colour
+    mask : (H, W) where the pixels lie, row by row; without it neighbours and the outline say nothing
+    weights : an archive that ``photostereo train`` wrote; the package's own where missing
+    outline : whether the mask's outline is an occluding contour, so that it tells where the surface turns away
+    neighbours : whether neighbours that the noise cannot tell apart are looked at together
+    """
+
+    def __init__(
+        self,
+        pixels: Array,
+        lights: NDArray[Any],
+        *,
+        colours: Array | None = None,
+        mask: NDArray[np.bool_] | None = None,
+        weights: str | Path | None = None,
+        outline: bool = True,
+        neighbours: bool = True,
+    ) -> None:
+        numbers = shipped_weights() if weights is None else read_weights(weights)
+        self._pixels, self._lights = pixels, lights
+        gray = to_numpy(pixels)
+        noise = np.zeros(len(gray), np.float32) if mask is None else noise_variance(gray, lights, mask)
+        if neighbours and mask is not None and noise.any():
+            pixels, colours, noise = _quieter(pixels, colours, mask, noise)
+
+        def witnesses(pixels: Array, colours: Array | None, noise: NDArray[np.float32]) -> Witness:
+            normals, error = _predict(pixels, colours, lights, numbers)
+            return combine(
+                Witness(normals, error * error), matte_witness(pixels, lights, like(noise, pixels))
+            )
+
+        found = witnesses(pixels, colours, noise)
+        # Tried only where a prior asks for it.
+        self._try_noise = partial(noise_part, witnesses, found, pixels, colours, noise, lights)
+        if outline and mask is not None:
+            found = with_rim(found, mask)
+        self._normals = cast(found.normals, "float64")
+        self._spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
+
+    @cached_property
+    def _noise_part(self) -> Array:
+        """(N,) variance of one component of each normal that comes from the photographs' noise."""
+        return like(self._try_noise(), self._normals)
+
+    @cached_property
+    def _weight(self) -> Array:
+        """1 for a middling pixel, less where the noise moves the answer more."""
+        part = self._noise_part
+        return self.noise**2 / part if self.noise > 0 else part * 0.0 + 1.0
+
+    @property
+    def noise(self) -> float:
+        """How far the photographs' noise moves one component of a normal.
+
+        Only noise differs from pixel to pixel without reason, so only noise is for a prior to remove: an error that
+        the network shares with its neighbours is not.
+        """
+        return float(np.sqrt(np.median(to_numpy(self._noise_part))))
+
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
+        return np.eye(3)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        return Fit(self._normals)
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        return (self._weight[:, None] * self._normals + pull) / (self._weight + weight)[..., None]
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        difference = normals - self._normals
+        return (self._weight[:, None] * difference * difference).sum((-2, -1))
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        """``spread``: the expected angle in degrees between these normals and the truth, without a prior."""
+        return {"spread": self._spread * (180.0 / np.pi)}
+
+    def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
+        """What a matte pixel of this normal would need, of the photographs whose light it faces."""
+        length = namespace(normals).sqrt((normals * normals).sum(-1))[..., None] + 1e-30
+        facing = cast(normals / length, "float32") @ like(self._lights.astype(np.float32), self._pixels)
+        facing = facing * (facing > 0)
+        return cast((self._pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6), "float64")
+
+
+def _quieter(
+    pixels: Array, colours: Array | None, mask: NDArray[np.bool_], noise: NDArray[np.float32]
+) -> tuple[Array, Array | None, NDArray[np.float32]]:
+    """Pixels averaged with neighbours that the noise cannot tell apart, and the variance that is left."""
+    gray = to_numpy(pixels)
+    values = gray if colours is None else np.concatenate([gray[..., None], to_numpy(colours)], -1)
+    averaged, share = together(values, gray, mask, noise)
+    if colours is None:
+        return like(averaged, pixels), None, noise * share
+    return like(averaged[..., 0], pixels), like(averaged[..., 1:], pixels), noise * share
+
+
+def noise_part(
+    witnesses: Callable[[Array, Array | None, NDArray[np.float32]], Witness],
+    found: Witness,
+    pixels: Array,
+    colours: Array | None,
+    noise: NDArray[np.float32],
+    lights: NDArray[Any],
+) -> NDArray[np.float64]:
+    """Variance (N,) of one component of the normals, of noise alone: what moves when the same noise comes once more.
+
+    It is tried on some pixels, and told for the others by their spread: the median in classes of like spread.
+    """
+    some = slice(0, None, max(1, len(noise) // TRIED))
+    deviation = np.sqrt(noise[some])[:, None]
+    if not deviation.any():
+        return np.zeros(len(noise))
+    rng = np.random.default_rng(0)
+    rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
+    gray = to_numpy(pixels[some])
+    if colours is None:
+        shaken, tinted = gray + deviation * rng.standard_normal(gray.shape)[:, rank], None
+    else:
+        values = to_numpy(colours[some])
+        extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
+        shaken, tinted = gray + extra @ np.asarray(GRAY_WEIGHTS), (values + extra).astype(np.float32)
+    again = witnesses(
+        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels), noise[some]
+    )
+    moved = np.square(to_numpy(again.normals) - to_numpy(found.normals[some])).sum(-1)
+    spread = np.log(to_numpy(found.variance))
+    order = np.argsort(spread[some])
+    classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
+    places = [float(np.mean(spread[some][inside])) for inside in classes]
+    # Two components of a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
+    variances = [float(np.median(moved[inside])) / (2.0 * np.log(2.0)) for inside in classes]
+    typical = max(float(np.median(variances)), 1e-12)
+    kept = np.clip(variances, typical / WIDEST, typical * WIDEST)
+    # Noise is a part of the whole error: of two components, each half of the variance at most.
+    return np.asarray(np.minimum(np.interp(spread, places, kept), 0.5 * np.exp(spread)))
+
+
+def _predict(
+    pixels: Array, colours: Array | None, lights: NDArray[Any], weights: Weights
+) -> tuple[Array, Array]:
+    directions = np.ascontiguousarray(lights.T, dtype=np.float32)
+    if is_tensor(pixels):
+        from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
+
+        normals, errors = predict_torch(pixels, colours, directions, weights)
+        return normals, errors
+    from photostereo.reflectance.learned.kernels import predict
+
+    if colours is None:
+        colours = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
+    return predict(colours, directions, weights)

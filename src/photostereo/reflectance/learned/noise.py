@@ -1,0 +1,55 @@
+"""How noisy the photographs of each pixel are: the noise of photons grows with brightness.
+
+The residuals of least squares hold no texture. Their second difference over 2 × 2 pixels is zero on anything
+smooth and keeps white noise at its standard deviation. The median of its absolute value over pixels of like brightness
+and all photographs is that noise; edges of shadows and highlights, a few entries of each pixel, do not move it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Median absolute deviation to standard deviation.
+MAD_TO_SIGMA = 1.482602218505602
+#: Classes of brightness, and blocks that the estimate looks at.
+CLASSES, BLOCKS = 8, 20_000
+
+
+def noise_variance(
+    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Variance (N,) of one intensity of each pixel, from (N, d) intensities under (3, d) lights.
+
+    Zero where three photographs leave no residual or the mask holds no 2 × 2 block.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+    >>> noisy = np.full((2500, 5), 0.5) * lights[2] + rng.normal(0, 0.05, (2500, 5))
+    >>> round(float(np.sqrt(noise_variance(noisy, lights, np.ones((50, 50), bool)).mean())), 2)
+    0.05
+    """
+    count = lights.shape[1]
+    index = np.full(mask.shape, -1)
+    index[mask] = np.arange(len(pixels))
+    corners = (index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:])
+    blocks = np.stack([corner.ravel() for corner in corners])
+    blocks = blocks[:, (blocks >= 0).all(axis=0)]
+    if count <= 3 or not blocks.size:
+        return np.zeros(len(pixels), np.float32)
+    a, b, c, d = blocks[:, :: max(1, blocks.shape[1] // BLOCKS)]
+    detail = 0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]).astype(np.float64)
+    detail -= (detail @ np.linalg.pinv(lights)) @ lights
+    detail = np.abs(detail) / np.sqrt(1.0 - 3.0 / count)
+    brightness = np.maximum(pixels, 0.0).mean(1)
+    classes = np.quantile(brightness[a], np.linspace(0, 1, CLASSES + 1))
+    middle = 0.5 * (classes[1:] + classes[:-1])
+    found = np.empty(CLASSES)
+    for number in range(CLASSES):
+        inside = (brightness[a] >= classes[number]) & (brightness[a] <= classes[number + 1])
+        found[number] = (MAD_TO_SIGMA * float(np.median(detail[inside]))) ** 2
+    return np.asarray(np.interp(brightness, middle, found), dtype=np.float32)

@@ -1,0 +1,45 @@
+"""The set network on a GPU, from the package's weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from photostereo.reflectance.learned.torch_network import SetNetwork
+from photostereo.reflectance.learned.weights import Weights
+
+#: Tokens at once: about 2 GB on the GPU.
+CHUNK = 1_500_000
+
+_networks: dict[tuple[str, str], SetNetwork] = {}
+
+
+def network_of(weights: Weights, device: torch.device) -> SetNetwork:
+    """The network with these numbers, kept for the next call."""
+    key = (weights.digest, str(device))
+    if key not in _networks:
+        network = SetNetwork(weights.width, len(weights.stages))
+        state = {
+            f"stages.{name}": torch.from_numpy(values).float() for name, values in weights.arrays.items()
+        }
+        network.load_state_dict(state)
+        _networks[key] = network.to(device).eval().requires_grad_(False)
+    return _networks[key]
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def predict(
+    pixels: torch.Tensor, colours: torch.Tensor | None, lights: NDArray[Any], weights: Weights
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities."""
+    network = network_of(weights, pixels.device)
+    directions = torch.from_numpy(lights).to(pixels.device)
+    values = pixels[..., None].expand(-1, -1, 3) if colours is None else colours
+    normals, errors = [], []
+    for part in values.split(max(1, CHUNK // pixels.shape[1])):
+        normal, log_error = network(part.float(), directions)[-1]
+        normals.append(normal)
+        errors.append(log_error.exp())
+    return torch.cat(normals), torch.cat(errors)

@@ -1,0 +1,170 @@
+"""The set network in torch: what is trained, and what runs on a GPU.
+
+One pixel is a set of d tokens, one per photograph. A stage turns the frame about the viewing axis until the
+present normal lies at azimuth 0, so that a turned object gives the turned answer, looks at every token alone,
+pools (mean and maximum), looks again with what was pooled, pools again, and adds a correction to the normal.
+The order of the photographs and the scale of the intensities cannot matter. The symbols and the features are
+described beside the readable form, :mod:`photostereo.reflectance.learned.network`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+#: Numbers per token; see :func:`tokens_of`.
+FEATURES = 19
+#: Added to the root mean square, relative to nothing: keeps black pixels finite.
+TINY = 1e-12
+
+
+class RmsLinear(nn.Module):  # type: ignore[misc]
+    """x ↦ hardswish(g · (Wx + b + context) / rms + c): one layer."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, width)
+        self.gain = nn.Parameter(torch.ones(width))
+        self.shift = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        y = self.linear(x)
+        if context is not None:
+            y = y + context
+        scale = torch.rsqrt(y.float().square().mean(-1, keepdim=True) + 1e-5).to(y.dtype)
+        return functional.hardswish(y * scale * self.gain + self.shift)
+
+
+class Stage(nn.Module):  # type: ignore[misc]
+    """One look at the set; see the module's text."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = RmsLinear(FEATURES, width)
+        self.second = RmsLinear(width, width)
+        self.context = nn.Linear(2 * width, width)
+        self.third = RmsLinear(width, width)
+        self.fourth = RmsLinear(width, width)
+        self.head = RmsLinear(2 * width, width)
+        self.out = nn.Linear(width, 4)
+        nn.init.normal_(self.out.weight, std=1e-2)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.second(self.first(tokens))
+        x = self.fourth(self.third(x, self.context(pooled(x))[:, None]))
+        return self.out(self.head(pooled(x))).float()
+
+
+class SetNetwork(nn.Module):  # type: ignore[misc]
+    """Intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected error.
+
+    Parameters
+    ----------
+    width : numbers per token inside a stage
+    stages : how often the normal is refined
+    """
+
+    def __init__(self, width: int = 96, stages: int = 2) -> None:
+        super().__init__()
+        self.width = width
+        self.stages = nn.ModuleList(Stage(width) for _ in range(stages))
+
+    def forward(self, colours: Tensor, lights: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """(normals, log of the expected angle in radians) after every stage."""
+        if lights.ndim == 2:
+            lights = lights.expand(colours.shape[0], -1, -1)
+        gray, colours = normalised(colours)
+        normal = first_guess(gray, lights)
+        log_error = torch.full_like(normal[:, 0], -1.5)
+        answers = []
+        for stage in self.stages:
+            turned, cosine, sine = turn(lights, normal)
+            tokens = tokens_of(gray, colours, turned, normal[:, 2], log_error.detach())
+            step = stage(tokens)
+            start = torch.stack(
+                [torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1
+            )
+            inside = functional.normalize(start + step[:, :3], dim=-1, eps=1e-6)
+            x = cosine * inside[:, 0] - sine * inside[:, 1]
+            y = sine * inside[:, 0] + cosine * inside[:, 1]
+            answer = torch.stack([x, y, inside[:, 2]], -1)
+            log_error = (step[:, 3] - 2.0).clamp(-6.0, 1.0)
+            answers.append((answer, log_error))
+            normal = answer.detach()
+        return answers
+
+
+def pooled(x: Tensor) -> Tensor:
+    """Mean and maximum over the photographs: (B, d, W) to (B, 2W)."""
+    return torch.cat([x.mean(1), x.amax(1)], -1)
+
+
+def normalised(colours: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean of the channels and the channels, divided by the former's root mean square over the photographs."""
+    gray = colours.mean(-1)
+    scale = torch.rsqrt(gray.square().mean(1, keepdim=True) + TINY)
+    return gray * scale, colours * scale[..., None]
+
+
+def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
+    """A normal from ridge regression on compressed intensities v / (v + 0.5): (B, 3), in front of the object."""
+    v = gray.clamp_min(0.0)
+    v = v / (v + 0.5)
+    count = lights.shape[1]
+    gram = lights.transpose(1, 2) @ lights
+    eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
+    normal = torch.linalg.solve(gram + 0.02 * count * eye, (lights * v[..., None]).sum(1))
+    normal = torch.cat([normal[:, :2], normal[:, 2:].clamp_min(1e-3)], -1)
+    return functional.normalize(normal, dim=-1, eps=1e-6)
+
+
+def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Lights in the frame where the normal has azimuth 0, and that frame's cosine and sine."""
+    length = torch.hypot(normal[:, 0], normal[:, 1]).clamp_min(1e-6)
+    cosine, sine = normal[:, 0] / length, normal[:, 1] / length
+    x = cosine[:, None] * lights[..., 0] + sine[:, None] * lights[..., 1]
+    y = cosine[:, None] * lights[..., 1] - sine[:, None] * lights[..., 0]
+    return torch.stack([x, y, lights[..., 2]], -1), cosine, sine
+
+
+def tokens_of(gray: Tensor, colours: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor) -> Tensor:
+    """The tokens (B, d, FEATURES) of one stage; lights in the turned frame, tilt = n_z."""
+    nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
+    nl = nx * lights[..., 0] + nz * lights[..., 2]
+    lh = torch.sqrt((0.5 + 0.5 * lights[..., 2]).clamp_min(1e-6))
+    nh = (nl + nz) / (2.0 * lh)
+    facing = nl.clamp_min(0.0)
+    v = gray.clamp_min(0.0)
+    # What a matte pixel would show, scaled to the robustly compressed intensities.
+    matte = (v * facing).sum(1, keepdim=True) / (facing.square().sum(1, keepdim=True) + 1e-3)
+    half = torch.rsqrt(1.0 + (v - matte * facing).square())
+    matte = (half * v * facing).sum(1, keepdim=True) / ((half * facing.square()).sum(1, keepdim=True) + 1e-3)
+    misfit = v - matte * facing
+    count = torch.full_like(nl, float(nl.shape[1])).log() / 3.0 - 1.0
+    features = [
+        lights[..., 0],
+        lights[..., 1],
+        lights[..., 2],
+        nl,
+        nh,
+        lh,
+        nz.expand_as(nl),
+        (v.clamp_max(8.0)) * 0.5,
+        torch.sqrt(v + 1e-6).clamp_max(3.0),
+        v / (v + 0.4),
+        0.4 * torch.log((v + 0.02) / nl.clamp_min(0.08)).clamp(-6.0, 6.0),
+        misfit.clamp(-3.0, 3.0),
+        0.5 * matte.clamp_max(6.0).expand_as(nl),
+        count,
+        (log_error[:, None] + 2.0).expand_as(nl),
+        misfit / (misfit.abs() + 0.1),
+    ]
+    roots = torch.sqrt(colours.clamp_min(0.0) + 1e-6).clamp_max(3.0)
+    return torch.cat([torch.stack(features, -1), roots], -1)
+
+
+def angles(a: Tensor, b: Tensor) -> Tensor:
+    """Angle in radians between unit vectors, well behaved at 0."""
+    return 2.0 * torch.atan2((a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7))

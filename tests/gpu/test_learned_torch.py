@@ -1,0 +1,89 @@
+"""The torch form of the learned model, and its training in small."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from photostereo import scenes
+from photostereo.reflectance.learned import kernels
+from photostereo.reflectance.learned.weights import read_weights, shipped_weights
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+def test_torch_equals_compiled() -> None:
+    from photostereo.reflectance.learned.torch_kernels import predict
+
+    capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
+    colours, lights = capture.colours(), capture.lights.astype(np.float32)
+    here = kernels.predict(colours, lights, shipped_weights())
+    there = predict(torch.from_numpy(colours.mean(-1)), torch.from_numpy(colours), lights, shipped_weights())
+    apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
+    assert np.degrees(apart.max()) < 0.01
+    np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
+
+
+def test_materials_reflect_as_the_renderers() -> None:
+    """The lobes that both have: Lambert, Oren–Nayar, GGX."""
+    from photostereo.reflectance.learned.training import materials
+    from photostereo.reflectance.learned.training.layouts import draw_lights
+
+    torch.manual_seed(0)
+    lights = draw_lights(1, 200, "cpu").double()
+    normal = torch.nn.functional.normalize(torch.tensor([[0.3, -0.4, 0.8]]).double(), dim=-1)
+    plain = materials.draw_materials(1, "cpu")
+    zero, one = torch.zeros(1, 1).double(), torch.ones(1, 1).double()
+    plain.base, plain.sigma, plain.power = torch.tensor([[0.3, 0.5, 0.7]]).double(), 0.4 * one, one
+    plain.wrap = plain.metallic = plain.coat = plain.sheen = zero
+    plain.alpha = plain.alpha_across = 0.3 * one
+    plain.ripple, plain.wave = torch.zeros(1, 2).double(), plain.wave.double()
+    nl, lv = (lights[0] @ normal[0]).numpy(), lights[0, :, 2].numpy()
+    lit = nl > 1e-3
+    for kind, f0, brdf in (
+        (materials.LAMBERT, 0.0, scenes.Lambertian()),
+        (materials.OREN_NAYAR, 0.0, scenes.OrenNayar(0.4)),
+        (materials.LAMBERT, 0.05, scenes.Ggx(0.3, 0.05)),
+    ):
+        plain.kind, plain.reflectance = torch.full((1, 1), kind), f0 * one
+        found = materials.reflect(plain, normal, lights)[0].numpy()[lit]
+        diffuse, white = brdf.terms(nl[lit], np.full(lit.sum(), float(normal[0, 2])), lv[lit])
+        wanted = (np.array([0.3, 0.5, 0.7]) * diffuse[:, None] + white[:, None]) * nl[lit, None]
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_a_wall_throws_a_shadow_and_light() -> None:
+    """A step: behind it no light from its side, and the ground before it gets light back from it."""
+    from photostereo.reflectance.learned.training.rendered import light_visibility
+
+    heights = torch.zeros(1, 64, 64)
+    heights[:, :, 40:] = 0.5
+    spacing = 2 / 63
+    points = torch.tensor([[[0.1, 0.0, 0.01], [-0.9, 0.0, 0.01]]])
+    low = torch.tensor([0.8, 0.0, 0.6])
+    lights = torch.stack([low, low * torch.tensor([-1.0, 1, 1])]).expand(1, 2, 2, 3)
+    visible = light_visibility(heights, points, lights, torch.full((1, 1, 1), 0.01), spacing, 36)[0]
+    assert visible[0, 0] < 0.05  # beside the wall, light from behind it
+    assert visible[0, 1] > 0.95
+    assert visible[1].min() > 0.95  # far away: 0.5 high at distance 1.17 hides what is below 23 degrees
+
+
+def test_a_tiny_training_learns_resumes_and_writes_weights(tmp_path) -> None:
+    from photostereo.reflectance.learned.training.export import archive_of
+    from photostereo.reflectance.learned.training.loop import Settings, train
+
+    settings = Settings(minutes=0.12, width=16, tokens=4000, scenes=4, pixels=16, reuse=2, validation=64)
+    train(settings, tmp_path, "cpu", stop_after=0.05)
+    network = train(settings, tmp_path, "cpu", resume=tmp_path / "checkpoint.pt")
+    lines = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
+    assert lines[-1]["step"] > lines[0]["step"] > 0
+    assert lines[-1]["seconds"] > 0.11 * 60
+    (tmp_path / "weights.npz").write_bytes(archive_of(network))
+    weights = read_weights(tmp_path / "weights.npz")
+    normals, _ = kernels.predict(
+        np.ones((2, 5, 3), np.float32), scenes.dome_lights(5).astype(np.float32), weights
+    )
+    assert np.isfinite(normals).all()

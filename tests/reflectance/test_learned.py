@@ -1,0 +1,203 @@
+"""The learned model: its two NumPy forms agree, what must not matter does not, damaged weights are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo import scenes
+from photostereo.errors import ParameterError
+from photostereo.monitor import SILENT
+from photostereo.quality.metrics import angular_error
+from photostereo.reflectance.learned import kernels, network
+from photostereo.reflectance.learned.model import Learned
+from photostereo.reflectance.learned.noise import noise_variance
+from photostereo.reflectance.learned.together import together
+from photostereo.reflectance.learned.weights import (
+    SHIPPED_DIGEST,
+    digest_of,
+    read_weights,
+    shipped_weights,
+)
+from photostereo.reflectance.learned.witnesses import Witness, combine, matte_witness, rim_of
+
+
+def angles(a, b) -> np.ndarray:
+    a, b = (np.asarray(v, float) / np.linalg.norm(v, axis=-1, keepdims=True) for v in (a, b))
+    return np.degrees(2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+
+
+@pytest.fixture(scope="module")
+def shiny():
+    """A shiny ball in colour under 20 lights: colours (N, d, 3), lights (d, 3), true normals (N, 3)."""
+    capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
+    return capture.colours(), capture.lights.astype(np.float32), capture.truth[capture.mask]
+
+
+def test_compiled_equals_readable(shiny) -> None:
+    colours, lights, _ = shiny
+    readable = network.predict(colours, lights, shipped_weights())
+    compiled = kernels.predict(colours, lights, shipped_weights())
+    assert angles(readable[0], compiled[0]).max() < 0.01
+    np.testing.assert_allclose(readable[1], compiled[1], rtol=1e-3)
+
+
+def test_a_shiny_ball(shiny) -> None:
+    colours, lights, truth = shiny
+    normals, spread = kernels.predict(colours, lights, shipped_weights())
+    errors = angles(normals, truth)
+    matte = matte_witness(colours.mean(-1), np.ascontiguousarray(lights.T), 0.0).normals
+    assert errors.mean() < 3.0
+    assert errors.mean() < 0.7 * angles(matte, truth).mean()
+    assert 0.3 < np.degrees(spread.mean()) / errors.mean() < 3.0
+
+
+def test_the_order_of_the_photographs_does_not_matter(shiny) -> None:
+    colours, lights, _ = shiny
+    order = np.random.default_rng(0).permutation(len(lights))
+    first = kernels.predict(colours, lights, shipped_weights())[0]
+    second = kernels.predict(np.ascontiguousarray(colours[:, order]), lights[order], shipped_weights())[0]
+    assert angles(first, second).max() < 0.01
+
+
+@pytest.mark.parametrize("degrees", [30.0, 180.0])
+def test_a_turned_object_gives_the_turned_answer(shiny, degrees: float) -> None:
+    colours, lights, _ = shiny
+    c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]], np.float32)
+    first = kernels.predict(colours, lights, shipped_weights())[0]
+    second = kernels.predict(colours, lights @ turn.T, shipped_weights())[0]
+    assert angles(first @ turn.T, second).max() < 0.02
+
+
+def test_the_scale_of_the_intensities_does_not_matter(shiny) -> None:
+    colours, lights, _ = shiny
+    first = kernels.predict(colours, lights, shipped_weights())
+    second = kernels.predict(1000 * colours, lights, shipped_weights())
+    assert angles(first[0], second[0]).max() < 0.01
+
+
+def test_black_pixels_and_negative_values_have_an_answer() -> None:
+    lights = scenes.dome_lights(6).astype(np.float32)
+    for value in (0.0, -1.0):
+        normals, spread = kernels.predict(np.full((3, 6, 3), value, np.float32), lights, shipped_weights())
+        assert np.isfinite(normals).all() and np.isfinite(spread).all()
+
+
+def test_the_shipped_weights_are_small_and_are_those_of_the_source() -> None:
+    weights = shipped_weights()
+    assert weights.digest == SHIPPED_DIGEST == digest_of(weights.arrays)
+    assert sum(array.nbytes for array in weights.arrays.values()) <= 2_000_000
+
+
+def test_damaged_weights_are_refused(tmp_path) -> None:
+    arrays = {name: array.copy() for name, array in shipped_weights().arrays.items()}
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    np.savez(good, digest=np.array(digest_of(arrays)), **arrays)
+    assert read_weights(good).digest == SHIPPED_DIGEST
+    digest = digest_of(arrays)
+    arrays["0.out.bias"][0] += np.float16(1.0)
+    np.savez(bad, digest=np.array(digest), **arrays)
+    with pytest.raises(ParameterError, match="digest"):
+        read_weights(bad)
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(ParameterError, match="not a file of network weights"):
+        read_weights(tmp_path / "text.npz")
+    with pytest.raises(ParameterError, match="no weights at"):
+        read_weights(tmp_path / "nowhere.npz")
+
+
+def test_a_matte_pixel_trusts_the_matte_fit() -> None:
+    """Noise-free and matte: the matte witness is exact, its variance nearly nothing, the average its normal."""
+    lights = scenes.dome_lights(12, max_angle=30.0).T
+    truth = np.array([[0.1, 0.2, 0.97]]) / np.linalg.norm([0.1, 0.2, 0.97])
+    matte = matte_witness((0.7 * truth @ lights).astype(np.float32), lights, 1e-6)
+    wrong = Witness(np.array([[0.0, 0.0, 1.0]], np.float32), np.array([0.05**2], np.float32))
+    assert angles(matte.normals, truth).max() < 0.01
+    assert angles(combine(wrong, matte).normals, truth).max() < 0.1
+
+
+def test_variance_of_the_matte_fit_is_that_of_its_errors() -> None:
+    """2 σ² g / albedo² against the scatter over many noisy draws."""
+    rng = np.random.default_rng(0)
+    lights = scenes.dome_lights(12, max_angle=40.0).T
+    truth = np.array([0.0, 0.0, 1.0])
+    pixels = (0.8 * truth @ lights + rng.normal(0, 0.02, (20_000, 12))).astype(np.float32)
+    found = matte_witness(pixels, lights, 0.02**2)
+    true = np.mean(np.deg2rad(angles(found.normals, truth[None])) ** 2)
+    # g is the mean over three components, two of which turn the normal: a factor of two either way.
+    assert 0.4 < np.median(found.variance) / true < 2.5
+
+
+def test_the_rim_points_outwards() -> None:
+    capture = scenes.render_scene("sphere", size=64)
+    index, outward = rim_of(capture.mask)
+    truth = capture.truth[capture.mask][index]
+    assert angles(outward * [1, 1, 0] + [0, 0, 1e-9], truth * [1, 1, 0] + [0, 0, 1e-9]).mean() < 5.0
+    assert not len(rim_of(np.ones((8, 8), bool))[0])  # a frame is no outline
+
+
+def test_neighbours_alike_are_averaged_and_others_left_alone() -> None:
+    rng = np.random.default_rng(0)
+    mask = np.ones((30, 30), bool)
+    clean = np.ones((900, 16), np.float32)
+    clean[mask.nonzero()[1] >= 15] = 3.0  # an edge far above the noise
+    noisy = clean + rng.normal(0, 0.1, clean.shape).astype(np.float32)
+    quiet, share = together(noisy, noisy, mask, np.full(900, 0.01, np.float32))
+    assert np.std(quiet - clean) < 0.025
+    assert abs(np.sqrt(share.mean()) * 0.1 / np.std(quiet - clean) - 1) < 0.5
+    untouched, share = together(clean, clean, mask, np.full(900, 1e-12, np.float32))
+    np.testing.assert_allclose(untouched, clean)
+
+
+def test_the_model_is_its_own_minimiser_and_the_update_is_exact(shiny) -> None:
+    colours, lights, _ = shiny
+    model = Learned(colours.mean(-1), np.ascontiguousarray(lights.T), colours=colours)
+    normals = model.alone(SILENT).normals
+    assert model.cost(normals, {}) < 1e-12
+    rng = np.random.default_rng(0)
+    weight, pull = rng.uniform(0, 3, len(normals)), rng.normal(size=normals.shape)
+
+    def cost(n) -> float:
+        return float(model.cost(n, {}) + (weight[:, None] * n * n - 2 * n * pull).sum())
+
+    best = model.update_normals({}, weight, pull)
+    lowest = cost(best)
+    for _ in range(5):
+        assert cost(best + 1e-3 * rng.normal(size=best.shape)) > lowest
+
+
+def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
+    """Shot noise on a plain ball: σ² = k I; and a shiny ball without noise has next to none."""
+    rng = np.random.default_rng(0)
+    ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    pixels, lights = ball.pixels(), ball.lights.T
+    noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
+    found = noise_variance(noisy, lights, ball.mask)
+    np.testing.assert_allclose(found.mean(), pixels.mean() / 400, rtol=0.2)
+    shiny = scenes.render_scene("sphere", size=96, texture="uniform", reflectance="ggx")
+    assert np.sqrt(noise_variance(shiny.pixels(), shiny.lights.T, shiny.mask).mean()) < 0.005
+
+
+def test_a_prior_removes_noise_and_nothing_else() -> None:
+    """Without noise the prior has nothing to do; with noise it knows how much the normals scatter."""
+    rng = np.random.default_rng(0)
+    ball = scenes.render_scene("sphere", size=64, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    pixels, lights = ball.pixels(), np.ascontiguousarray(ball.lights.T)
+    noisy = (pixels + rng.normal(0, 0.02, pixels.shape)).astype(np.float32)
+    clean = Learned(pixels, lights, mask=ball.mask, neighbours=False)
+    shaken = Learned(noisy, lights, mask=ball.mask, neighbours=False)
+    scatter = shaken.alone(SILENT).normals - clean.alone(SILENT).normals
+    assert clean.noise < 0.003
+    assert 0.6 < shaken.noise / np.sqrt(np.median((scatter**2).sum(-1)) / (2 * np.log(2))) < 1.6
+
+
+def test_spread_is_a_map_and_the_albedo_that_of_the_photographs() -> None:
+    import photostereo as ps
+
+    capture = scenes.render_scene("sphere", size=40, texture="uniform")
+    result = ps.solve(capture, "net")
+    assert result.maps["spread"].shape == capture.frame
+    truth = capture.truth_albedo[capture.mask]
+    assert abs(np.median(result.albedo[capture.mask] / truth) - 1) < 0.05
+    assert angular_error(result.normals, capture.truth, capture.mask)[capture.mask].mean() < 3.0
