@@ -34,7 +34,7 @@ from photostereo.reflectance.model import Model
 from photostereo.reflectance.within_noise import WithinNoise, noise_to
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import DEFAULT_METHOD, Method, find_method
-from photostereo.solver.prepared import Clock
+from photostereo.solver.prepared import Clock, also_seen
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample, choose_sample
 from photostereo.solver.tiles import Band, bytes_in_whole, plan_bands, require_for_sums
@@ -111,7 +111,9 @@ def learn(
     entry: Method, values: Mapping[str, Any], sample: Sample, survey: Survey, lights: Any, monitor: Monitor
 ) -> Learned:
     """Measure noise and strengths on the sample and learn its dictionary."""
-    model = entry.model.build(survey.pixels, lights, **entry.of_model(values))
+    # The sample is kept in gray; a model that looks at neighbours is told where its pixels lie.
+    beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
+    model = entry.model.build(survey.pixels, lights, **entry.of_model(values), **beyond)
     if entry.prior is None:
         return Learned(dict(values), model, [])
     noise = noise_to(model, survey.pixels, lights, sample.mask)
@@ -291,7 +293,9 @@ def _solve_band(
     values = learned.values
     pixels = part.pixels(survey.scale)
     lights = np.ascontiguousarray(capture.lights.T)
-    model = entry.model.build(pixels, lights, **entry.of_model(values))
+    model = entry.model.build(
+        pixels, lights, **entry.of_model(values), **also_seen(entry, part, survey.scale)
+    )
     model.adopt(learned.model)
     if entry.prior is None:
         problem = Problem(model)

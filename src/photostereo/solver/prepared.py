@@ -157,18 +157,21 @@ def prepare(
         return Prepared(entry, capture, values, scale, None, summed, clock.laps, where)
     pixels, scale = capture.scaled_pixels(where)
     clock.lap("prepare")
-    sees = entry.model.sees
-    beyond: dict[str, Any] = {}
-    if "mask" in sees:
-        beyond["mask"] = capture.mask
-    if "colours" in sees and capture.is_color:
-        beyond["colours"] = where.put(capture.colours(scale))
-    model = entry.model.build(pixels, lights, **values, **beyond)
+    model = entry.model.build(pixels, lights, **values, **also_seen(entry, capture, scale, where))
     noise = None
     if entry.has_prior:
         noise = noise_to(model, pixels, lights, capture.mask)
     clock.lap("statistics")
     return Prepared(entry, capture, values, scale, noise, model, clock.laps, where)
+
+
+def also_seen(entry: Method, capture: Capture, scale: float, device: Device = CPU) -> dict[str, Any]:
+    """What the method's model is given beyond gray pixels and lights; see :attr:`ModelEntry.sees`."""
+    sees = entry.model.sees
+    found: dict[str, Any] = {"mask": capture.mask} if "mask" in sees else {}
+    if "colours" in sees and capture.is_color:
+        found["colours"] = device.put(capture.colours(scale))
+    return found
 
 
 def device_for(entry: Method, name: str) -> Device:

@@ -71,6 +71,7 @@ class Learned(Model):
             )
 
         found = witnesses(pixels, colours, noise)
+        self._level: float | None = None
         # Tried only where a prior asks for it.
         self._try_noise = partial(noise_part, witnesses, found, pixels, colours, noise, lights)
         if outline and mask is not None:
@@ -87,7 +88,12 @@ class Learned(Model):
     def _weight(self) -> Array:
         """1 for a middling pixel, less where the noise moves the answer more."""
         part = self._noise_part
-        return self.noise**2 / part if self.noise > 0 else part * 0.0 + 1.0
+        level = self.noise if self._level is None else self._level
+        return (level**2 + 1e-12) / (part + 1e-12)
+
+    def adopt(self, sample: Model) -> None:
+        """Weigh pixels against those of the sample that the prior was made for."""
+        self._level = sample.noise
 
     @property
     def noise(self) -> float:
