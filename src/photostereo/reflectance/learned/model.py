@@ -113,6 +113,10 @@ class Learned(Model):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         return (self._weight[:, None] * self._normals + pull) / (self._weight + weight)[..., None]
 
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
+        """Each pixel's own noise, in the units of :attr:`noise`."""
+        return self._noise_part
+
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         difference = normals - self._normals
         return (self._weight[:, None] * difference * difference).sum((-2, -1))
