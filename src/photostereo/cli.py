@@ -59,6 +59,9 @@ LightsAxes = Annotated[
         "--lights-axes", metavar="X,Y,Z", help="Axes of the light file: x,-y,z where y points down."
     ),
 ]
+Ambient = Annotated[
+    Path | None, typer.Option("--ambient", metavar="PICTURE", help="Taken with the lamps off: subtracted.")
+]
 ReverseLights = Annotated[
     bool, typer.Option("--reverse-lights", help="The light file points from the lamps to the object.")
 ]
@@ -171,6 +174,7 @@ def info(
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,
     reverse_lights: ReverseLights = False,
+    ambient: Ambient = None,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -188,6 +192,7 @@ def info(
             "lights": lights,
             "lights_axes": lights_axes,
             "reverse_lights": reverse_lights,
+            "ambient": None if ambient is None else str(ambient),
             **_ball(ball, circle, focal),
         },
         as_json=as_json,
@@ -246,6 +251,7 @@ def solve(
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,
     reverse_lights: ReverseLights = False,
+    ambient: Ambient = None,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -294,6 +300,7 @@ def solve(
             "lights": lights,
             "lights_axes": lights_axes,
             "reverse_lights": reverse_lights,
+            "ambient": None if ambient is None else str(ambient),
             **_ball(ball, circle, focal),
             "crop": _numbers(crop, 4, "--crop"),
             "scale": scale,
@@ -335,6 +342,7 @@ def compare(
     lights: LightsChoice = None,
     lights_axes: LightsAxes = None,
     reverse_lights: ReverseLights = False,
+    ambient: Ambient = None,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -366,6 +374,7 @@ def compare(
             "lights": lights,
             "lights_axes": lights_axes,
             "reverse_lights": reverse_lights,
+            "ambient": None if ambient is None else str(ambient),
             **_ball(ball, circle, focal),
         },
         settings=parse_settings(settings),

@@ -133,3 +133,61 @@ def test_what_changes_is_named_and_never_guessed():
     factors, notes = exposures([Shot(seconds=1), Shot(seconds=2), Shot()])
     assert factors is None and "1 do not say" in notes[0]
     assert exposures([Shot(seconds=0.02), Shot(seconds=0.02)]) == (None, ())
+
+
+def _place(tmp_path, name, pictures, **companions):
+    place = tmp_path / name
+    place.mkdir()
+    for number, picture in enumerate(pictures):
+        cv2.imwrite(str(place / f"{number}.png"), picture)
+    for stem, picture in companions.items():
+        cv2.imwrite(str(place / f"{stem}.png"), picture)
+    (place / "lights.txt").write_text("0 0 1 2\n0.6 0 0.8 1\n0 0.6 0.8 4\n")
+    return place
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_ambient_light_is_subtracted_and_a_flat_field_divided(tmp_path, color):
+    rng = np.random.default_rng(3)
+    scene = rng.uniform(2000, 9000, (3, 20, 30, 3)).round()
+    room = rng.uniform(500, 3000, (20, 30, 3)).round()
+    fall_off = np.linspace(0.5, 1.5, 30)[None, :, None] * np.ones((20, 1, 3))
+    lit = np.rint((scene + room) * fall_off)
+    shots = lit.astype(np.uint16)
+    flat = np.rint(20000 * fall_off).astype(np.uint16)
+    with_both = _place(tmp_path, "both", shots, ambient=np.rint(room * fall_off).astype(np.uint16), flat=flat)
+    plain = _place(tmp_path, "plain", scene.astype(np.uint16))
+    found, expected = load(with_both, color=color), load(plain, color=color)
+    assert len(found) == 3
+    assert np.abs(found.images - expected.images).max() < 1e-4
+    assert np.allclose(load(with_both, color=color, crop=(3, 4, 10, 8)).images, found.images[:, 4:12, 3:13])
+    assert sum("ambient" in note or "flat" in note for note in found.origin.notes) == 2
+    elsewhere = _place(tmp_path, "elsewhere", (scene + room).astype(np.uint16))
+    cv2.imwrite(str(tmp_path / "room.png"), room.astype(np.uint16))
+    named = load(elsewhere, color=color, ambient=tmp_path / "room.png")
+    assert np.abs(named.images - expected.images).max() < 1e-5
+
+
+def test_ambient_light_is_taken_at_the_exposure_of_each_photograph(tmp_path):
+    # Linear values in PNG with EXIF: the second photograph is exposed twice as long, the ambient one four times.
+    scene, room = np.full((20, 30), 40.0), np.full((20, 30), 10.0)
+    place = tmp_path / "c"
+    place.mkdir()
+    for number, times in enumerate((1, 2, 1)):
+        picture = (times * (scene + room)).astype(np.uint8)
+        (place / f"{number}.png").write_bytes(png(picture, (b"eXIf", exif(seconds=(times, 100)))))
+    (place / "ambient.png").write_bytes(png((4 * room).astype(np.uint8), (b"eXIf", exif(seconds=(4, 100)))))
+    (place / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n")
+    images = load(place).images
+    assert np.ptp(images) < 1e-6 * images.max()
+    brightness = images / images.max()
+    (place / "ambient.png").unlink()
+    assert load(place).images.max() > 0 and np.allclose(brightness, 1)
+
+
+def test_an_ambient_photograph_of_another_size_is_refused(tmp_path):
+    from photostereo.errors import CaptureError
+
+    place = _place(tmp_path, "c", np.full((3, 20, 30), 99, np.uint8), ambient=np.zeros((10, 30), np.uint8))
+    with pytest.raises(CaptureError, match=r"ambient\.png has the shape"):
+        load(place)

@@ -40,6 +40,7 @@ class Ingredients:
     gray_limit : clip gray intensities from above here, or None
     truths : for each truth of :class:`Capture` that is known, the file it came from and its values
     expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
+    ambient, flat : photographs with the lamps off, and of an even surface, or None
     notes : what the layout noticed
     """
 
@@ -55,6 +56,8 @@ class Ingredients:
     gray_limit: float | None = None
     truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
     expected_bits: int = 0
+    ambient: Path | None = None
+    flat: Path | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -105,6 +108,8 @@ def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFile
         srgb=options.srgb,
         gray_limit=found.gray_limit,
         framing=options.framing,
+        ambient=options.ambient or found.ambient,
+        flat=found.flat,
         workers=options.workers,
     )
 
@@ -122,7 +127,10 @@ def _parts(
     mask, mask_notes = settle_mask(
         options, source.full_frame, frames, found.mask_file, name=found.name, otherwise=found.mask_default
     )
-    notes = [*found.notes, *options.axes_notes(), *notes_on(source), *mask_notes]
+    ambient = options.ambient or found.ambient
+    corrected = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
+    corrected += [] if found.flat is None else [f"the photographs are divided by {found.flat.name}"]
+    notes = [*found.notes, *corrected, *options.axes_notes(), *notes_on(source), *mask_notes]
     lights = options.in_our_axes(found.lights)
     behind = int((lights[:, 2] <= 0).sum())
     if behind:

@@ -16,7 +16,7 @@ from photostereo.capture.ball_series import find_ball_series, pair_photographs
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.masks import read_mask
 from photostereo.capture.options import ReadOptions, settle_mask
-from photostereo.capture.readers.folder import photographs_and_mask
+from photostereo.capture.readers.folder import ambient_and_flat, photographs_and_mask
 from photostereo.capture.stack import Stack, read_stack
 from photostereo.conventions import BoolArray, gray_from_rgb
 from photostereo.errors import CaptureError
@@ -141,7 +141,15 @@ def _require_photographs(unlit: Unlit) -> None:
 
 
 def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
-    return read_stack(files, color=options.color, srgb=options.srgb, workers=options.workers)
+    ambient, flat = ambient_and_flat(files[0].parent)
+    return read_stack(
+        files,
+        color=options.color,
+        srgb=options.srgb,
+        ambient=options.ambient or ambient,
+        flat=flat,
+        workers=options.workers,
+    )
 
 
 def _gray(images: NDArray[Any]) -> NDArray[Any]:

@@ -64,6 +64,7 @@ def load(
     scale: float = 1.0,
     lights_axes: str | None = None,
     reverse_lights: bool = False,
+    ambient: str | os.PathLike[str] | None = None,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
 
@@ -88,6 +89,7 @@ def load(
     lights_axes : what the light file has in the place of x (right), y (up) and z (to the camera), for files in
         another convention: ``"x,-y,z"`` where y points down
     reverse_lights : the light file's directions point from the lamp to the object
+    ambient : a photograph with the lamps off, to be subtracted; by default ``ambient.*`` in a plain folder
 
     Returns
     -------
@@ -113,7 +115,9 @@ def load(
     """
     framing = Framing(crop, scale)
     options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
-    options = replace(options, axes=lights_axes, reverse=reverse_lights)
+    options = replace(
+        options, axes=lights_axes, reverse=reverse_lights, ambient=None if ambient is None else Path(ambient)
+    )
     place, options, reader = _find(path, options)
     return reader.read(place, options)
 
@@ -134,6 +138,7 @@ def load_lazily(
     scale: float = 1.0,
     lights_axes: str | None = None,
     reverse_lights: bool = False,
+    ambient: str | os.PathLike[str] | None = None,
 ) -> LargeCapture:
     """As :func:`load`, but the photographs stay on disk until they are needed.
 
@@ -142,7 +147,9 @@ def load_lazily(
     """
     framing = Framing(crop, scale)
     options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
-    options = replace(options, axes=lights_axes, reverse=reverse_lights)
+    options = replace(
+        options, axes=lights_axes, reverse=reverse_lights, ambient=None if ambient is None else Path(ambient)
+    )
     place, options, reader = _find(path, options)
     find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
     if find is None:

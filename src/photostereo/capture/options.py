@@ -37,6 +37,7 @@ class ReadOptions:
     card : (left, top, right, bottom) of a gray card that faces the camera
     framing : the part of the frame that is used, and its scale
     axes : what the light file has where x, y and z belong, e.g. ``"x,-y,z"``; None where it has our axes
+    ambient : a photograph with the lamps off, to subtract; None for ``ambient.*`` in the folder
     reverse : the light file's directions point from the lamp to the object
     """
 
@@ -51,6 +52,7 @@ class ReadOptions:
     card: tuple[int, ...] | None = None
     framing: Framing = field(default_factory=Framing)
     axes: str | None = None
+    ambient: Path | None = None
     reverse: bool = False
 
     def light_file(self) -> Path | None:

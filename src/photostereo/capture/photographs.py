@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 from photostereo.capture.camera import exposures, read_shot
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
-from photostereo.conventions import GRAY_WEIGHTS, linear_from_srgb
+from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.memory import require_memory
 
 Float32 = NDArray[np.float32]
+#: Corners darker than this share of a flat field's mean are not amplified further.
+DARKEST_FLAT = 0.05
 
 
 class Photographs(Protocol):
@@ -84,6 +86,8 @@ class PhotographFiles:
         three channels are scaled alike, so that the colour stays and the gray value of the result is the
         clipped one
     framing : the part that is used
+    ambient : a photograph with the lamps off: subtracted in linear values, at the exposure of each
+    flat : a photograph of an even surface: each is divided by it, its mean being 1
     workers : threads; as many as there are processors where missing
 
     Raises
@@ -102,6 +106,8 @@ class PhotographFiles:
         srgb: bool | None = False,
         gray_limit: float | None = None,
         framing: Framing | None = None,
+        ambient: Path | None = None,
+        flat: Path | None = None,
         workers: int | None = None,
     ) -> None:
         self.files = tuple(files)
@@ -110,12 +116,13 @@ class PhotographFiles:
         )
         self.color, self._gray_limit = color, gray_limit
         shots = [read_shot(file) for file in files]
+        lit = [*shots, *([] if ambient is None else [read_shot(ambient)])]
         #: Whether the sRGB curve of each photograph is undone, and whether its file decided that.
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
-        exposed, self.camera_notes = exposures(shots)
+        exposed, self.camera_notes = exposures(lit)
         if exposed is not None:
-            self._strengths = self._strengths * np.asarray(exposed)[:, None]
+            self._strengths = self._strengths * np.asarray(exposed[: len(files)])[:, None]
         self._framing = framing or Framing()
         self.workers = workers or processors()
         self._first: NDArray[Any] | None = decode_image(files[0])
@@ -125,6 +132,14 @@ class PhotographFiles:
         self.shape: tuple[int, ...] = (
             (len(files), *frame, 3) if color and self.is_color else (len(files), *frame)
         )
+        self._ambient = None if ambient is None else self._companion(ambient, srgb)
+        self._flat = None if flat is None else self._companion(flat, srgb)
+        if self._ambient is not None and exposed is not None:
+            self._ambient /= np.float32(exposed[-1])
+        if self._flat is not None:
+            self._flat = np.maximum(self._flat / self._flat.mean(axis=(0, 1)), np.float32(DARKEST_FLAT))
+        # A strength that differs per channel weighs the ambient light as it does the lamp's.
+        self._exposed = np.ones(len(files)) if exposed is None else np.asarray(exposed[: len(files)])
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[int, np.dtype[Any]] = {0: self._first.dtype}
 
@@ -134,6 +149,7 @@ class PhotographFiles:
         part.__dict__.update(self.__dict__)
         part.files = tuple(self.files[k] for k in chosen)
         part._strengths = self._strengths[list(chosen)]
+        part._exposed = self._exposed[list(chosen)]
         part.curved = tuple(self.curved[k] for k in chosen)
         part._first = None
         part.shape = (len(part.files), *self.shape[1:])
@@ -161,12 +177,11 @@ class PhotographFiles:
         self.kinds[number] = stored.dtype
         box = self._framing.box(self.full_frame)
         if self._framing.scale == 1.0:
-            part = stored[box][rows]
-            _develop_into(target, part, self._strengths[number], self.curved[number], self._gray_limit)
+            self._develop_part(target, stored[box][rows], number, lambda whole: whole[box][rows])
         else:
             part = stored[box]
             large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
-            _develop_into(large, part, self._strengths[number], self.curved[number], self._gray_limit)
+            self._develop_part(large, part, number, lambda whole: whole[box])
             target[:] = self._framing.shrink(large, self.full_frame)[rows]
         if stored.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
             bad = int((~np.isfinite(stored)).sum())
@@ -174,6 +189,34 @@ class PhotographFiles:
                 f"{path} has {bad} values that are NaN or infinite. Export it again without undefined "
                 "pixels, or leave it out together with its light."
             )
+
+    def _develop_part(
+        self, target: Float32, part: NDArray[Any], number: int, same: Callable[[Float32], Float32]
+    ) -> None:
+        """Make a part of a photograph linear; ``same`` cuts that part out of the ambient and the flat photograph."""
+        strength = self._strengths[number]
+        _develop_into(target, part, strength, self.curved[number], self._gray_limit)
+        if self._ambient is not None:
+            dark = np.empty_like(target)
+            # The ambient light of an exposure of 1; the exposure is in the strength, which divides it out again.
+            _develop_into(dark, same(self._ambient), strength / self._exposed[number], False, None)
+            np.maximum(target - dark, 0, out=target)
+        if self._flat is not None:
+            flat = same(self._flat)
+            target /= flat if flat.ndim == target.ndim else gray_from_rgb(flat)
+
+    def _companion(self, path: Path, srgb: bool | None) -> Float32:
+        """A further photograph of the same frame, linear, full scale 1."""
+        stored = decode_image(path)
+        if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
+            raise CaptureError(
+                f"{path} has the shape {' × '.join(map(str, stored.shape))}, but {self.files[0].name} another. Take it "
+                "with the same camera settings as the photographs, or move it out of the folder."
+            )
+        if read_shot(path).srgb if srgb is None else srgb:
+            return _decoded_srgb(stored)
+        top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+        return stored.astype(np.float32) / np.float32(top)
 
     def frames(self) -> Iterator[Float32]:
         """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""

@@ -140,7 +140,9 @@ def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, see
 def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[Path]:
     """What a command reads, the capture first: results may not take its place."""
     home = path if path.is_dir() else path.parent
-    named = [str(word) for word in (reading.get("mask"), reading.get("lights"), *others) if word is not None]
+    named = [
+        str(word) for word in (*map(reading.get, ("mask", "lights", "ambient")), *others) if word is not None
+    ]
     return [path, *(file for word in named for file in (Path(word), home / word) if exists(file))]
 
 

@@ -4,6 +4,7 @@
 ``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
 ``lights.csv | .txt | .json``           a direction for each, perhaps a strength (:mod:`photostereo.lights.files`)
 ``intensities.txt | .csv``              strengths in a file of their own (optional)
+``ambient.*``, ``flat.*``               with the lamps off; of an even surface (optional)
 ``mask.png``                            white on the object (optional; the full frame where missing)
 ======================================  ======================================================================
 """
@@ -27,7 +28,7 @@ EXPECTS = "a plain folder: photographs with lights.csv, lights.txt or lights.jso
 LIGHT_FILES = ("lights.csv", "lights.txt", "lights.json", "light_directions.txt")
 _STRENGTH_FILES = ("intensities.csv", "intensities.txt", "light_intensities.txt")
 #: Pictures with these names are results or truth, not photographs.
-_NOT_PHOTOGRAPHS = frozenset({"mask", "normal_gt", "normals", "albedo", "depth"})
+_NOT_PHOTOGRAPHS = frozenset({"mask", "ambient", "flat", "normal_gt", "normals", "albedo", "depth"})
 
 
 def recognises(path: Path) -> bool:
@@ -49,6 +50,12 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     skip = _NOT_PHOTOGRAPHS
     photographs = [file for file in pictures if file not in masks and file.stem.casefold() not in skip]
     return photographs, masks[0] if masks else None
+
+
+def ambient_and_flat(path: Path) -> tuple[Path | None, Path | None]:
+    """``ambient.*``, taken with the lamps off, and ``flat.*``, of an even surface, where they are in a folder."""
+    named = {file.stem.casefold(): file for file in list_images(path)}
+    return named.get("ambient"), named.get("flat")
 
 
 def find(path: Path, options: ReadOptions) -> Ingredients:
@@ -80,7 +87,10 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         if not 0.1 < mean < 10:
             intensities = intensities / mean
             notes.append(f"light strengths were divided by their mean, {mean:.4g}")
+    ambient, flat = ambient_and_flat(path)
     return Ingredients(
+        ambient=ambient,
+        flat=flat,
         path=path,
         layout=LAYOUT,
         name=path.name,
