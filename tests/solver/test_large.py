@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -197,3 +200,52 @@ def test_amounts_of_memory() -> None:
         with pytest.raises(ParameterError, match="amount of memory"):
             parse_memory(wrong)
     assert available_memory() > 10**6
+
+
+LIMITED = """
+import resource, sys
+import psutil
+import photostereo.commands.solve  # what it needs is loaded before the limit is set
+from photostereo.cli import main
+
+allowed = psutil.Process().memory_info().vms + 400_000_000
+resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
+main()
+"""
+
+
+def test_a_limit_of_the_system_is_respected(tmp_path) -> None:
+    """Under ``ulimit -v`` even the smallest band does not fit: one sentence, code 2, and nothing is written."""
+    pytest.importorskip("resource")
+    write_diligent(ps.render_scene("sphere", size=48), tmp_path / "spherePNG")
+    command = [
+        sys.executable,
+        "-c",
+        LIMITED,
+        "solve",
+        str(tmp_path / "spherePNG"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--memory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["spherePNG"]
+
+
+def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
+    class Counter(ps.Monitor):
+        def __init__(self) -> None:
+            self.stages: list[list] = []
+
+        def stage(self, name: str, total: int | None = None) -> None:
+            self.stages.append([name, total, 0])
+
+        def advance(self, steps: int = 1) -> None:
+            self.stages[-1][2] += steps
+
+    counter = Counter()
+    solve_large(LargeCapture.of(noisy), "dlnv", memory=budget_for(64, noisy), max_iter=3, monitor=counter)
+    assert ["survey", 12, 12] in counter.stages
+    assert counter.stages[-1] == ["bands", 12, 12]  # four bands of three iterations

@@ -33,7 +33,7 @@ class Terminal(Monitor):
         self._task: Any = None
         self._stage, self._note = "", ""
         self._total: int | None = None
-        self._done, self._shown = 0, 0.0
+        self._done, self._began, self._shown = 0, 0.0, 0.0
 
     def __enter__(self) -> Terminal:
         if self.err.is_terminal and not self.quiet:
@@ -69,7 +69,7 @@ class Terminal(Monitor):
 
     def stage(self, name: str, total: int | None = None) -> None:
         self._stage, self._total, self._done, self._note = name, total, 0, ""
-        self._shown = time.monotonic()
+        self._began = self._shown = time.monotonic()
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -81,8 +81,15 @@ class Terminal(Monitor):
             self._bar.update(self._task, advance=steps, note=self._note)
         elif not self.quiet and time.monotonic() - self._shown > PLAIN_INTERVAL:
             self._shown = time.monotonic()
-            total = f"/{self._total}" if self._total else ""
+            total = f"/{self._total}{self._time_left()}" if self._total else ""
             self.err.print(Text(printable(f"{self._stage}: {self._done}{total} {self._note}".rstrip())))
+
+    def _time_left(self) -> str:
+        """At the pace of this stage so far."""
+        if not 0 < self._done < (self._total or 0):
+            return ""
+        seconds = (time.monotonic() - self._began) * ((self._total or 0) / self._done - 1)
+        return f", {seconds / 60:.0f} min left" if seconds > 90 else f", {seconds:.0f} s left"
 
     def iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"

@@ -209,11 +209,14 @@ def solve_large(
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
-    monitor.stage("bands", len(bands))
+    steps = len(learned.follows) or 1
+    monitor.stage("bands", len(bands) * steps)
     iterations = 0
     for band in bands:
-        iterations = max(iterations, _solve_band(capture, entry, learned, survey, band, normals, albedo))
-        monitor.advance()
+        inside = _Within(monitor)
+        found = _solve_band(capture, entry, learned, survey, band, (normals, albedo), inside)
+        iterations = max(iterations, found)
+        monitor.advance(steps - inside.done)
     clock.lap("solve")
     return _result(
         capture,
@@ -277,14 +280,25 @@ def _least_squares(capture: LargeCapture, entry: Method, monitor: Monitor) -> Re
     )
 
 
+class _Within(Monitor):
+    """Steps of a band, told as steps of the whole."""
+
+    def __init__(self, whole: Monitor) -> None:
+        self.whole, self.done = whole, 0
+
+    def advance(self, steps: int = 1) -> None:
+        self.done += steps
+        self.whole.advance(steps)
+
+
 def _solve_band(
     capture: LargeCapture,
     entry: Method,
     learned: Learned,
     survey: Survey,
     band: Band,
-    normals: NDArray[np.float32],
-    albedo: NDArray[np.float32],
+    pictures: tuple[NDArray[np.float32], NDArray[np.float32]],
+    monitor: Monitor,
 ) -> int:
     """Solve a band and paste its own rows; the iterations it took."""
     if not capture.mask[band.first : band.last].any():
@@ -305,12 +319,14 @@ def _solve_band(
         prior, _ = entry.prior.build(part.mask, following, 0.0, np.eye(3), CPU)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, values["lam"], start, learned.share)
-    solution = problem.solve(max_iter=len(learned.follows) or 1)
+    solution = problem.solve(
+        max_iter=len(learned.follows) or 1, monitor=SILENT if entry.prior is None else monitor
+    )
     found = pictures_of(
         part.mask, part.images, part.lights, model, solution, survey.scale, color=part.is_color
     )
     own = slice(band.own_first, band.own_last)
     cut = slice(band.own_first - band.first, band.own_last - band.first)
-    for whole, piece in zip((normals, albedo), found, strict=True):
+    for whole, piece in zip(pictures, found, strict=True):
         whole[own] = piece[cut]
     return solution.iterations
