@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -89,3 +90,46 @@ with orderly_signals():
         sys.exit(7)
 """
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [1.0, 2.0, 3.0])
+def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
+    """Sent to the whole group, as a terminal does: the workers must not answer with tracebacks of their own."""
+    (tmp_path / "plan.toml").write_text(
+        f'captures = ["{capture}"]\nseeds = 50\n[[methods]]\nname = "dlnv"\n[[methods]]\nname = "dlsr"\n'
+    )
+    script = tmp_path / "run.py"
+    script.write_text(RUN.replace("with orderly", 'if __name__ == "__main__":\n  with orderly'))
+    process = subprocess.Popen(
+        [sys.executable, str(script), "sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 130 and "Traceback" not in error and "KeyboardInterrupt" not in error
+
+
+def test_an_interruption_is_deferred_and_not_lost():
+    from photostereo.interruption import deferred_interrupt
+
+    done = []
+
+    def work():
+        with deferred_interrupt():
+            signal.raise_signal(signal.SIGINT)
+            done.append("the block")
+        done.append("beyond")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done == ["the block"]

@@ -46,6 +46,41 @@ def orderly_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def deferred_interrupt() -> Iterator[None]:
+    """Ctrl-C within the block strikes at its end (a second one at once); processes started in it never see it.
+
+    For what cannot be left half-way, such as a cluster that starts. A terminal sends Ctrl-C to all processes: those
+    that the block starts inherit the signal blocked, and end when this one ends them.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not main or not callable(before) or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    struck = False
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        nonlocal struck
+        if struck:
+            signal.signal(signal.SIGINT, before)
+            before(number, frame)
+        struck = True
+
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # started later, it would unblock the signal in the thread that starts it
+    signal.signal(signal.SIGINT, remember)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # what waited is remembered here
+        signal.signal(signal.SIGINT, before)
+        if struck:
+            signal.raise_signal(signal.SIGINT)
+
+
 def work_begins() -> None:
     """From now on there may be something to clear away."""
     _State.loading = False

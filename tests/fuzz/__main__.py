@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-#: Seconds that one run may take; a sound one takes a hundredth.
-PATIENCE = 60.0
+#: Seconds after which a run is given up, also on a machine that is busy with other things.
+PATIENCE = 240.0
 _HERE = Path(__file__).resolve().parent
 
 

@@ -26,6 +26,8 @@ from .checks import complaints, snapshot
 
 #: Bytes that a run may take beyond what the process has before it. The largest sound input needs a hundredth of it.
 MEMORY = 700 << 20
+#: Processor seconds that a run may take; a sound one takes a hundredth.
+SECONDS = 20.0
 #: Where Python and Numba keep compiled code.
 _CACHES = ("__pycache__", "/dev/null", "/proc/self/clear_refs")
 
@@ -86,7 +88,7 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
     """Run a case and say what was wrong, if anything."""
     before = snapshot(case.folder)
     watch.seen, base = [], _peak(reset=True)
-    began = time.monotonic()
+    began = time.process_time()
     watch.on = True
     try:
         with _limited_memory():
@@ -95,6 +97,9 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
         watch.on = False
     wrong = complaints(case, code, said, error, before)
     wrong += [f"wrote outside its folder: {place}" for place in watch.seen[:3]]
+    spent = time.process_time() - began
+    if spent > SECONDS:
+        wrong.append(f"took {spent:.0f} s of the processor")
     grown = _peak() - base
     if grown > MEMORY:
         wrong.append(f"took {grown >> 20} MB")
@@ -102,7 +107,7 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
         "code": code,
         "spoilt": case.spoilt,
         "words": [os.fsencode(word).decode("utf-8", "backslashreplace")[:200] for word in case.words],
-        "seconds": round(time.monotonic() - began, 3),
+        "seconds": round(spent, 3),
         "wrong": wrong,
         "error": error[-4000:] if wrong else error[:300],
     }

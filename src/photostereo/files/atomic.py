@@ -229,7 +229,8 @@ def _holds_someone(target: Path) -> bool:
 
 
 def _holds(target: Path, place: Path) -> bool:
-    real, inside = target.resolve(), place.expanduser().resolve()
+    # Not Path.resolve: it fails on a link that leads to itself.
+    real, inside = Path(os.path.realpath(target)), Path(os.path.realpath(place.expanduser()))
     return real == inside or real in inside.parents
 
 
@@ -279,7 +280,7 @@ def _move_into_place(folder: Path, target: Path) -> None:
     claim: Claim | None = None
     try:
         if target.is_symlink():
-            target = target.resolve()
+            target = Path(os.path.realpath(target))
         if target.exists():
             aside = _make_beside(target, "replaced")
             claim = Claim(aside, target)

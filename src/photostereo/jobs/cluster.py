@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from photostereo._version import __version__
 from photostereo.errors import ParameterError
+from photostereo.interruption import deferred_interrupt
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -83,22 +84,22 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         # down would print a traceback.
         "logging.distributed": "critical",
     }
-    with (
-        _environment_restored(),
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            host="127.0.0.1",
-            protocol="tls",
-            security=Security.temporary(),
-            memory_limit=0,
-            silence_logs="CRITICAL",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with _environment_restored(), dask.config.set(settings), ExitStack() as stack:
+        with deferred_interrupt():
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    host="127.0.0.1",
+                    protocol="tls",
+                    security=Security.temporary(),
+                    memory_limit=0,
+                    silence_logs="CRITICAL",
+                )
+            )
+            client = stack.enter_context(Client(cluster))
         yield client
 
 
