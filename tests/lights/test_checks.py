@@ -154,6 +154,7 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     assert "axes" not in capsys.readouterr().out
     turned = read_capture(file, {"reverse_lights": True}, None, 0)
     assert np.allclose(turned.lights, -figure.lights)
+    assert "the light directions are turned round" in turned.origin.notes
 
 
 def test_photographs_on_disk_are_checked_as_well(figure):
