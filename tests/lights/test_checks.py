@@ -45,6 +45,10 @@ def test_nothing_is_said_where_all_is_well(shape, reflectance):
         assert kinds(scene) == []
 
 
+def test_a_weave_finer_than_the_thumbnail_says_nothing():
+    assert kinds(render_scene("fabric", size=96, lights=dome_lights(30), reflectance="oren-nayar")) == []
+
+
 def test_the_edge_of_a_step_alone_says_nothing():
     for lights in (ring_lights(8), random_lights(12, rng=2)):
         assert kinds(render_scene("step", size=64, lights=lights)) == []
@@ -146,12 +150,12 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     file = write_archive(figure, tmp_path / "figure.npz")
     upside_down = {"lights_axes": "x,-y,z"}
     tell_state(Terminal(), read_capture(file, upside_down, None, 0))
-    said = [line for line in capsys.readouterr().out.splitlines() if "axes" in line]
+    said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
     assert len(said) == 1
     assert said[0].startswith("Warning: ")
     assert "--lights-axes x,-y,z" in said[0]
     tell_state(Terminal(), read_capture(file, {}, None, 0))
-    assert "axes" not in capsys.readouterr().out
+    assert "other axes" not in capsys.readouterr().out
     turned = read_capture(file, {"reverse_lights": True}, None, 0)
     assert np.allclose(turned.lights, -figure.lights)
     assert "the light directions are turned round" in turned.origin.notes

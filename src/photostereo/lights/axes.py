@@ -85,7 +85,8 @@ class SurfaceEvidence:
     ----------
     away : share of the normals that point away from the camera
     curl : mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
-    curved_share : share of the cells that bear the curvature; small where it is one edge, which tells little
+    curved_share : share of the cells that bear the curvature; small where it is one edge, which tells
+        little; 0 for a plane and for structure finer than the grid
     outwards : mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
     outwards_share : share of the outline where they point outwards; nan without one
     """
@@ -138,7 +139,12 @@ def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -
     curl = np.abs(upwards[0] - across[1])[whole]
     bent = weight * size
     total = float(bent.sum())
-    flat = total <= FLAT * max(len(bent), 1)
+    # Where neighbours differ more than cells further apart, the structure is finer than the grid (a weave) and its
+    # slopes on it are a moiré.
+    middle = slope[:, 1:-1, 1:-1]
+    near = np.abs(slope[:, 1:-1, 2:] - middle) + np.abs(slope[:, :-2, 1:-1] - middle)
+    far = np.abs(across) + np.abs(upwards)
+    flat = total <= FLAT * max(len(bent), 1) or bool(near[:, whole].sum() > far[:, whole].sum())
     along = (unit[:2, outline.cells] * outline.direction).sum(axis=0)
     enough = along.size >= 20
     return SurfaceEvidence(
