@@ -45,6 +45,7 @@ from photostereo.backend import Array, cast, namespace
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT, Monitor
 from photostereo.quality.noise import noise_of_intensities, noise_of_misfit
+from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 
 #: The 99.9 % point of χ² with three degrees of freedom.
@@ -62,8 +63,8 @@ def noise_to(model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray)
     if model.noise is not None:
         return model.noise
     noise = noise_of_intensities(pixels, lights, mask)
-    if type(model).misfit is Model.misfit:
-        return noise
+    if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
+        return noise  # a matte model explains no more than the least squares of the estimate itself
     misfit = model.misfit(*model.start(SILENT))
     return noise if misfit is None else min(noise, noise_of_misfit(misfit, max(pixels.shape[1] - 3, 1)))
 
