@@ -616,8 +616,8 @@ def test_both_figures_where_pixels_have_no_truth(call, scene_folder, tmp_path) -
     ("words", "offered"),
     [
         ("solve x --method ", {"ls", "dlsr", "pdlnv"}),
-        ("solve x --method dl", {"dlnv", "dlsr"}),
-        ("compare x --methods ls,dl", {"ls,dlnv", "ls,dlsr"}),
+        ("solve x --method dl", {"dlnet", "dlnv", "dlsr"}),
+        ("compare x --methods ls,dl", {"ls,dlnet", "ls,dlnv", "ls,dlsr"}),
     ],
 )
 def test_methods_are_completed(words, offered) -> None:
