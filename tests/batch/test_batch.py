@@ -212,6 +212,7 @@ def test_a_capture_is_taken_when_its_files_stand_still(tmp_path, monkeypatch):
     assert seen[34] is None
 
 
+@pytest.mark.slow
 def test_watch_solves_what_comes_and_ends(one, tmp_path):
     place, out = tmp_path / "in", tmp_path / "out"
     place.mkdir()
