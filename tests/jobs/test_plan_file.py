@@ -118,7 +118,7 @@ def test_a_plan_without_methods_or_captures(write, folder):
     twice = 'captures = ["sphere.npz"]\n[[methods]]\nname = "ls"\n[[methods]]\nname = "ls"\n'
     with pytest.raises(PlanError, match=r"line 4.*here twice"):
         read_plan(write(twice), data=folder)
-    with pytest.raises(PlanError, match="cannot be read"):
+    with pytest.raises(PlanError, match="does not exist"):
         read_plan(folder / "absent.toml")
 
 

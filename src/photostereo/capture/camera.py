@@ -90,7 +90,7 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
 
     Examples
     --------
-    >>> exposures([Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)])[0]
+    >>> [round(e, 9) for e in exposures([Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)])[0]]
     [0.5, 2.0]
     """
     notes = []

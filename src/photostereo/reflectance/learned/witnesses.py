@@ -64,7 +64,7 @@ def rim_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.float6
 
     >>> mask = np.zeros((20, 20), bool); mask[5:15, 5:15] = True
     >>> index, normals = rim_of(mask)
-    >>> len(index), np.round(normals[4], 1).tolist()
+    >>> len(index), np.round(np.abs(normals[4]), 1).tolist()
     (36, [0.0, 1.0, 0.2])
     """
     from scipy.ndimage import binary_erosion, gaussian_filter
