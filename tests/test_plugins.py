@@ -50,7 +50,7 @@ assert "halflambert" in ps.method_names()
 capture = ps.load({str(folder)!r})
 assert len(capture) == 5
 plain, clear = ps.solve(capture, "ls"), ps.solve(capture, "halflambert")
-assert abs(plain.normals - clear.normals).max() < 1e-5      # without haze it is least squares
+assert abs(plain.normals - clear.normals).max() < 1e-4      # without haze it is least squares
 assert abs(plain.normals - ps.solve(capture, "halflambert", haze=0.5).normals).max() > 1e-3
 for check in CHECKS:
     check("halflambert")
