@@ -181,7 +181,7 @@ class LeastAbsolute(_Reweighted):
 
     With a prior each photograph has the weight of Huber's cost at that minimiser: one below the noise σ of the
     capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
-    meaning, and σ/|r| above.
+    meaning, and ``σ/|r|`` above.
 
     Parameters
     ----------
