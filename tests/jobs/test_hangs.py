@@ -39,6 +39,7 @@ class SendsASignal(RunMonitor):
             self.sent = True
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
     plan = a_plan(captures, 12)
     store = Store(tmp_path)

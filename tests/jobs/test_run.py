@@ -128,6 +128,7 @@ class KillsAWorker(RunMonitor):
             self.killed = name
 
 
+@pytest.mark.slow
 def test_trials_of_a_killed_worker_are_retried(captures, tmp_path):
     plan = a_plan(captures, seeds=tuple(range(8)))
     with connect(workers=2) as client:
@@ -155,6 +156,7 @@ class Poison(WorkerPlugin):
         module._solve = deadly
 
 
+@pytest.mark.slow
 def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
     plan = a_plan(captures[:1], seeds=tuple(range(6)))
     with connect(workers=2) as client:
@@ -226,6 +228,7 @@ def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.slow
 def test_a_scheduler_by_its_address(write_plan, tmp_path):
     plan = write_plan(1)
     lines: list[str] = []
