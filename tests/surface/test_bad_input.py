@@ -101,6 +101,7 @@ def test_only_specks_have_no_mesh() -> None:
         ({"anchors": np.ones((3, 3))}, "anchors are"),
         ({"anchors": np.full((5, 5), np.nan)}, "No anchor"),
         ({"highpass": -1.0}, "highpass"),
+        ({"highpass": 1e-300}, "highpass"),
         ({"tol": 0.0}, "tol"),
     ],
 )

@@ -180,8 +180,8 @@ def integrate(
     normals = np.asarray(normals)
     inside = prepare_mask(normals, mask)
     pinhole = camera if camera is None or isinstance(camera, Camera) else Camera.from_matrix(camera)
-    if highpass is not None and not highpass > 0:
-        raise ParameterError(f"highpass is a length in pixels and must be positive; it is {highpass}.")
+    if highpass is not None and not highpass >= 1:
+        raise ParameterError(f"highpass is a length of at least one pixel; it is {highpass}.")
     if not (0 < tol < 1 and sharpness > 0 and 0 < rtol < 1 and anchor_weight > 0):
         raise ParameterError(
             "tol and rtol must lie between 0 and 1; sharpness and anchor_weight must be positive."
