@@ -266,6 +266,24 @@ def test_leftovers_of_a_killed_run_are_removed_by_the_next(tmp_path, kind):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [".out.partial-mine", "out"]
 
 
+def test_the_leftover_of_a_single_file_is_removed_too(tmp_path):
+    out = tmp_path / "lights.csv"
+    script = """
+        import os, signal, sys
+        from photostereo.files import atomic
+        with atomic.replacing_file(sys.argv[1]) as partial:
+            partial.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(out)], check=False)
+    assert not out.exists() and len(list(tmp_path.iterdir())) == 1
+    with replacing_file(out) as partial, replacing_file(tmp_path / "lights.csv", force=True) as second:
+        assert partial.parent.is_dir()  # that of a run that lives stays
+        second.write_text("two")
+        partial.write_text("one")
+    assert content(tmp_path) == {"lights.csv": "one"}
+
+
 def test_a_run_that_lives_keeps_its_folder(tmp_path):
     out = tmp_path / "out"
     with replacing_directory(out) as first:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from photostereo.errors import OutputError
 from photostereo.files.json_text import json_bytes
-from photostereo.files.names import shortened
 from photostereo.files.ownership import Claim, clear_leftovers, foreign_files, is_ours, stage_prefix
 
 Place = str | os.PathLike[str]
@@ -64,7 +63,7 @@ def replacing_directory(
     with _parents(target):
         folder = _make_beside(target, "partial")
         try:
-            claim = Claim(folder, target)
+            claim = _claimed(folder, target)
             try:
                 folder.chmod(0o777 & ~_umask())  # mkdtemp makes it private; a result is as readable as others
                 with _explaining(target):
@@ -81,30 +80,30 @@ def replacing_directory(
 
 @contextmanager
 def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
-    """A temporary file name beside ``out`` (same suffix) that becomes ``out`` when the block ends well."""
+    """A temporary file of the same name, in a hidden folder beside ``out``, that becomes ``out`` when the block
+    ends well.
+    """
     target = _absolute(out)
     _require_reachable(target)
     if target.is_dir():
         raise OutputError(f"{target} is a folder, but a file is to be written there. Choose another name.")
     if target.exists() and not force:
         raise _exists(target)
+    clear_leftovers(target)
     with _parents(target):
+        folder = _make_beside(target, "partial")  # a folder can carry the mark by which leftovers are known
         try:
-            handle, name = tempfile.mkstemp(
-                prefix=f".{shortened(target.stem)}.partial-", suffix=target.suffix, dir=target.parent
-            )
-        except OSError as error:
-            raise _unwritable(target, error) from error
-        os.close(handle)
-        partial = Path(name)
-        try:
-            partial.chmod(0o666 & ~_umask())
-            with _explaining(target):
-                yield partial
-                os.replace(partial, target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+            claim = _claimed(folder, target)
+            try:
+                partial = folder / target.name
+                partial.touch()
+                with _explaining(target):
+                    yield partial
+                    os.replace(partial, target)
+            finally:
+                claim.release()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -260,6 +259,11 @@ def _make_beside(target: Path, stage: str) -> Path:
         return Path(tempfile.mkdtemp(prefix=stage_prefix(target, stage), dir=target.parent))
     except OSError as error:
         raise _unwritable(target, error) from error
+
+
+def _claimed(folder: Path, target: Path) -> Claim:
+    with _explaining(target, always=True):
+        return Claim(folder, target)
 
 
 @contextmanager
