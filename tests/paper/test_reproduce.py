@@ -9,9 +9,12 @@ from photostereo import render_scene
 from photostereo.capture import write_diligent
 from photostereo.commands.experiments import register
 from photostereo.errors import CaptureError, ParameterError
+from photostereo.jobs.plan import Block, Plan
 from photostereo.jobs.progress import LineMonitor
-from photostereo.jobs.store import Store
+from photostereo.jobs.store import Outcome, Store
+from photostereo.jobs.trial import CaptureSpec, Corruption
 from photostereo.paper.catalog import Catalog
+from photostereo.paper.grids import OURS_NOTE, compared_methods
 from photostereo.paper.reproduce import _planned, list_runs, reproduce
 from photostereo.paper.runs import NAMED_RUNS
 from photostereo.scenes import dome_lights
@@ -49,6 +52,42 @@ def test_every_run_plans_on_what_is_there(name, quick, small_data):
         assert f"Not in the data folder and left out: {missing}." in facts["notes"]
     if name == "ten-images":
         assert "pot1 is not in the data folder; pot2 takes its place." in facts["notes"]
+
+
+COMPARISONS = {
+    "table-diligent", "table-runtime", "few-images", "poisson", "poisson-all", "harvard-hippo", "harvard-cat",
+}  # fmt: skip
+
+
+def test_our_methods_stand_beside_the_papers_where_all_are_compared():
+    anything = Catalog(".")
+    anything.diligent = anything.harvard = lambda name: CaptureSpec(name, "/somewhere", "0" * 16)
+    for name in NAMES:
+        plan = Plan(name, tuple(NAMED_RUNS[name].blocks(anything, True)))
+        ours = [cell for cell in plan.cells if cell.label.endswith("(ours)")]
+        assert bool(ours) == (name in COMPARISONS), name
+        assert all(cell.default is not None and not cell.grid for cell in ours)
+        scenes = {cell.default.scene for cell in plan.cells if cell.default is not None}
+        assert len(ours) == (2 * len(scenes) if ours else 0)  # net and dlnet, once per scene
+
+
+def test_our_methods_have_no_best_of_grid(tmp_path):
+    capture = CaptureSpec("pot2", "/somewhere", "0" * 16)
+    block = Block((capture,), compared_methods("quick noisy"), (20,), (Corruption("poisson", 5.0),))
+    store = Store(tmp_path)
+    plan = Plan("poisson", (block,))
+    store.keep_plan(plan, {"notes": []})
+    for trial in plan.trials:
+        store.write(trial, Outcome("done", errors={"mean": 1.0 if "net" in trial.method else 20.0}))
+    reproduce(["poisson"], None, tmp_path, only_figures=True)
+    grid, defaults = ((tmp_path / "poisson" / f"table-{p}.csv").read_text() for p in ("oracle", "defaults"))
+    assert "net" not in grid
+    assert defaults.splitlines()[0].endswith("LS,net (ours),DLnet (ours)")
+    assert defaults.splitlines()[1].endswith("20.00,1.00,1.00")
+    assert (
+        "net" not in (tmp_path / "claims.md").read_text()
+    )  # the paper's claims are about the paper's methods
+    assert OURS_NOTE in (tmp_path / "poisson" / "page.md").read_text()
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def draw_bars(
         panel.grid(axis="y", alpha=0.3)
         if log:
             panel.set_yscale("log")
-    handles, labels = axes[0].get_legend_handles_labels()
+    handles, labels = axes[-1].get_legend_handles_labels()  # methods without a grid are only there
     figure.legend(handles, labels, fontsize=8, ncols=len(labels), loc="outside lower center")
     figure.suptitle(title, fontsize=11)
     return figure

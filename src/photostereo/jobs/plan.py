@@ -27,6 +27,7 @@ class MethodPlan:
     fixed : parameters that every trial of this use has
     grid : lists of values; the trials are their product. Empty: the fixed parameters only
     defaults : also try the method without its grid, with the fixed parameters only
+    oracle : try the grid; without it there is no best of grid, only what a user gets
     """
 
     method: str
@@ -34,6 +35,7 @@ class MethodPlan:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     defaults: bool = True
+    oracle: bool = True
 
     @property
     def title(self) -> str:
@@ -41,6 +43,8 @@ class MethodPlan:
 
     def points(self) -> Iterator[dict[str, Any]]:
         """The parameter sets of the grid."""
+        if not self.oracle:
+            return
         for values in product(*self.grid.values()):
             yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
 

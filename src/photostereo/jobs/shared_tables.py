@@ -77,9 +77,9 @@ def curve_tables(
     """Per protocol a table with places on the axis as rows and methods as columns; the paper's value in
     brackets.
     """
-    labels = labels_of(out.plan)
     several = len(captures_of(out.plan)) > 1 and not averaged
     for protocol, words in PROTOCOLS.items():
+        labels = labels_of(out.plan, protocol)
         keys = dict.fromkeys(_place(result.cell, axis, averaged) for result in out.results)
         rows = []
         for key in keys:

@@ -20,15 +20,20 @@ PNG_DPI = 130
 
 
 def look_of(label: str, number: int = 0) -> Look:
-    """Name, colour and marker of a method; for other labels the label, and a colour by their number."""
+    """Name, colour and marker of a method; for other labels the label, and a colour by their number.
+
+    Words in brackets behind a method stay behind its name.
+    """
     from photostereo.errors import ParameterError
     from photostereo.solver.methods import find_method
 
     other = _OTHERS[number % len(_OTHERS)]
+    method, bracket, words = label.partition(" (")
     try:
-        look = find_method(label).look
+        look = find_method(method).look
     except ParameterError:
         return Look(label, other)
+    look = replace(look, label=look.label + bracket + words)
     return look if look.colour else replace(look, colour=other)
 
 
@@ -40,8 +45,8 @@ def colour_of(method: str, number: int = 0) -> str:
 def name_of(method: str) -> str:
     """``"sbl"`` → ``"SR (SBL)"``; unknown ones as they are.
 
-    >>> name_of("sbl"), name_of("pdlnv p=3")
-    ('SR (SBL)', 'pdlnv p=3')
+    >>> name_of("sbl"), name_of("pdlnv p=3"), name_of("dlnet (ours)")
+    ('SR (SBL)', 'pdlnv p=3', 'DLnet (ours)')
     """
     return look_of(method).label
 

@@ -34,6 +34,11 @@ class CellResult:
     def row(self, protocol: Protocol) -> Row | None:
         return self.oracle if protocol == "oracle" else self.defaults
 
+    @property
+    def shown(self) -> Row | None:
+        """The row of a figure of maps: the oracle's, or that of a method without a grid."""
+        return self.oracle if self.cell.grid else self.defaults
+
 
 @dataclass(frozen=True)
 class Average:
@@ -108,9 +113,9 @@ def average_over_objects(
     return average(float(np.mean(values)) for values in by_seed.values())
 
 
-def labels_of(plan: Plan) -> list[str]:
-    """The methods of a plan, in its order."""
-    return list(dict.fromkeys(cell.label for cell in plan.cells))
+def labels_of(plan: Plan, protocol: Protocol = "defaults") -> list[str]:
+    """The methods of a plan, in its order; for the oracle those that have a grid to choose from."""
+    return list(dict.fromkeys(cell.label for cell in plan.cells if cell.grid or protocol == "defaults"))
 
 
 def captures_of(plan: Plan) -> list[str]:

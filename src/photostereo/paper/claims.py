@@ -64,7 +64,7 @@ def _levels(out: RunOutputs) -> list[float]:
 
 
 def _rivals(out: RunOutputs) -> list[str]:
-    return [label for label in labels_of(out.plan) if label not in OURS]
+    return [label for label in labels_of(out.plan, "oracle") if label not in OURS]
 
 
 def _named(values: dict[str, float]) -> str:
@@ -137,7 +137,8 @@ def _few_images(out: RunOutputs) -> list[Claim]:
         best = {}
         for count in images_of(out.plan):
             errors = {
-                label: _mean(out, label, capture=capture, images=count) for label in labels_of(out.plan)
+                label: _mean(out, label, capture=capture, images=count)
+                for label in labels_of(out.plan, "oracle")
             }
             best[count] = min(errors, key=lambda label: errors[label])
         wins = sum(label == "pdlnv" for label in best.values())

@@ -18,6 +18,13 @@ Size = Literal["full", "curve", "few", "quick", "quick noisy", "quick few"]
 
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
+#: This package's own, which the paper does not have, beside them where all are compared. They choose their strength
+#: from the photographs and are tried once per scene: no best of a grid.
+OUR_METHODS = ("net", "dlnet")
+OURS_NOTE = (
+    "net and DLnet are this package's own methods, not the paper's: a reflectance model learned from synthetic "
+    "pixels, without and with the dictionary. They have no grid, so they stand among the defaults only."
+)
 
 #: The full grids of the tables, smaller ones for curves of many trials with noise or without, and those of
 #: ``--quick`` for each of these.
@@ -90,6 +97,16 @@ def method_plans(size: Size, methods: Sequence[str] = ALL_METHODS, **fixed: Any)
         for name in methods
         if name in known
     )
+
+
+def compared_methods(size: Size) -> tuple[MethodPlan, ...]:
+    """The paper's methods with their grids, and ours with their defaults."""
+    return (*method_plans(size), *our_methods())
+
+
+def our_methods() -> tuple[MethodPlan, ...]:
+    """This package's own methods, marked as such."""
+    return tuple(MethodPlan(name, label=f"{name} (ours)", oracle=False) for name in OUR_METHODS)
 
 
 def _without(grid: dict[str, Sequence[Any]], fixed: dict[str, Any]) -> dict[str, Sequence[Any]]:

@@ -21,34 +21,32 @@ from photostereo.jobs.summary import (
 )
 from photostereo.paper import published as paper
 from photostereo.paper.catalog import Catalog
-from photostereo.paper.grids import ALL_METHODS, method_plans
+from photostereo.paper.grids import OURS_NOTE, compared_methods, method_plans, our_methods
 from photostereo.paper.pictures import draw_maps
-from photostereo.paper.runs.named import NamedRun, best_rows
+from photostereo.paper.runs.named import NamedRun, best_rows, maps_caption
 
 _PRINTED = {"mean": paper.MEAN_ERROR, "median": paper.MEDIAN_ERROR}
 
 
 def _blocks_pls(data: Catalog, quick: bool) -> list[Block]:
-    return _blocks(data, quick, ("pdlnv", "pls"))
+    return _blocks(data, method_plans("quick" if quick else "full", ("pdlnv", "pls")))
 
 
 def _blocks_diligent(data: Catalog, quick: bool) -> list[Block]:
-    return _blocks(data, quick, ALL_METHODS)
+    return _blocks(data, compared_methods("quick" if quick else "full"))
 
 
-def _blocks(data: Catalog, quick: bool, methods: Sequence[str]) -> list[Block]:
+def _blocks(data: Catalog, methods: tuple[MethodPlan, ...]) -> list[Block]:
     captures = data.all_diligent()
-    return [Block(captures, method_plans("quick" if quick else "full", methods))] if captures else []
-
-
-def _blocks_runtime(data: Catalog, quick: bool) -> list[Block]:
-    captures = data.all_diligent()
-    methods = tuple(MethodPlan(use.method) for use in method_plans("quick"))
     return [Block(captures, methods)] if captures else []
 
 
+def _blocks_runtime(data: Catalog, quick: bool) -> list[Block]:
+    return _blocks(data, (*(MethodPlan(use.method) for use in method_plans("quick")), *our_methods()))
+
+
 def _values(out: RunOutputs, protocol: Protocol, value: str) -> dict[str, list[float]]:
-    objects, labels = captures_of(out.plan), labels_of(out.plan)
+    objects = captures_of(out.plan)
     return {
         label: [
             average_of(
@@ -59,16 +57,16 @@ def _values(out: RunOutputs, protocol: Protocol, value: str) -> dict[str, list[f
             ).mean
             for name in objects
         ]
-        for label in labels
+        for label in labels_of(out.plan, protocol)
     }
 
 
 def _report_errors(out: RunOutputs) -> None:
-    objects, labels = captures_of(out.plan), labels_of(out.plan)
+    objects = captures_of(out.plan)
     for value in ("mean", "median"):
         printed = _PRINTED[value]
         for protocol, words in PROTOCOLS.items():
-            values = _values(out, protocol, value)
+            values, labels = _values(out, protocol, value), labels_of(out.plan, protocol)
             rows = []
             for place, name in enumerate(objects):
                 cells = [
@@ -91,7 +89,7 @@ def _report_errors(out: RunOutputs) -> None:
     figure = draw_bars(
         objects,
         {protocol: _values(out, protocol, "mean") for protocol in PROTOCOLS},
-        _beside(objects, labels, paper.MEAN_ERROR),
+        _beside(objects, labels_of(out.plan), paper.MEAN_ERROR),
         title=out.title,
         unit="mean angular error (degrees)",
     )
@@ -117,12 +115,13 @@ def _cat_rows(results: Sequence[CellResult]) -> list[Row]:
 
 
 def _report_diligent(out: RunOutputs) -> None:
+    out.say(OURS_NOTE)
     _report_errors(out)
-    cat = [r for r in out.results if r.cell.capture.name == "cat" and r.oracle is not None]
-    maps = {r.cell.label: found for r in cat if (found := out.maps(r.oracle)) is not None}
+    cat = [r for r in out.results if r.cell.capture.name == "cat" and r.shown is not None]
+    maps = {r.cell.label: found for r in cat if (found := out.maps(r.shown)) is not None}
     if not maps:
         return
-    captions = {r.cell.label: f"{r.oracle['mean']:.2f}°" for r in cat if r.oracle is not None}
+    captions = {r.cell.label: maps_caption(r) for r in cat}
     printed = paper.MEAN_ERROR["cat"]
     captions = {
         m: f"{text}\npaper {printed[m]:.2f}°" if m in printed else text for m, text in captions.items()
@@ -134,6 +133,7 @@ def _report_diligent(out: RunOutputs) -> None:
 def _report_runtime(out: RunOutputs) -> None:
     objects, labels = captures_of(out.plan), labels_of(out.plan)
     values = _values(out, "defaults", "seconds")
+    out.say(OURS_NOTE)
     header = ["object", *map(name_of, labels)]
     rows = []
     for place, name in enumerate(objects):

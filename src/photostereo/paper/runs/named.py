@@ -40,13 +40,20 @@ class NamedRun:
     maps: Callable[[Sequence[CellResult]], list[Row]] = no_maps
 
 
+def maps_caption(result: CellResult) -> str:
+    """What stands below a method's name in a figure of maps."""
+    if result.shown is None:
+        return ""
+    return f"{result.shown['mean']:.2f}°" + ("" if result.cell.grid else ", defaults")
+
+
 def best_rows(results: Sequence[CellResult], capture: str | None = None) -> list[Row]:
-    """The oracle's rows, of the first seed only: what a figure of maps shows."""
+    """The oracle's rows, and those of methods without a grid, of the first seed only: what a figure of maps shows."""
     chosen = []
     seen = set()
     for result in results:
         key = (result.cell.capture.name, result.cell.images, result.cell.corruption, result.cell.label)
-        if result.oracle is not None and key not in seen and capture in (None, result.cell.capture.name):
+        if result.shown is not None and key not in seen and capture in (None, result.cell.capture.name):
             seen.add(key)
-            chosen.append(result.oracle)
+            chosen.append(result.shown)
     return chosen

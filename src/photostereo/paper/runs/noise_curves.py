@@ -9,13 +9,13 @@ from photostereo.jobs.curves import draw_curves
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Block, Cell
 from photostereo.jobs.shared_tables import curve_tables, tidy_table
-from photostereo.jobs.summary import CellResult, Row, captures_of
+from photostereo.jobs.summary import CellResult, Row, captures_of, labels_of
 from photostereo.jobs.trial import CaptureSpec, Corruption
 from photostereo.paper import published as paper
 from photostereo.paper.catalog import Catalog
-from photostereo.paper.grids import ALL_METHODS, method_plans
+from photostereo.paper.grids import OURS_NOTE, compared_methods, method_plans
 from photostereo.paper.pictures import box_of_difference, draw_maps, draw_surfaces
-from photostereo.paper.runs.named import NamedRun, best_rows
+from photostereo.paper.runs.named import NamedRun, best_rows, maps_caption
 
 _PLS = ("pdlnv", "pls")
 
@@ -44,7 +44,7 @@ def _few_images(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("cat"), data.diligent_or("harvest", "cow"))
     images = (5, 10, 30) if quick else (5, 10, 15, 20, 30, 50, 80)
     seeds = tuple(range(2 if quick else 10))
-    methods = method_plans("quick few" if quick else "few", ALL_METHODS)
+    methods = compared_methods("quick few" if quick else "few")
     return [Block(captures, methods, images, seeds=seeds)] if captures else []
 
 
@@ -72,27 +72,27 @@ def _poisson_pls(data: Catalog, quick: bool) -> list[Block]:
 def _poisson_pot2(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.diligent("pot2"))
     levels = _poisson(5, 10, 20, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
+    methods = compared_methods("quick noisy" if quick else "curve")
     return [Block(captures, methods, (20,), levels, tuple(range(2 if quick else 5)))] if captures else []
 
 
 def _poisson_all(data: Catalog, quick: bool) -> list[Block]:
     captures = data.all_diligent()
     levels = _poisson(5, 10, 20) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
+    methods = compared_methods("quick noisy" if quick else "curve")
     return [Block(captures, methods, (20,), levels, tuple(range(1 if quick else 3)))] if captures else []
 
 
 def _harvard_hippo(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.harvard("hippo"))
     levels = _poisson(5, 40) if quick else _poisson(0, 5, 10, 15, 20, 30, 40)
-    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
+    methods = compared_methods("quick noisy" if quick else "curve")
     return [Block(captures, methods, (None,), levels, (0,))] if captures else []
 
 
 def _harvard_cat(data: Catalog, quick: bool) -> list[Block]:
     captures = _present(data.harvard("cat"))
-    methods = method_plans("quick noisy" if quick else "curve", ALL_METHODS)
+    methods = compared_methods("quick noisy" if quick else "curve")
     return (
         [Block(captures, methods, (None,), _poisson(5), tuple(range(1 if quick else 3)))] if captures else []
     )
@@ -114,6 +114,8 @@ def _curve_report(
         def place(cell: Cell) -> str:
             return f"{axis(cell):g}"
 
+        if labels_of(out.plan) != labels_of(out.plan, "oracle"):
+            out.say(OURS_NOTE)
         curve_tables(out, place, axis_name, beside, averaged=averaged)
         tidy_table(out, place, axis_name, beside)
         captures = captures_of(out.plan)
@@ -144,10 +146,10 @@ def _at(results: Sequence[CellResult], level: float) -> list[CellResult]:
 def _maps_of(out: RunOutputs, results: Sequence[CellResult]) -> tuple[dict[str, Any], dict[str, str]]:
     maps, captions = {}, {}
     for result in results:
-        found = out.maps(result.oracle)
-        if found is not None and result.oracle is not None and result.cell.label not in maps:
+        found = out.maps(result.shown)
+        if found is not None and result.cell.label not in maps:
             maps[result.cell.label] = found
-            captions[result.cell.label] = f"{result.oracle['mean']:.2f}°"
+            captions[result.cell.label] = maps_caption(result)
     return maps, captions
 
 
@@ -192,6 +194,7 @@ def _report_ten(out: RunOutputs) -> None:
 
 def _report_harvard_cat(out: RunOutputs) -> None:
     printed: dict[Any, float] = {("harvard cat", "5", m): v for m, v in paper.HARVARD_CAT_5DB.items()}
+    out.say(OURS_NOTE)
     curve_tables(out, lambda cell: f"{cell.corruption.level:g}", "SNR (dB)", printed)
     tidy_table(out, lambda cell: f"{cell.corruption.level:g}", "SNR (dB)", printed)
     maps, captions = _maps_of(out, _at(out.results, 5))
