@@ -50,14 +50,15 @@ def complaints(case: Case, code: int | None, said: str, error: str, before: dict
         if not allowed or (code != 0 and name != "new.npz") or ".partial" in name or ".replaced" in name:
             wrong.append(f"left {name}")
     if code == 0:
-        wrong += _bad_results(case.folder / "solved" if in_place else case.out)
+        written = (case.folder / name for name in sorted(after) if after[name] != before.get(name))
+        wrong += _bad_results([path for path in written if path.is_file()])
     return wrong
 
 
-def _bad_results(out: Path) -> list[str]:
-    """Arrays with values that are not finite, JSON that is not strict."""
+def _bad_results(written: list[Path]) -> list[str]:
+    """Arrays with values that are not finite, JSON that is not strict, among the files that a run wrote."""
     wrong = []
-    for path in sorted(out.rglob("*.npy")) if out.is_dir() else ():
+    for path in (path for path in written if path.suffix == ".npy"):
         array = np.load(path, allow_pickle=False)
         if path.name == "depth.npy" and (path.parent / "mask.npy").exists():
             array = array[np.load(path.parent / "mask.npy")]
@@ -65,7 +66,7 @@ def _bad_results(out: Path) -> list[str]:
             array = array[~np.isnan(array)]
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             wrong.append(f"{path.name} has values that are not finite")
-    for path in sorted(out.rglob("*.json")) if out.is_dir() else ():
+    for path in (path for path in written if path.suffix == ".json"):
         try:
             json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
         except ValueError as problem:
