@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from photostereo import render_scene
+from photostereo import load, render_scene, solve
 from photostereo.batch import watch as watching
 from photostereo.batch.find import find_captures, name_captures, read_plan
 from photostereo.batch.ledger import Ledger
@@ -19,6 +20,7 @@ from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.capture import write_archive, write_diligent
+from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.jobs.progress import RunMonitor
 
@@ -92,9 +94,7 @@ def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
 
 
 def run_here(one: Path, out: Path, settings: Settings = PLAIN, key: str = "k"):
-    from dataclasses import asdict
-
-    return run_capture(str(one), str(out), key, asdict(settings), ["photostereo", "batch"])
+    return run_capture(str(one), str(out), key, settings, ["photostereo", "batch"])
 
 
 def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tmp_path):
@@ -131,13 +131,13 @@ def test_what_belongs_to_the_user_stays(one, tmp_path):
 def test_keys_change_with_files_and_settings(one, tmp_path):
     lights = tmp_path / "lights.csv"
     lights.write_text("1", encoding="utf-8")
-    base = Settings(method="ls", lights=str(lights))
+    base = Settings(method="ls", reading=ReadOptions(lights=lights))
     key = base.key_of("f")
     lights.write_text("2", encoding="utf-8")
     assert len({key, base.key_of("f"), base.key_of("g"), PLAIN.key_of("f")}) == 4
     moved = tmp_path / "elsewhere.csv"
     moved.write_text("1", encoding="utf-8")
-    assert Settings(method="ls", lights=str(moved)).key_of("f") == key
+    assert Settings(method="ls", reading=ReadOptions(lights=moved)).key_of("f") == key
 
 
 def test_every_folder_counts_and_names_are_unique(one, tmp_path):
@@ -172,7 +172,28 @@ def test_a_plan(tmp_path):
     )
     places, settings = read_plan(plan)
     assert places == [tmp_path / "coins"]
-    assert settings == Settings("pls", parameters={"p": 3}, lights=str(tmp_path / "rig.csv"), report=False)
+    assert settings == Settings(
+        "pls", parameters={"p": 3}, reading=ReadOptions(lights=tmp_path / "rig.csv"), report=False
+    )
+
+
+def test_captures_are_read_as_by_solve(one, tmp_path):
+    """Axes of the light file, from a plan and from the command line, which goes before it."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'captures = ["{one}"]\nlights_axes = "x,-y,z"\ncrop = [4, 4, 16, 20]\nreverse_lights = true\n',
+        encoding="utf-8",
+    )
+    _, settings = read_plan(plan)
+    assert settings.reading == ReadOptions(lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20))
+    read = replace(PLAIN, reading=settings.reading)
+    assert read.key_of("f") != PLAIN.key_of("f")
+    assert run_here(one, tmp_path / "a", read).status == "done"
+    expected = solve(load(one, lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20)), "ls")
+    np.testing.assert_array_equal(np.load(tmp_path / "a" / "normals.npy"), expected.normals)
+    with pytest.raises(ParameterError, match="ambient file"):
+        replace(PLAIN, reading=ReadOptions(ambient="gone.png")).check()
+    replace(PLAIN, reading=ReadOptions(mask="bright")).check()
 
 
 @pytest.mark.parametrize(
@@ -183,6 +204,8 @@ def test_a_plan(tmp_path):
         ('captures = ["a"]\nmetod = "ls"', 'no setting "metod". Did you mean "method"'),
         ('captures = ["a"]\nseed = true', "seed must be a whole number"),
         ('captures = ["a"]\nreport = "yes"', "report must be true or false"),
+        ('captures = ["a"]\ncrop = [1, 2]', "crop needs 4 numbers"),
+        ('captures = ["a"]\ncircle = "1,2,3"', "circle must be a list of numbers"),
     ],
 )
 def test_a_bad_plan_is_told(tmp_path, text, words):

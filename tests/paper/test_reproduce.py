@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from photostereo import render_scene
 from photostereo.capture import write_diligent
-from photostereo.commands.experiments import register
+from photostereo.cli import app
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.jobs.plan import Block, Plan
 from photostereo.jobs.progress import LineMonitor
@@ -128,10 +128,6 @@ def test_mistakes(tmp_path):
 
 
 def test_commands(small_data, tmp_path):
-    import typer
-
-    app = typer.Typer()
-    register(app)
     listing = CliRunner().invoke(app, ["reproduce", "--list"])
     assert listing.exit_code == 0
     assert all(name in listing.output for name in NAMES)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.settings import Settings
+from photostereo.capture.options import NAMED_FILES
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.files.names import folder_name
 from photostereo.files.safe import read_text
@@ -105,8 +106,8 @@ def read_plan(file: Path) -> tuple[list[Path], Settings]:
     if not isinstance(captures, list) or not captures or not all(isinstance(path, str) for path in captures):
         raise ParameterError(f'{file} names no captures. Add a line such as captures = ["coins"].')
     beside = file.absolute().parent
-    for label in ("lights", "mask"):
-        if isinstance(document.get(label), str) and (beside / document[label]).is_file():
+    for label in NAMED_FILES:
+        if isinstance(document.get(label), str) and (beside / document[label]).exists():
             document[label] = str(beside / document[label])
     return [beside / Path(path).expanduser() for path in captures], Settings.of(document, str(file))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -188,7 +187,7 @@ class _Batch:
 
     def job(self, item: Item, key: str) -> Job[Outcome]:
         out = str(self.out / item.name)
-        call = partial(run_capture, str(item.path), out, key, asdict(self.settings), self.command, self.share)
+        call = partial(run_capture, str(item.path), out, key, self.settings, self.command, self.share)
         return Job(item.name, call, item.name, self.settings.method)
 
     def write(self, name: str, outcome: Outcome) -> None:

@@ -7,14 +7,15 @@ import os
 import time
 import traceback
 import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from photostereo.batch.ledger import Outcome
 from photostereo.batch.settings import Settings
 from photostereo.capture import Capture, LargeCapture
+from photostereo.capture.options import NAMED_FILES
 from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
 from photostereo.files.memory import available_memory
 from photostereo.files.safe import read_json
@@ -22,7 +23,7 @@ from photostereo.reconstruction import Reconstruction
 
 
 def run_capture(
-    path: str, out: str, key: str, facts: dict[str, Any], command: list[str], share: int = 1
+    path: str, out: str, key: str, settings: Settings, command: list[str], share: int = 1
 ) -> Outcome:
     """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
 
@@ -31,7 +32,7 @@ def run_capture(
     path : of the capture
     out : the folder of its results
     key : of the capture with these settings; a folder that bears it is complete and is not made again
-    facts : of the settings
+    settings : of every solve
     command : the words that started the batch
     share : how many workers share the memory of a machine; a capture that does not fit is solved in parts
     """
@@ -41,9 +42,7 @@ def run_capture(
         try:
             set_threads()
             budget = available_memory() // (2 * share)
-            return _finished(Path(out), key) or _solve(
-                Path(path), Path(out), key, Settings(**facts), command, budget
-            )
+            return _finished(Path(out), key) or _solve(Path(path), Path(out), key, settings, command, budget)
         except PhotostereoError as problem:
             return Outcome("failed", str(problem), error_code(problem))
         except MemoryError:
@@ -68,9 +67,9 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
-    from photostereo.capture import load_lazily
     from photostereo.capture.assemble import read_into_memory
     from photostereo.capture.corruptions import photographs_of_seed
+    from photostereo.capture.loading import read_lazily
     from photostereo.exports.pixel_size import PixelSize
     from photostereo.files.atomic import replacing_directory
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
@@ -81,7 +80,8 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
     began = time.perf_counter()
     entry = find_method(settings.method, settings.prior)
-    found = load_lazily(path, **settings.reading, workers=1)
+    color = settings.reading.color or entry.sees_colours
+    found = read_lazily(path, replace(settings.reading, color=color, workers=1))
     if settings.images is not None:
         found = found.take(settings.images, rng=photographs_of_seed(settings.seed))
     capture = read_into_memory(found) if fits(found, entry, budget) else found
@@ -128,8 +128,8 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
 def _read_by(path: Path, settings: Settings) -> list[Path]:
     """What results may not take the place of."""
-    named = [Path(word) for word in (settings.mask, settings.lights) if word is not None]
-    return [path, *(file for file in named if file.exists())]
+    named = [settings.reading.path_of(name) for name in NAMED_FILES]
+    return [path, *(file for file in named if file is not None and file.exists())]
 
 
 def figures_of(capture: Capture | LargeCapture, result: Reconstruction) -> dict[str, float]:

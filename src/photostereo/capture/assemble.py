@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.large import LargeCapture
-from photostereo.capture.options import ReadOptions, settle_mask
+from photostereo.capture.options import ReadOptions
 from photostereo.capture.photographs import PhotographFiles
+from photostereo.capture.settled_mask import settle_mask
 from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
@@ -108,7 +109,7 @@ def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFile
         srgb=options.srgb,
         gray_limit=found.gray_limit,
         framing=options.framing,
-        ambient=options.ambient or found.ambient,
+        ambient=options.path_of("ambient") or found.ambient,
         flat=found.flat,
         workers=options.workers,
     )
@@ -127,7 +128,7 @@ def _parts(
     mask, mask_notes = settle_mask(
         options, source.full_frame, frames, found.mask_file, name=found.name, otherwise=found.mask_default
     )
-    ambient = options.ambient or found.ambient
+    ambient = options.path_of("ambient") or found.ambient
     corrected = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
     corrected += [] if found.flat is None else [f"the photographs are divided by {found.flat.name}"]
     notes = [*found.notes, *corrected, *options.axes_notes(), *notes_on(source), *mask_notes]

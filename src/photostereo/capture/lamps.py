@@ -15,8 +15,9 @@ from photostereo.capture.assemble import build
 from photostereo.capture.ball_series import find_ball_series, pair_photographs
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.masks import read_mask
-from photostereo.capture.options import ReadOptions, settle_mask
+from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers.folder import ambient_and_flat, photographs_and_mask
+from photostereo.capture.settled_mask import settle_mask
 from photostereo.capture.stack import Stack, read_stack
 from photostereo.conventions import BoolArray, gray_from_rgb
 from photostereo.errors import CaptureError
@@ -77,17 +78,16 @@ def calibrate(
     CaptureError
         If there is no ball, or no highlight on it; the message says what to do.
     """
+    return find_lamps(
+        path, ReadOptions(ball=ball, circle=circle, focal=focal, card=card, srgb=srgb, workers=workers)
+    )
+
+
+def find_lamps(path: str | os.PathLike[str], options: ReadOptions) -> Calibration:
+    """As :func:`calibrate`, with the options in one piece."""
     place = Path(path).expanduser()
     if not place.is_dir():
         raise CaptureError(f"{place} is not a folder. Give the folder that holds the photographs.")
-    options = ReadOptions(
-        srgb=srgb,
-        workers=workers,
-        ball=None if ball is None else Path(ball),
-        circle=None if circle is None else tuple(circle),
-        focal=focal,
-        card=None if card is None else tuple(card),
-    )
     unlit = photographs_of(place)
     _require_photographs(unlit)
     return _find_lamps(unlit, _read(unlit.files, options), options)
@@ -146,7 +146,7 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
         files,
         color=options.color,
         srgb=options.srgb,
-        ambient=options.ambient or ambient,
+        ambient=options.path_of("ambient") or ambient,
         flat=flat,
         workers=options.workers,
     )
@@ -167,8 +167,8 @@ def _find_lamps(unlit: Unlit, stack: Stack, options: ReadOptions) -> Calibration
     if options.circle is not None:
         x, y, radius = options.circle
         circles = (Circle(float(x), float(y), float(radius)),)
-    if options.ball is not None:
-        folder = options.ball.expanduser()
+    folder = options.path_of("ball")
+    if folder is not None:
         if not folder.is_dir():
             raise CaptureError(f"The folder of the ball, {folder}, does not exist. Check its name.")
         return _from_series(folder, unlit, scene, mask, circles, options, common)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture, lamps
 from photostereo.capture.assemble import Ingredients, assemble_lazily
-from photostereo.capture.framing import Framing
 from photostereo.capture.images import list_images
 from photostereo.capture.large import LargeCapture
 from photostereo.capture.options import ReadOptions
@@ -60,7 +59,7 @@ def load(
     focal: float | None = None,
     card: Sequence[int] | None = None,
     workers: int | None = None,
-    crop: tuple[int, int, int, int] | None = None,
+    crop: Sequence[int] | None = None,
     scale: float = 1.0,
     lights_axes: str | None = None,
     reverse_lights: bool = False,
@@ -113,74 +112,47 @@ def load(
     >>> load(file).frame
     (4, 5)
     """
-    framing = Framing(crop, scale)
-    options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
-    options = replace(
-        options, axes=lights_axes, reverse=reverse_lights, ambient=None if ambient is None else Path(ambient)
+    options = ReadOptions(
+        color=color,
+        srgb=srgb,
+        mask=mask,
+        lights=lights,
+        lights_axes=lights_axes,
+        reverse_lights=reverse_lights,
+        ambient=ambient,
+        ball=ball,
+        circle=circle,
+        focal=focal,
+        card=card,
+        crop=crop,
+        scale=scale,
+        workers=workers,
     )
+    return read(path, options)
+
+
+def load_lazily(path: str | os.PathLike[str], **reading: Any) -> LargeCapture:
+    """As :func:`load`, with the same options, but the photographs stay on disk until they are needed."""
+    return read_lazily(path, ReadOptions(**reading))
+
+
+def read(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
+    """As :func:`load`, with the options in one piece."""
     place, options, reader = _find(path, options)
     return reader.read(place, options)
 
 
-def load_lazily(
-    path: str | os.PathLike[str],
-    *,
-    color: bool = False,
-    srgb: bool | None = None,
-    mask: str | os.PathLike[str] | NDArray[Any] | None = None,
-    lights: str | os.PathLike[str] | None = None,
-    ball: str | os.PathLike[str] | None = None,
-    circle: Sequence[float] | None = None,
-    focal: float | None = None,
-    card: Sequence[int] | None = None,
-    workers: int | None = None,
-    crop: tuple[int, int, int, int] | None = None,
-    scale: float = 1.0,
-    lights_axes: str | None = None,
-    reverse_lights: bool = False,
-    ambient: str | os.PathLike[str] | None = None,
-) -> LargeCapture:
-    """As :func:`load`, but the photographs stay on disk until they are needed.
+def read_lazily(path: str | os.PathLike[str], options: ReadOptions) -> LargeCapture:
+    """As :func:`read`, but the photographs stay on disk until they are needed.
 
     An archive, a capture whose lights a ball tells, and a format of another package that only knows how to read
     everything are read at once.
     """
-    framing = Framing(crop, scale)
-    options = _options(color, srgb, mask, lights, workers, ball, circle, focal, card, framing)
-    options = replace(
-        options, axes=lights_axes, reverse=reverse_lights, ambient=None if ambient is None else Path(ambient)
-    )
     place, options, reader = _find(path, options)
     find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
     if find is None:
         return LargeCapture.of(reader.read(place, options))
     return assemble_lazily(find(place, options), options)
-
-
-def _options(
-    color: bool,
-    srgb: bool | None,
-    mask: str | os.PathLike[str] | NDArray[Any] | None,
-    lights: str | os.PathLike[str] | None,
-    workers: int | None,
-    ball: str | os.PathLike[str] | None,
-    circle: Sequence[float] | None,
-    focal: float | None,
-    card: Sequence[int] | None,
-    framing: Framing,
-) -> ReadOptions:
-    return ReadOptions(
-        color=color,
-        srgb=srgb,
-        mask=Path(mask) if isinstance(mask, os.PathLike) else mask,
-        lights=None if lights is None else os.fspath(lights),
-        workers=workers,
-        ball=None if ball is None else Path(ball),
-        circle=None if circle is None else tuple(circle),
-        focal=focal,
-        card=None if card is None else tuple(card),
-        framing=framing,
-    )
 
 
 class Reader(Protocol):
@@ -223,7 +195,7 @@ class _Ball:
 
 def _lights_of_another(place: Path, options: ReadOptions) -> ReadOptions:
     """``lights`` as a folder: the light file in it, or else the ball in it."""
-    other = options.light_file()
+    other = options.path_of("lights")
     if other is None or not other.is_dir():
         return options
     for name in folder.LIGHT_FILES:

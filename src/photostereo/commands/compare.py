@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from photostereo.capture import Capture
+from photostereo.capture.options import ReadOptions
 from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.solve import files_in_use, read_capture, reading_for
 from photostereo.commands.state import tell_state
@@ -40,7 +41,7 @@ def run(
     methods: Sequence[str] | None,
     images: int | None,
     seed: int,
-    reading: Mapping[str, Any],
+    reading: ReadOptions,
     settings: Mapping[str, str],
     meshes: bool,
     report: bool,

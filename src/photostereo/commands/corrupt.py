@@ -11,6 +11,7 @@ from photostereo.capture.corruptions import (
     noise_of_seed,
     signal_to_noise,
 )
+from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers.diligent import write_diligent
 from photostereo.commands.solve import read_capture
 from photostereo.commands.terminal import Terminal
@@ -36,7 +37,7 @@ def run(
             "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N."
         )
     with Terminal(quiet=quiet) as terminal:
-        clean = read_capture(path, {"color": color}, images, seed)
+        clean = read_capture(path, ReadOptions(color=color), images, seed)
         rng = noise_of_seed(seed)
         noisy = clean
         if poisson is not None:

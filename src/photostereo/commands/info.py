@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,19 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from photostereo.capture import Capture, load
+from photostereo.capture import Capture
+from photostereo.capture.loading import read
+from photostereo.capture.options import ReadOptions
 from photostereo.commands.terminal import Terminal
 from photostereo.files.json_text import json_text
 from photostereo.files.names import printable
 from photostereo.quality.diagnosis import Diagnosis, diagnose
 
 
-def run(path: Path, *, reading: Mapping[str, Any], as_json: bool) -> None:
+def run(path: Path, *, reading: ReadOptions, as_json: bool) -> None:
     """Describe the capture as a table and advice, or as JSON."""
     terminal = Terminal()
-    capture = load(path, **reading)
+    capture = read(path, reading)
     diagnosis = diagnose(capture)
     facts = describe(capture)
     if as_json:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from photostereo.capture import calibrate
+from photostereo.capture.lamps import find_lamps
+from photostereo.capture.options import ReadOptions
 from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.terminal import Terminal
 from photostereo.files.atomic import replacing_file
@@ -18,12 +17,12 @@ from photostereo.lights.writing import write_lights
 
 
 def run(
-    path: Path, out: Path | None, *, finding: Mapping[str, Any], picture: bool, force: bool, quiet: bool
+    path: Path, out: Path | None, *, finding: ReadOptions, picture: bool, force: bool, quiet: bool
 ) -> None:
     """Find the lamps, write ``lights.csv`` and the picture beside it, tell."""
     with Terminal(quiet=quiet) as terminal:
         terminal.stage("lights")
-        calibration = calibrate(path, **finding)
+        calibration = find_lamps(path, finding)
         target = out or path / "lights.csv"
         write_lights(calibration, target, force=force)
         terminal.say(_table(calibration))

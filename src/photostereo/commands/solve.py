@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture, LargeCapture, load, load_lazily
+from photostereo.capture import Capture, LargeCapture
 from photostereo.capture.assemble import read_into_memory
 from photostereo.capture.corruptions import photographs_of_seed
+from photostereo.capture.loading import read, read_lazily
+from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.commands.as_json import print_json
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
@@ -40,7 +43,7 @@ def run(
     parameters: Mapping[str, Any],
     images: int | None,
     seed: int,
-    reading: Mapping[str, Any],
+    reading: ReadOptions,
     surface: SurfaceChoice | None,
     material: str | None,
     report: bool,
@@ -66,7 +69,7 @@ def run(
     used += [] if checkpoint is None else [checkpoint]
     with Terminal(quiet=quiet or as_json) as terminal:
         began = time.perf_counter()
-        found = load_lazily(path, **reading_for([entry], reading))
+        found = read_lazily(path, reading_for([entry], reading))
         found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
         in_parts = device == "cpu" and not fits(found, entry, budget)
         capture = found if in_parts else read_into_memory(found)
@@ -125,25 +128,22 @@ def run(
     _tell(terminal, result, summary, target)
 
 
-def reading_for(methods: Sequence[Method], reading: Mapping[str, Any]) -> dict[str, Any]:
+def reading_for(methods: Sequence[Method], reading: ReadOptions) -> ReadOptions:
     """How to read the photographs for these methods: with their colours where one of them looks at those."""
-    colours = any("colours" in method.model.sees for method in methods)
-    return {**reading, "color": bool(reading.get("color")) or colours}
+    return replace(reading, color=reading.color or any(method.sees_colours for method in methods))
 
 
-def read_capture(path: Path, reading: Mapping[str, Any], images: int | None, seed: int) -> Capture:
+def read_capture(path: Path, reading: ReadOptions, images: int | None, seed: int) -> Capture:
     """The capture, or a random subset of its photographs."""
-    capture = load(path, **reading)
+    capture = read(path, reading)
     return capture if images is None else capture.take(images, rng=photographs_of_seed(seed))
 
 
-def files_in_use(path: Path, reading: Mapping[str, Any], *others: Any) -> list[Path]:
+def files_in_use(path: Path, reading: ReadOptions, *others: Any) -> list[Path]:
     """What a command reads, the capture first: results may not take its place."""
     home = path if path.is_dir() else path.parent
-    named = [
-        str(word) for word in (*map(reading.get, ("mask", "lights", "ambient")), *others) if word is not None
-    ]
-    return [path, *(file for word in named for file in (Path(word), home / word) if exists(file))]
+    named = [file for file in (*map(reading.path_of, NAMED_FILES), *others) if file is not None]
+    return [path, *(file for name in named for file in (Path(name), home / name) if exists(file))]
 
 
 def tell_lamps(terminal: Terminal, capture: Capture | LargeCapture) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture, LargeCapture
+from photostereo.capture.options import ReadOptions
 
 
 def provenance(
     capture: Capture | LargeCapture,
     *,
     path: str | Path,
-    reading: Mapping[str, Any],
+    reading: ReadOptions,
     images: int | None,
     seed: int,
     command: Sequence[str] | None = None,
@@ -49,7 +50,7 @@ def provenance(
         "command": shlex.join(words),
         "path": str(place),
         "layout": origin.layout if origin is not None else "in memory",
-        "reading": {name: _plain(value) for name, value in reading.items()},
+        "reading": {name: _plain(value) for name, value in vars(reading).items() if name != "workers"},
         "mask": {"pixels": capture.pixel_count, "sha256": _array_digest(capture.mask)},
         "lights": {"count": len(capture), "sha256": _array_digest(capture.lights)},
         "images": images,

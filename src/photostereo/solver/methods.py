@@ -70,6 +70,11 @@ class Method:
         return self.model.on_gpu
 
     @property
+    def sees_colours(self) -> bool:
+        """Whether the photographs are to be read in colour for it."""
+        return "colours" in self.model.sees
+
+    @property
     def exact(self) -> bool:
         return self.model.exact
 

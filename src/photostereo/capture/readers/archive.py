@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from photostereo.capture.assemble import build, finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.masks import mask_from_values
-from photostereo.capture.options import ReadOptions, settle_mask
+from photostereo.capture.options import ReadOptions
+from photostereo.capture.settled_mask import settle_mask
 from photostereo.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.atomic import replacing_file
@@ -42,7 +43,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions) -> Capture:
     """Read an archive."""
     content = _arrays(path)
-    chosen = options.light_file()
+    chosen = options.path_of("lights")
     if "images" not in content or ("lights" not in content and chosen is None):
         known = ", ".join(sorted(content)) or "nothing"
         raise CaptureError(

@@ -57,7 +57,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     """What lies in the folder, before any photograph is decoded."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
-    chosen = options.light_file()
+    chosen = options.path_of("lights")
     table = read_lights(in_folder(path, chosen) if chosen else path / _DIRECTIONS, count=len(files))
     table = table.in_order_of(files)
     strengths = table.intensities if chosen else None

@@ -61,7 +61,7 @@ def ambient_and_flat(path: Path) -> tuple[Path | None, Path | None]:
 def find(path: Path, options: ReadOptions) -> Ingredients:
     """What lies in the folder, before any photograph is decoded."""
     files, mask = photographs_and_mask(path)
-    chosen = options.light_file()
+    chosen = options.path_of("lights")
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files))

@@ -38,7 +38,7 @@ def recognises(path: Path) -> bool:
 def find(path: Path, options: ReadOptions) -> Ingredients:
     """What lies in the folder, before any photograph is decoded."""
     source = path
-    chosen = options.light_file()
+    chosen = options.path_of("lights")
     if chosen is not None and chosen.suffix.lower() == ".lp":
         source, chosen = in_folder(path if path.is_dir() else path.parent, chosen), None
     elif path.is_dir():

@@ -1,0 +1,49 @@
+"""``photostereo sweep``: an experiment of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from photostereo.cli.cluster_options import (
+    Deadlines,
+    GrowingOut,
+    OnlyFigures,
+    RetryFailed,
+    Scheduler,
+    Workers,
+)
+from photostereo.cli.composed import composed
+from photostereo.cli.options import Quiet
+
+
+@composed
+def sweep(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan as TOML; see docs/sweeps.md.")],
+    out: GrowingOut,
+    *,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the plan's captures are.")] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    only_figures: OnlyFigures = False,
+    retry_failed: RetryFailed = False,
+    limits: Deadlines,
+    quiet: Quiet = False,
+) -> None:
+    """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
+    from photostereo.jobs.progress import monitor_for
+    from photostereo.jobs.sweep import sweep as run
+
+    run(
+        plan,
+        out,
+        data=data,
+        scheduler=scheduler,
+        workers=workers,
+        only_figures=only_figures,
+        retry_failed=retry_failed,
+        limits=limits,
+        monitor=monitor_for(quiet=quiet),
+    )
