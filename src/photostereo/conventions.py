@@ -13,6 +13,7 @@ Normal maps in pictures
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,17 @@ def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     return np.where(encoded <= 0.04045, low, high).astype(encoded.dtype, copy=False)
 
 
+def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]:
+    """Runs of rows of about so many pixels: what is made of a large picture then needs no second one beside it.
+
+    >>> [(rows.start, rows.stop) for rows in row_bands(5, 100, pixels=200)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    step = max(1, pixels // max(width, 1))
+    for first in range(0, height, step):
+        yield slice(first, min(first + step, height))
+
+
 def srgb_from_linear(linear: FloatArray) -> FloatArray:
     """Apply the sRGB transfer curve to linear values, clipped to [0, 1]; for pictures that people look at."""
     value = np.clip(linear, 0.0, 1.0)
@@ -60,9 +72,11 @@ def encode_normals(
     """Normals as an RGB picture; OpenGL convention, or DirectX with ``flip_y``. Black outside the mask."""
     top = 2**bits - 1
     sign = np.array([1.0, -1.0 if flip_y else 1.0, 1.0], dtype=np.float32)
-    picture = np.rint((np.asarray(normals, np.float32) * sign + 1.0) * (0.5 * top))
-    picture[~mask] = 0
-    encoded: NDArray[Any] = np.clip(picture, 0, top).astype(np.uint16 if bits == 16 else np.uint8)
+    encoded: NDArray[Any] = np.empty(normals.shape, np.uint16 if bits == 16 else np.uint8)
+    for rows in row_bands(*normals.shape[:2]):
+        picture = np.rint((np.asarray(normals[rows], np.float32) * sign + 1.0) * (0.5 * top))
+        picture[~mask[rows]] = 0
+        encoded[rows] = np.clip(picture, 0, top)
     return encoded
 
 

@@ -249,3 +249,25 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
     solve_large(LargeCapture.of(noisy), "dlnv", memory=budget_for(64, noisy), max_iter=3, monitor=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 12, 12]  # four bands of three iterations
+
+
+def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) -> None:
+    """However many bands there are; and what was kept on disk is what the files hold."""
+    from photostereo.capture import photographs
+
+    write_diligent(noisy, tmp_path / "reliefPNG")
+    asked: list[str] = []
+    decode = photographs.decode_image
+    monkeypatch.setattr(photographs, "decode_image", lambda path: (asked.append(path.name), decode(path))[1])
+    capture = load_lazily(tmp_path / "reliefPNG")
+    expected = solve_large(LargeCapture.of(load(tmp_path / "reliefPNG")), "pls")
+    asked.clear()
+    found = solve_large(capture, "pls", memory=budget_for(64, noisy, prior=False))
+    assert len(asked) <= len(capture) and len(set(asked)) == len(asked)
+    assert np.array_equal(found.normals, expected.normals)
+    assert found.digest == expected.digest
+    # A disk without room: decoded again for every band, with the same result.
+    monkeypatch.setattr(photographs, "open_spool", lambda size: None)
+    again = solve_large(load_lazily(tmp_path / "reliefPNG"), "pls", memory=budget_for(64, noisy, prior=False))
+    assert np.array_equal(again.normals, expected.normals)
+    assert len(asked) > 3 * len(capture)

@@ -29,6 +29,7 @@ from photostereo.capture.images import decode_image
 from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.memory import require_memory
+from photostereo.files.spool import Spool, Spooled, open_spool
 
 Float32 = NDArray[np.float32]
 #: Corners darker than this share of a flat field's mean are not amplified further.
@@ -45,11 +46,14 @@ class Photographs(Protocol):
     def frames(self) -> Iterator[Float32]:
         """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
 
-    def rows(self, first: int, last: int) -> Float32:
-        """These rows of all photographs: (d, last − first, W) or (d, last − first, W, 3)."""
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
+        """These rows of all photographs, or of some: (d, last − first, W) or (d, last − first, W, 3)."""
 
     def all(self) -> Float32:
         """The whole stack."""
+
+    def keep_decoded(self) -> None:
+        """Promise that they are asked for more than once: decoding is not to be repeated."""
 
 
 class PhotographsInMemory:
@@ -65,11 +69,14 @@ class PhotographsInMemory:
     def frames(self) -> Iterator[Float32]:
         yield from self._images
 
-    def rows(self, first: int, last: int) -> Float32:
-        return self._images[:, first:last]
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
+        return self._images[which, first:last]
 
     def all(self) -> Float32:
         return self._images
+
+    def keep_decoded(self) -> None:
+        """They are in memory."""
 
 
 class PhotographFiles:
@@ -142,6 +149,18 @@ class PhotographFiles:
         self._exposed = np.ones(len(files)) if exposed is None else np.asarray(exposed[: len(files)])
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[int, np.dtype[Any]] = {0: self._first.dtype}
+        self._spool: Spool | None = None
+        self._spooled: dict[int, Spooled] = {}
+
+    def keep_decoded(self) -> None:
+        """From now on decode every photograph once and keep its numbers on disk, where there is room for them.
+
+        They are kept as they are stored, two bytes for sixteen bits, and made linear whenever they are read.
+        """
+        if self._spool is None:
+            kind = self.kinds[min(self.kinds)] if self.kinds else np.dtype(np.uint16)
+            channels = 3 if self.is_color else 1
+            self._spool = open_spool(len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize)
 
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
         """Some of the photographs."""
@@ -154,10 +173,34 @@ class PhotographFiles:
         part._first = None
         part.shape = (len(part.files), *self.shape[1:])
         part.kinds = {}
+        part._spool, part._spooled = None, {}
         return part
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         """Decode one photograph and write these rows of it."""
+        lines, columns = self._framing.box(self.full_frame)
+        if self._framing.scale == 1.0:
+            first, last, _ = rows.indices(lines.stop - lines.start)
+            lines = slice(lines.start + first, lines.start + last)
+        part = self._stored(number, lines)[:, columns]
+        if self._framing.scale == 1.0:
+            self._develop_part(target, part, number, lambda whole: whole[lines, columns])
+        else:
+            large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
+            self._develop_part(large, part, number, lambda whole: whole[lines, columns])
+            target[:] = self._framing.shrink(large, self.full_frame)[rows]
+        if part.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
+            bad = int((~np.isfinite(part)).sum())
+            raise CaptureError(
+                f"{self.files[number]} has {bad} values that are NaN or infinite. Export it again without undefined "
+                "pixels, or leave it out together with its light."
+            )
+
+    def _stored(self, number: int, rows: slice) -> NDArray[Any]:
+        """These rows of a photograph as they are stored, decoded or as they were kept."""
+        spool, place = self._spool, self._spooled.get(number)
+        if spool is not None and place is not None:
+            return spool.read(place, rows)
         path = self.files[number]
         stored = self._first if number == 0 and self._first is not None else decode_image(path)
         if number == 0:
@@ -175,20 +218,12 @@ class PhotographFiles:
                 f"{path} is {here} but {self.files[0].name} is {there}. Export all photographs in the same mode."
             )
         self.kinds[number] = stored.dtype
-        box = self._framing.box(self.full_frame)
-        if self._framing.scale == 1.0:
-            self._develop_part(target, stored[box][rows], number, lambda whole: whole[box][rows])
-        else:
-            part = stored[box]
-            large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
-            self._develop_part(large, part, number, lambda whole: whole[box])
-            target[:] = self._framing.shrink(large, self.full_frame)[rows]
-        if stored.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
-            bad = int((~np.isfinite(stored)).sum())
-            raise CaptureError(
-                f"{path} has {bad} values that are NaN or infinite. Export it again without undefined "
-                "pixels, or leave it out together with its light."
-            )
+        if spool is not None:
+            try:
+                self._spooled[number] = spool.write(stored)
+            except OSError:  # the disk is full after all: decode again what is not there
+                self._spool, self._spooled = None, {}
+        return stored[rows]
 
     def _develop_part(
         self, target: Float32, part: NDArray[Any], number: int, same: Callable[[Float32], Float32]
@@ -239,10 +274,11 @@ class PhotographFiles:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def rows(self, first: int, last: int) -> Float32:
-        """These rows of all photographs, decoded in parallel."""
-        images = np.empty((len(self.files), last - first, *self.shape[2:]), dtype=np.float32)
-        self._develop_all(images, slice(first, last))
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
+        """These rows of all photographs, or of some, decoded in parallel."""
+        chosen = range(len(self.files))[which]
+        images = np.empty((len(chosen), last - first, *self.shape[2:]), dtype=np.float32)
+        self._develop_all(images, slice(first, last), chosen)
         return images
 
     def all(self) -> Float32:
@@ -254,12 +290,14 @@ class PhotographFiles:
             "Scale them down, crop them, or use fewer.",
         )
         images = np.empty(self.shape, dtype=np.float32)
-        self._develop_all(images, slice(None))
+        self._develop_all(images, slice(None), range(len(self.files)))
         return images
 
-    def _develop_all(self, images: Float32, rows: slice) -> None:
+    def _develop_all(self, images: Float32, rows: slice, chosen: Sequence[int]) -> None:
         with ThreadPoolExecutor(max_workers=self.workers) as pool:
-            pending = [pool.submit(self.develop, k, images[k], rows) for k in range(len(self.files))]
+            pending = [
+                pool.submit(self.develop, k, image, rows) for k, image in zip(chosen, images, strict=True)
+            ]
             try:
                 for job in pending:  # in the order of the files: the first bad one is named
                     job.result()

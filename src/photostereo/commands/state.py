@@ -39,5 +39,6 @@ def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
 def mistakes_of_large(capture: LargeCapture) -> tuple[Mistake, ...]:
     """The likely mistakes of a capture whose photographs stay on disk: each is decoded once, and sampled."""
     step = max(1, max(capture.frame) // GLANCE)
+    capture.photographs.keep_decoded()
     sampled = np.stack([frame[::step, ::step] for frame in capture.photographs.frames()])
     return find_mistakes(sampled, capture.lights, capture.mask[::step, ::step])

@@ -63,8 +63,12 @@ def _fill(points: Float64, faces: NDArray[np.int64], values: Float64, result: Fl
 
 
 def interpolate(
-    points: Float64, faces: NDArray[np.int64], values: Float64, shape: tuple[int, int]
-) -> Float64:
+    points: Float64,
+    faces: NDArray[np.int64],
+    values: Float64,
+    shape: tuple[int, int],
+    dtype: type[np.floating[Any]] = np.float64,
+) -> NDArray[Any]:
     """The compiled twin of :func:`interpolate_readable`.
 
     Examples
@@ -75,6 +79,6 @@ def interpolate(
            [0. , 0.5, nan],
            [0. , nan, nan]])
     """
-    result = np.full((*shape, values.shape[1]), np.nan)
+    result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
     _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)
     return result

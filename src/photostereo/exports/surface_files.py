@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from photostereo.conventions import row_bands
 from photostereo.exports.maps import (
     describe_heights,
     describe_normals,
@@ -239,10 +240,13 @@ def _reporter(monitor: Monitor, method: str) -> Callable[[float, float, float], 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
     """Normals for a picture: unit where known, zero elsewhere."""
-    n = np.nan_to_num(np.asarray(normals, dtype=np.float32), posinf=0.0, neginf=0.0)
-    length = np.linalg.norm(n, axis=-1, keepdims=True)
-    unit = np.where(length > 1e-6, n / np.maximum(length, 1e-6), np.float32(0))
-    return np.where(surface.mask[..., None], unit, np.float32(0)).astype(np.float32)
+    unit = np.zeros(normals.shape, dtype=np.float32)
+    for rows in row_bands(*surface.mask.shape):
+        n = np.nan_to_num(np.asarray(normals[rows], dtype=np.float32), posinf=0.0, neginf=0.0)
+        length = np.linalg.norm(n, axis=-1, keepdims=True)
+        known = surface.mask[rows, :, None] & (length > 1e-6)
+        np.divide(n, length, out=unit[rows], where=known)
+    return unit
 
 
 def _larger_side(surface: Surface) -> int:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.conventions import encode_normals, srgb_from_linear
+from photostereo.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
 from photostereo.errors import ParameterError
 from photostereo.exports.raster import interpolate
 from photostereo.surface.integration import Surface
-from photostereo.surface.mesh import build_mesh, decimate_mesh, geometric_normals
+from photostereo.surface.mesh import build_mesh, decimate_mesh, geometric_normals, white_of
 
 if TYPE_CHECKING:
     import trimesh
@@ -97,7 +97,7 @@ def texture_mesh(
     >>> mesh.normal_map.shape, mesh.normal_map[0, 0].tolist()
     ((4, 6, 3), [128, 128, 255])
     """
-    given = np.nan_to_num(np.asarray(normals, dtype=np.float64), posinf=0.0, neginf=0.0)
+    given = np.asarray(normals)
     full = build_mesh(surface, given, pixel_size=pixel_size) if mesh is None else mesh
     light = decimate_mesh(full, triangles)
     vertices = np.asarray(light.vertices, dtype=np.float64) / pixel_size
@@ -112,8 +112,10 @@ def texture_mesh(
     crop = np.s_[top : top + height, left : left + width]
     inside = surface.mask[crop]
     texels = uv * np.array([size[1], size[0]]) - 0.5
-    map_normals = _resized(_padded(given[crop], inside & _known(given[crop])), size)
-    frame = interpolate(texels, faces, np.concatenate([normal, tangent], axis=1), size)
+    shown = np.nan_to_num(given[crop].astype(np.float32), copy=False, posinf=0.0, neginf=0.0)
+    map_normals = _resized(_padded(shown, inside & _known(shown)), size)
+    del shown
+    frame = interpolate(texels, faces, np.concatenate([normal, tangent], axis=1), size, np.float32)
     return TexturedMesh(
         vertices=vertices,
         faces=faces,
@@ -136,21 +138,24 @@ def tangents_of(normals: Float64) -> Float64:
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
 
 
-def bake_normals(normals: Float64, frame: Float64) -> NDArray[np.uint8]:
+def bake_normals(normals: FloatArray, frame: FloatArray) -> NDArray[np.uint8]:
     """Normals (h, w, 3) in the interpolated frames (h, w, 6: normal, tangent) of a mesh, as an 8-bit map.
 
     Texels that no triangle covers take the frame of the nearest one that is covered.
     """
     frame = _padded(frame, np.isfinite(frame[..., 0]))
-    n = _unit(frame[..., :3])
-    t = frame[..., 3:]
-    t = _unit(t - np.sum(t * n, axis=-1, keepdims=True) * n)
-    b = np.cross(n, t)
-    local = np.stack([np.sum(_unit(normals) * axis, axis=-1) for axis in (t, b, n)], axis=-1)
-    # A normal that looks away from the light mesh cannot be shown: it lies down in the surface.
-    local[..., 2] = np.maximum(local[..., 2], 0.0)
-    picture = encode_normals(_unit(local), np.ones(local.shape[:2], dtype=bool), bits=8)
-    return np.asarray(picture, dtype=np.uint8)
+    picture = np.empty(normals.shape, dtype=np.uint8)
+    for rows in row_bands(*normals.shape[:2]):
+        n = _unit(frame[rows, :, :3].astype(np.float64))
+        t = frame[rows, :, 3:].astype(np.float64)
+        t = _unit(t - np.sum(t * n, axis=-1, keepdims=True) * n)
+        b = np.cross(n, t)
+        unit = _unit(normals[rows].astype(np.float64))
+        local = np.stack([np.sum(unit * axis, axis=-1) for axis in (t, b, n)], axis=-1)
+        # A normal that looks away from the light mesh cannot be shown: it lies down in the surface.
+        local[..., 2] = np.maximum(local[..., 2], 0.0)
+        picture[rows] = encode_normals(_unit(local), np.ones(local.shape[:2], dtype=bool), bits=8)
+    return picture
 
 
 def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
@@ -166,14 +171,19 @@ def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
 def _resized_albedo(
     albedo: ArrayLike | None, mask: Bool, crop: tuple[slice, slice], size: tuple[int, int]
 ) -> NDArray[np.uint8]:
-    values = np.full(mask.shape, 0.6) if albedo is None else np.asarray(albedo, dtype=np.float64)
-    if values.shape not in (mask.shape, (*mask.shape, 3)):
-        raise ParameterError(f"The albedo is {values.shape}, but the mask is {mask.shape} pixels.")
-    values = np.nan_to_num(np.maximum(values, 0.0), posinf=0.0)
-    white = 1.0 if albedo is None else float(np.percentile(values[mask], 99.0)) or 1.0
-    values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
-    linear = _resized(_padded(values[crop] / white, mask[crop]), size)
-    return np.asarray(np.rint(255.0 * srgb_from_linear(linear)), dtype=np.uint8)
+    if albedo is None:
+        linear = np.full(size, 0.6)
+    else:
+        values = np.asarray(albedo)
+        if values.shape not in (mask.shape, (*mask.shape, 3)):
+            raise ParameterError(f"The albedo is {values.shape}, but the mask is {mask.shape} pixels.")
+        shown = np.maximum(values[crop], 0.0).astype(np.float32)
+        np.nan_to_num(shown, copy=False, posinf=0.0)
+        linear = _resized(_padded(shown, mask[crop]), size) / np.float32(white_of(values, mask))
+    picture = np.empty(linear.shape, dtype=np.uint8)
+    for rows in row_bands(*size):
+        picture[rows] = np.rint(255.0 * srgb_from_linear(linear[rows]))
+    return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
 
 
 def _box(mask: Bool) -> tuple[int, int, int, int]:
@@ -181,11 +191,11 @@ def _box(mask: Bool) -> tuple[int, int, int, int]:
     return int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1
 
 
-def _known(normals: Float64) -> Bool:
+def _known(normals: FloatArray) -> Bool:
     return np.asarray(np.linalg.norm(normals, axis=-1) > 1e-6)
 
 
-def _padded(values: Float64, known: Bool) -> Float64:
+def _padded(values: FloatArray, known: Bool) -> FloatArray:
     """Unknown pixels take the value of the nearest known one, so that filtering draws in no background."""
     from scipy.ndimage import distance_transform_edt
 
@@ -195,7 +205,7 @@ def _padded(values: Float64, known: Bool) -> Float64:
     return np.asarray(values[tuple(nearest)])
 
 
-def _resized(values: Float64, size: tuple[int, int]) -> Float64:
+def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:
     if values.shape[:2] == size:
         return values
     import cv2

@@ -24,6 +24,16 @@ def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
+def symmetric_entries(matrix: Array) -> Array:
+    """The six entries xx, xy, xz, yy, yz, zz of a symmetric 3 × 3 matrix.
+
+    >>> import numpy as np
+    >>> symmetric_entries(np.diag([1.0, 2.0, 3.0]))
+    array([1., 0., 0., 2., 0., 3.])
+    """
+    return matrix[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
+
+
 def solve_symmetric_3x3(
     xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, right: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array]:

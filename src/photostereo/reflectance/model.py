@@ -85,6 +85,11 @@ class Model(ABC):
         ``weight`` (N,) is w = λ c and ``pull`` (N, 3) is q = λ r; both may have a leading axis of problems.
         """
 
+    def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
+        """H (N, 6) or, where all pixels share it, (1, 6) and h (N, 3) where ``data = nᵀH n − 2 hᵀn + constant`` at fixed
+        or eliminated unknowns: constraints on n are then cheap. H is xx, xy, xz, yy, yz, zz; None for another cost."""
+        return None
+
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         """Minimiser (or a step that does not raise the cost) over the model's own unknowns at fixed n."""
         return unknowns

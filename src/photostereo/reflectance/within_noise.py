@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, namespace
+from photostereo.backend import Array, cast, contiguous, is_tensor, namespace
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT, Monitor
 from photostereo.quality.noise import noise_of_intensities, noise_of_misfit
@@ -133,6 +133,19 @@ class WithinNoise(Model):
         return self._centre + share * (normals - self._centre) if share < 1.0 else normals
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)
+        if quadratic is None:
+            return self._by_secants(unknowns, weight, pull)
+        from photostereo.reflectance.ball_kernels import step_within
+
+        hessian, linear = (contiguous(cast(part, "float64")) for part in quadratic)
+        normals = np.empty_like(self._centre)
+        pull = contiguous(cast(pull, "float64"))
+        step_within(hessian, linear, self._centre, self._radius, weight, pull, RADIUS_TOLERANCE, normals)
+        return normals
+
+    def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        """The same step with nothing but the model's own, for any model and any kind of array."""
         centre, radius = self._centre, self._radius
         xp = namespace(radius)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import srgb_from_linear
+from photostereo.conventions import row_bands, srgb_from_linear
 from photostereo.exports.maps import describe_normals, write_normal_png
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
@@ -44,4 +44,7 @@ def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[
     """Albedo for the eye: scaled so that its 99th percentile is white, sRGB-encoded, 8 bits."""
     inside = albedo[mask]
     top = float(np.percentile(inside, 99)) if inside.size else 1.0
-    return np.rint(255 * srgb_from_linear(albedo / max(top, 1e-12))).astype(np.uint8)
+    picture = np.empty(albedo.shape, np.uint8)
+    for rows in row_bands(*mask.shape):
+        picture[rows] = np.rint(255 * srgb_from_linear(albedo[rows] / max(top, 1e-12)))
+    return picture

@@ -175,14 +175,10 @@ def iterate(
         Data, fit and sparsity (the terms of the cost), share of non-zero codes, relative change of the
         normals, mean angular error (NaN without truth). Nothing is fetched from a GPU.
     """
-    prior.update(state.dictionary)
-    pull = prior.pull(state.dictionary, state.normals)
-    normals = model.update_normals(state.unknowns, lam[..., None] * prior.count, lam[..., None, None] * pull)
-    state.unknowns = model.update_unknowns(normals, state.unknowns)
-    change = normals - state.normals
-    prior.follow(state.dictionary, change)
-    moved = (change * change).sum((-2, -1)) / ((state.normals * state.normals).sum((-2, -1)) + 1e-300)
-    state.normals = normals
+    before = state.normals
+    change = half_steps(state, model, prior, lam)
+    normals = state.normals
+    moved = (change * change).sum((-2, -1)) / ((before * before).sum((-2, -1)) + 1e-300)
 
     data = model.cost(normals, state.unknowns)
     fit, sparsity = (lam * term for term in prior.cost(state.dictionary))
@@ -190,6 +186,18 @@ def iterate(
     nonzeros = cast(state.dictionary.nonzeros, "float64") / (codes.shape[-1] * codes.shape[-2])
     error = data * np.nan if truth is None else mean_angle(normals, truth)
     return namespace(normals).stack([data, fit, sparsity, nonzeros, moved**0.5, error])
+
+
+def half_steps(state: SolveState, model: Model, prior: DictionaryPrior, lam: Array) -> Array:
+    """Dictionary and codes, then the normals, in place; the change of the normals."""
+    prior.update(state.dictionary)
+    pull = prior.pull(state.dictionary, state.normals)
+    normals = model.update_normals(state.unknowns, lam[..., None] * prior.count, lam[..., None, None] * pull)
+    state.unknowns = model.update_unknowns(normals, state.unknowns)
+    change = normals - state.normals
+    prior.follow(state.dictionary, change)
+    state.normals = normals
+    return change
 
 
 def descend(

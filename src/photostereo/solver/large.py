@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from photostereo.backend import CPU
 from photostereo.capture.capture import SAMPLED_PIXELS, digest_of, gray_of, hash_of
 from photostereo.capture.large import LargeCapture
+from photostereo.conventions import gray_from_rgb
 from photostereo.errors import ParameterError
 from photostereo.files.memory import available_memory
 from photostereo.monitor import SILENT, Iteration, Monitor
@@ -34,12 +35,14 @@ from photostereo.reflectance.model import Model
 from photostereo.reflectance.within_noise import WithinNoise, noise_to
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import DEFAULT_METHOD, Method, find_method
-from photostereo.solver.prepared import Clock, also_seen
+from photostereo.solver.prepared import Clock
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample, choose_sample
-from photostereo.solver.tiles import Band, bytes_in_whole, plan_bands, require_for_sums
+from photostereo.solver.tiles import READ_AT_A_TIME, Band, bytes_in_whole, plan_bands, require_for_sums
 from photostereo.threads import shorten_spinning
 
+#: Pixels that are transposed at a time.
+BLOCK = 4096
 #: Models that see all pixels at once: they cannot be solved in parts.
 UNDIVIDED = ("rpca",)
 
@@ -63,7 +66,18 @@ class Survey:
 def fits(capture: LargeCapture, method: Method, memory: int) -> bool:
     """Whether a solve in one go stays within so many bytes."""
     channels = 3 if capture.is_color else 1
-    return bytes_in_whole(capture.frame, len(capture), channels, prior=method.has_prior) <= memory
+    need = bytes_in_whole(
+        capture.frame,
+        len(capture),
+        channels,
+        prior=method.has_prior,
+        colours=_looks_at_colours(capture, method),
+    )
+    return need <= memory
+
+
+def _looks_at_colours(capture: LargeCapture, method: Method) -> bool:
+    return capture.is_color and "colours" in method.model.sees
 
 
 def take_survey(capture: LargeCapture, sample: Sample, monitor: Monitor = SILENT) -> Survey:
@@ -197,9 +211,11 @@ def solve_large(
         channels,
         budget,
         prior=entry.has_prior,
+        colours=_looks_at_colours(capture, entry),
         step=values.get("stride", 1),
         rows=(int(present[0]), int(present[-1]) + 1),
     )
+    capture.photographs.keep_decoded()
     clock = Clock()
     lights = np.ascontiguousarray(capture.lights.T)
     sample = choose_sample(capture.mask)
@@ -291,6 +307,48 @@ class _Within(Monitor):
         self.whole.advance(steps)
 
 
+def pixels_of_band(
+    capture: LargeCapture, band: Band, scale: float, *, colours: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in colour (N, d, 3) if asked for.
+
+    A few photographs at a time, so that there is never a second copy of them all.
+    """
+    index = np.flatnonzero(capture.mask[band.first : band.last])
+    d = len(capture)
+    gray = np.empty((index.size, d), dtype=np.float32)
+    tinted = np.empty((index.size, d, 3), dtype=np.float32) if colours else None
+    for first in range(0, d, READ_AT_A_TIME):
+        some = slice(first, min(first + READ_AT_A_TIME, d))
+        frames = capture.photographs.rows(band.first, band.last, some)
+        flat = frames.reshape(len(frames), -1, *frames.shape[3:])
+        for low in range(0, index.size, BLOCK):
+            part = slice(low, low + BLOCK)
+            values = flat[:, index[part]]
+            if tinted is not None:
+                tinted[part, some] = values.swapaxes(0, 1)
+            gray[part, some] = (gray_from_rgb(values) if capture.is_color else values).T
+    for found in (gray, tinted):
+        if found is not None and scale != 1.0:
+            found /= np.float32(scale)
+    return gray, tinted
+
+
+def _model_of_band(
+    capture: LargeCapture, entry: Method, learned: Learned, survey: Survey, band: Band
+) -> Model:
+    """The model of a band, with what was measured on the sample; the photographs themselves are let go."""
+    mask = np.asarray(capture.mask[band.first : band.last])
+    pixels, colours = pixels_of_band(capture, band, survey.scale, colours=_looks_at_colours(capture, entry))
+    seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
+    if colours is not None:
+        seen["colours"] = colours
+    lights = np.ascontiguousarray(capture.lights.T)
+    model = entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
+    model.adopt(learned.model)
+    return model
+
+
 def _solve_band(
     capture: LargeCapture,
     entry: Method,
@@ -303,28 +361,19 @@ def _solve_band(
     """Solve a band and paste its own rows; the iterations it took."""
     if not capture.mask[band.first : band.last].any():
         return 0
-    part = capture.band(band.first, band.last)
-    values = learned.values
-    pixels = part.pixels(survey.scale)
-    lights = np.ascontiguousarray(capture.lights.T)
-    model = entry.model.build(
-        pixels, lights, **entry.of_model(values), **also_seen(entry, part, survey.scale)
-    )
-    model.adopt(learned.model)
+    model = _model_of_band(capture, entry, learned, survey, band)
+    mask = np.asarray(capture.mask[band.first : band.last])
     if entry.prior is None:
-        problem = Problem(model)
+        solution = Problem(model).solve()
     else:
         start = model.start(SILENT)
-        following = {**values, "follows": learned.follows}
-        prior, _ = entry.prior.build(part.mask, following, 0.0, np.eye(3), CPU)
+        following = {**learned.values, "follows": learned.follows}
+        prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), CPU)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, values["lam"], start, learned.share)
-    solution = problem.solve(
-        max_iter=len(learned.follows) or 1, monitor=SILENT if entry.prior is None else monitor
-    )
-    found = pictures_of(
-        part.mask, part.images, part.lights, model, solution, survey.scale, color=part.is_color
-    )
+        problem = Problem(bounded, prior, learned.values["lam"], start, learned.share)
+        solution = problem.follow(len(learned.follows), monitor)
+    frames = capture.photographs.rows(band.first, band.last) if capture.is_color else ()
+    found = pictures_of(mask, frames, capture.lights, model, solution, survey.scale, color=capture.is_color)
     own = slice(band.own_first, band.own_last)
     cut = slice(band.own_first - band.first, band.own_last - band.first)
     for whole, piece in zip(pictures, found, strict=True):

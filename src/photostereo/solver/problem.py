@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, namespace, to_numpy
+from photostereo.backend import CPU, Array, Device, like, namespace, to_numpy
 from photostereo.errors import ConvergenceWarning, ParameterError
 from photostereo.monitor import SILENT, Iteration, Monitor
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.reflectance.within_noise import WithinNoise
-from photostereo.solver.descent import SolveState, begin, descend
+from photostereo.solver.descent import SolveState, begin, descend, half_steps
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,30 @@ class Problem:
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
-        normals, unknowns, share = state.normals, state.unknowns, 1.0
-        if isinstance(self.model, WithinNoise):
-            share = self._share(self.model, state) if self.share is None else self.share
-            normals = self.model.tempered(normals, share)
-            unknowns = self.model.update_unknowns(normals, unknowns)
+        normals, unknowns, share = self._tempered(state)
         return Solution(
             normals, unknowns, status, len(state.history), state.history, state.dictionary, initial, share
         )
+
+    def follow(self, passes: int, monitor: Monitor = SILENT) -> Solution:
+        """So many iterations with a prior that follows another's atoms: no figures are taken on the way."""
+        assert self.prior is not None
+        normals, unknowns = self.model.start(monitor) if self.start is None else self.start
+        state = begin(normals, unknowns, self.prior, device=self.device)
+        weight = like(np.asarray(self.lam, dtype=np.float64), normals)
+        for _ in range(passes):
+            half_steps(state, self.model, self.prior, weight)
+            monitor.advance()
+        normals, unknowns, share = self._tempered(state)
+        return Solution(normals, unknowns, "iterations", passes, share=share)
+
+    def _tempered(self, state: SolveState) -> tuple[Array, Unknowns, float]:
+        """Normals and unknowns at the end of a descent, with as much of the prior's shift as is worth keeping."""
+        if not isinstance(self.model, WithinNoise):
+            return state.normals, state.unknowns, 1.0
+        share = self._share(self.model, state) if self.share is None else self.share
+        normals = self.model.tempered(state.normals, share)
+        return normals, self.model.update_unknowns(normals, state.unknowns), share
 
     def _share(self, model: WithinNoise, state: SolveState) -> float:
         assert self.prior is not None

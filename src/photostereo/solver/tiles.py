@@ -15,6 +15,8 @@ from photostereo.files.memory import in_words
 HALO = 24
 #: No band has fewer rows of its own.
 SMALLEST = 64
+#: Photographs of a band that are read at a time.
+READ_AT_A_TIME = 16
 #: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
 #: Patches, codes and workspace of a pixel in the dictionary prior (8 × 8 × 3 values, stride 4).
@@ -39,17 +41,21 @@ class Band:
     own_last: int
 
 
-def bytes_of_row(width: int, photographs: int, channels: int, *, prior: bool) -> int:
-    """What one row takes while it is solved: photographs, their gray copy by pixels, the model, the prior."""
-    return width * (4 * photographs * (channels + 1) + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
+def bytes_of_row(width: int, photographs: int, channels: int, *, prior: bool, colours: bool = False) -> int:
+    """What one row takes while it is solved: intensities by pixels (in colour too where the model looks at
+    ``colours``), the few photographs being read, the model, the prior."""
+    intensities = 4 * photographs * (1 + (channels if colours else 0)) + 4 * READ_AT_A_TIME * channels
+    return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
-def bytes_in_whole(frame: tuple[int, int], photographs: int, channels: int, *, prior: bool) -> int:
+def bytes_in_whole(
+    frame: tuple[int, int], photographs: int, channels: int, *, prior: bool, colours: bool = False
+) -> int:
     """What a solve in one go takes."""
     height, width = frame
-    row = bytes_of_row(width, photographs, channels, prior=prior)
-    # Weights of every photograph and pixel are kept as a map where everything is in memory.
-    return OF_THE_PROGRAM + height * (row + width * (4 * photographs + OF_A_RESULT))
+    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours)
+    # The photographs stay, and weights of every photograph and pixel are kept as a map.
+    return OF_THE_PROGRAM + height * (row + width * (4 * photographs * (channels + 1) + OF_A_RESULT))
 
 
 def plan_bands(
@@ -59,6 +65,7 @@ def plan_bands(
     memory: int,
     *,
     prior: bool,
+    colours: bool = False,
     step: int = 4,
     rows: tuple[int, int] | None = None,
 ) -> list[Band]:
@@ -78,7 +85,7 @@ def plan_bands(
     height, width = frame
     top, bottom = (0, height) if rows is None else rows
     halo = -(-HALO // step) * step if prior else 0
-    row = bytes_of_row(width, photographs, channels, prior=prior)
+    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours)
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     if spare // row >= bottom - top:
         return [Band(top, bottom, top, bottom)]

@@ -93,7 +93,7 @@ def build_mesh(
     faces, origin = split_pinched(faces, pixels.size)
     pixels = pixels[origin]
     vertices = vertex_positions(surface, pixels) * pixel_size
-    given = np.asarray(normals, dtype=np.float64).reshape(-1, 3)[pixels]
+    given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
     vertex_normals = complete_normals(given, vertices, faces)
     colors = None if albedo is None else vertex_colors(np.asarray(albedo), surface.mask, pixels)
     if base is not None:
@@ -143,15 +143,21 @@ def vertex_colors(
     albedo: NDArray[np.generic], inside: NDArray[np.bool_], pixels: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """sRGB-encoded RGBA colours (V, 4) of pixels from a linear albedo, gray or RGB."""
-    values = np.asarray(albedo, dtype=np.float64)
-    if values.shape not in (inside.shape, (*inside.shape, 3)):
-        raise ParameterError(f"The albedo is {values.shape}, but the mask is {inside.shape} pixels.")
-    values = np.nan_to_num(np.maximum(values, 0.0), posinf=0.0)
-    white = float(np.percentile(values[inside], 99.0))
-    flat = values.reshape(inside.size, -1)[pixels] / (white if white > 0 else 1.0)
+    if albedo.shape not in (inside.shape, (*inside.shape, 3)):
+        raise ParameterError(f"The albedo is {albedo.shape}, but the mask is {inside.shape} pixels.")
+    white = white_of(albedo, inside)
+    flat = np.asarray(albedo.reshape(inside.size, -1)[pixels], dtype=np.float64)
+    flat = np.nan_to_num(np.maximum(flat, 0.0), posinf=0.0) / white
     colors = np.full((pixels.size, 4), 255, dtype=np.uint8)
     colors[:, :3] = np.rint(255.0 * srgb_from_linear(flat))
     return colors
+
+
+def white_of(albedo: NDArray[np.generic], inside: NDArray[np.bool_]) -> float:
+    """The albedo that is shown as white: its 99th percentile on the object."""
+    known = np.maximum(albedo[inside], 0.0)
+    white = float(np.percentile(np.nan_to_num(known, copy=False, posinf=0.0), 99.0))
+    return white if white > 0 else 1.0
 
 
 def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Float64, Faces]:

@@ -39,6 +39,8 @@ Array = NDArray[Any]
 
 #: Patches that one thread handles at a time: 256 rows of 192 float32 values fit a second-level cache.
 CHUNK = 256
+#: The same where patches need no other: they stay in the first-level cache with a block of atoms.
+FOLLOW_CHUNK = 16
 #: Atoms whose products with the residual are taken at once.
 BLOCK = 32
 
@@ -123,14 +125,41 @@ def dictionary_pass(
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
-    replacement = np.zeros((0, 0), R.dtype) if given is None else np.ascontiguousarray(given, R.dtype)
-    if given is not None and replacement.shape != D.shape:
-        raise ParameterError(f"The given atoms are {replacement.shape}, but the dictionary is {D.shape}.")
+    replacement = np.zeros((0, 0), R.dtype) if given is None else _as_atoms(given, D)
     work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
     squared, nonzeros, clipped, empty = run_pass(
         R, D, B, real(mu), real(q), update_atoms and given is None, replacement, CHUNK, work
     )
     return PassStatistics(float(squared), int(nonzeros), int(clipped), int(empty))
+
+
+def follow_atoms(
+    R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray, *, mu: float, q: float = math.inf
+) -> None:
+    """``dictionary_pass(R, D, B, given=given)`` to rounding, **in place**, but each patch by itself and much faster.
+
+    >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
+    >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
+    >>> follow_atoms(R, D, B, np.array([[0.6, 0.8]]), mu=1.0)
+    >>> D, B
+    (array([[0.6, 0.8]]), array([[3., 0.]]))
+    """
+    from photostereo.priors.dictionary.follow_kernels import follow_pass
+
+    check_thresholds(mu, q)
+    _check_arrays(R, D, B)
+    real = R.dtype.type
+    new = _as_atoms(given, D)
+    gram, gram_new = D @ D.T, new @ D.T
+    follow_pass(R, D, new, B, gram, gram_new, real(mu), real(q), FOLLOW_CHUNK, min(BLOCK, len(D)))
+    D[:] = new
+
+
+def _as_atoms(given: FloatArray, D: FloatArray) -> FloatArray:
+    atoms = np.ascontiguousarray(given, D.dtype)
+    if atoms.shape != D.shape:
+        raise ParameterError(f"The given atoms are {atoms.shape}, but the dictionary is {D.shape}.")
+    return atoms
 
 
 def squared_norm(R: FloatArray) -> float:

@@ -142,9 +142,10 @@ class DictionaryPrior:
         else:
             from photostereo.priors.dictionary import compiled
 
-            compiled.dictionary_pass(
-                *arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn, given=given
-            )
+            if given is None:
+                compiled.dictionary_pass(*arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn)
+            else:
+                compiled.follow_atoms(*arrays, given, mu=float(self.mu), q=self.q)
         if self.learned is not None:
             self.learned.append(np.array(to_numpy(state.atoms)))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.backend import Array, like, namespace, to_numpy
 from photostereo.monitor import Monitor
+from photostereo.reflectance.algebra import symmetric_entries
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
 
@@ -85,6 +86,9 @@ class Lambertian(Model):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         rotated = (self._projected + pull) @ self._basis
         return (rotated / (self._strength + weight[..., None])) @ self._basis.T
+
+    def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
+        return symmetric_entries(self._gram)[None], self._projected
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected

@@ -113,6 +113,9 @@ class Piecewise(Model):
             return normals
         return solve_shifted_3x3(hessian, weight, linear + pull)
 
+    def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
+        return self._reduced.hessian, self._reduced.linear
+
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         reduced = self._reduced
         if not is_tensor(normals):

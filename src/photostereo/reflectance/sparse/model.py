@@ -129,6 +129,9 @@ class _Reweighted(Model):
         _kernels_for(self._pixels).weighted_normals(gram, moment, weight, pull, normals)
         return normals
 
+    def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
+        return unknowns["gram"], unknowns["moment"]
+
     def _weighed(self, own: Array) -> Unknowns:
         """The photographs weighed by their residuals from the model's own normals."""
         self._own = contiguous(cast(own, "float64"))

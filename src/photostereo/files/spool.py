@@ -1,0 +1,103 @@
+"""Arrays that wait on disk for their next use: a nameless temporary file, gone when its owner is.
+
+A photograph of 24 megapixels takes half a second to decode and a few milliseconds to read back as it was decoded.
+The file is never mapped: what is read counts once, and only while it is used.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The disk keeps at least so many bytes free.
+SPARED = 1_000_000_000
+#: File systems that lie in memory: what waits there has not left it.
+IN_MEMORY = ("tmpfs", "ramfs")
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """Where an array lies in the file of a :class:`Spool`."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Spool:
+    """A temporary file of arrays.
+
+    Examples
+    --------
+    >>> with Spool() as spool:
+    ...     kept = spool.write(np.arange(12).reshape(4, 3))
+    ...     spool.read(kept, slice(1, 3)).tolist()
+    [[3, 4, 5], [6, 7, 8]]
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as this object)
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the disk its space back."""
+        self._file.close()
+
+    def write(self, array: NDArray[Any]) -> Spooled:
+        """Keep an array."""
+        content = np.ascontiguousarray(array)
+        with self._lock:
+            place = Spooled(self._end, content.shape, content.dtype)
+            self._file.seek(place.offset)
+            self._file.write(content.data.cast("B"))
+            self._end += content.nbytes
+        return place
+
+    def read(self, place: Spooled, rows: slice = slice(None)) -> NDArray[Any]:
+        """These rows of an array."""
+        first, last, _ = rows.indices(place.shape[0])
+        part = np.empty((max(last - first, 0), *place.shape[1:]), dtype=place.dtype)
+        row = part.itemsize * int(np.prod(place.shape[1:], dtype=np.int64))
+        with self._lock:
+            self._file.seek(place.offset + first * row)
+            self._file.readinto(part.data.cast("B"))
+        return part
+
+
+def open_spool(size: int) -> Spool | None:
+    """A spool for so many bytes, where a disk has room for them; None where none has.
+
+    The usual place for temporary files (``TMPDIR``) is asked first, then ``/var/tmp``, which is never in memory.
+    """
+    for folder in (Path(tempfile.gettempdir()), Path("/var/tmp")):
+        try:
+            if not _lies_in_memory(folder) and shutil.disk_usage(folder).free > size + SPARED:
+                return Spool(folder)
+        except OSError:  # no such folder, or no right to write there
+            continue
+    return None
+
+
+def _lies_in_memory(folder: Path) -> bool:
+    import psutil  # type: ignore[import-untyped]
+
+    place = folder.resolve()
+    mounts = {Path(part.mountpoint): part.fstype for part in psutil.disk_partitions(all=True)}
+    nearest = max(
+        (mount for mount in mounts if place.is_relative_to(mount)), key=lambda m: len(m.parts), default=None
+    )
+    return nearest is not None and mounts[nearest] in IN_MEMORY
