@@ -7,7 +7,6 @@ import os
 import time
 import traceback
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +66,8 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
+    from photostereo.batch.tiles import OverWorkers, open_capture
     from photostereo.capture.assemble import read_into_memory
-    from photostereo.capture.corruptions import photographs_of_seed
-    from photostereo.capture.loading import read_lazily
     from photostereo.exports.pixel_size import PixelSize
     from photostereo.files.atomic import replacing_directory
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
@@ -80,10 +78,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
     began = time.perf_counter()
     entry = find_method(settings.method, settings.prior)
-    color = settings.reading.color or entry.sees_colours
-    found = read_lazily(path, replace(settings.reading, color=color, workers=1))
-    if settings.images is not None:
-        found = found.take(settings.images, rng=photographs_of_seed(settings.seed))
+    found = open_capture(path, settings)
     capture = read_into_memory(found) if fits(found, entry, budget) else found
     loading = time.perf_counter() - began
     size = PixelSize.of(settings.pixel_size)
@@ -94,7 +89,8 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", ConvergenceWarning)
             if isinstance(capture, LargeCapture):
-                result = solve_large(capture, entry, memory=budget, **settings.parameters)
+                deal = OverWorkers(path, settings)
+                result = solve_large(capture, entry, memory=budget, deal=deal, **settings.parameters)
             else:
                 result = solve(capture, entry, **settings.parameters)
         made = provenance(

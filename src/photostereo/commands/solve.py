@@ -12,6 +12,7 @@ from typing import Any
 from photostereo.capture import Capture, LargeCapture
 from photostereo.capture.assemble import read_into_memory
 from photostereo.capture.corruptions import photographs_of_seed
+from photostereo.capture.large import bytes_of_stack
 from photostereo.capture.loading import read, read_lazily
 from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.commands.as_json import print_json
@@ -25,12 +26,13 @@ from photostereo.files.names import folder_name
 from photostereo.files.safe import exists
 from photostereo.quality.metrics import ErrorSummary
 from photostereo.reconstruction import Reconstruction
-from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.results.folder import SurfaceChoice, bytes_of_results, fill_results
 from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import fits, solve_large
 from photostereo.solver.methods import Method, find_method
 from photostereo.solver.solve import solve
+from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface.integration import check_method
 
 
@@ -71,13 +73,19 @@ def run(
         began = time.perf_counter()
         found = read_lazily(path, reading_for([entry], reading))
         found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
-        in_parts = device == "cpu" and not fits(found, entry, budget)
+        writing = bytes_of_results(found.frame, 3 if found.is_color else 1, surface, report=report)
+        stack = bytes_of_stack(found.photographs.shape)
+        in_parts = device == "cpu" and not (
+            fits(found, entry, budget) and OF_THE_PROGRAM + stack + writing <= budget
+        )
         capture = found if in_parts else read_into_memory(found)
         if in_parts and (checkpoint is not None or resume is not None):
             raise ParameterError(
                 f"{found.name} is solved in parts, as it does not fit into {in_words(budget)}, and then there is no "
                 "state to save or resume. Leave out --checkpoint and --resume, or allow more (--memory)."
             )
+        if in_parts:
+            require_for_results(found.frame, OF_THE_PROGRAM + writing, budget)
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
@@ -126,6 +134,16 @@ def run(
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
     _tell(terminal, result, summary, target)
+
+
+def require_for_results(frame: tuple[int, int], need: int, budget: int) -> None:
+    """Raise a :class:`ParameterError` where surface, meshes and page do not fit, before anything is solved."""
+    if need > budget:
+        raise ParameterError(
+            f"The surface, the meshes and the page of {frame[1]} × {frame[0]} pixels need {in_words(need)} of memory, "
+            f"but {in_words(max(budget, 0))} may be used. Allow more (--memory), leave them out (--no-surface, "
+            "--no-report), integrate by poisson, or look at a lower resolution (--scale)."
+        )
 
 
 def reading_for(methods: Sequence[Method], reading: ReadOptions) -> ReadOptions:

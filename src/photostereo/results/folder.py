@@ -33,6 +33,26 @@ class SurfaceChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: Bytes of a pixel of the frame while its surface is integrated and written, and while its page is: all arrays of
+#: the result included.
+OF_A_SURFACE = {"poisson": 130, "simchony": 130, "robust": 260}
+OF_A_PAGE = 90
+
+
+def bytes_of_results(
+    frame: tuple[int, int], channels: int, surface: SurfaceChoice | None, *, report: bool
+) -> int:
+    """What writing a result takes, once the photographs are solved.
+
+    >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
+    3120
+    """
+    each = OF_A_PAGE if report else 40
+    if surface is not None:
+        each = max(each, OF_A_SURFACE[surface.method])
+    return frame[0] * frame[1] * (each + 12 * (channels - 1))
+
+
 def fill_results(
     folder: Path,
     capture: Capture | LargeCapture | None,

@@ -1,0 +1,102 @@
+"""A capture too large for one worker: its bands are tasks of their own, on whichever workers are free.
+
+The dictionary is learned where the capture was begun; every band then follows it, and the bands are joined there. Each
+worker opens the capture once and keeps what it decodes on its own disk. The result is that of one worker alone, bit for
+bit: the bands are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from photostereo.batch.settings import Settings
+from photostereo.capture import LargeCapture
+from photostereo.monitor import SILENT
+from photostereo.solver.tiles import Band
+
+if TYPE_CHECKING:
+    from photostereo.solver.bands import SolvedBand
+    from photostereo.solver.survey import Learned, Survey
+
+#: The capture whose bands this process has solved last, with what it was opened for.
+_opened: tuple[tuple[str, Settings], LargeCapture] | None = None
+
+
+def open_capture(path: Path, settings: Settings) -> LargeCapture:
+    """The capture as these settings read it, its photographs on disk."""
+    from photostereo.capture.corruptions import photographs_of_seed
+    from photostereo.capture.loading import read_lazily
+    from photostereo.solver.methods import find_method
+
+    entry = find_method(settings.method, settings.prior)
+    color = settings.reading.color or entry.sees_colours
+    found = read_lazily(path, replace(settings.reading, color=color, workers=1))
+    if settings.images is None:
+        return found
+    return found.take(settings.images, rng=photographs_of_seed(settings.seed))
+
+
+class OverWorkers:
+    """Deals the bands of a capture to the workers of the cluster that this process belongs to.
+
+    Outside of a cluster, or where there is no second worker, they are solved here, one after the other.
+    """
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path, self.settings = path, settings
+
+    def __call__(
+        self, capture: LargeCapture, bands: Sequence[Band], learned: Learned, survey: Survey
+    ) -> Iterator[tuple[Band, SolvedBand]]:
+        if len(bands) < 2 or _others() < 1:
+            for band in bands:
+                yield band, _solve(capture, self.settings, band, learned, survey)
+            return
+        from distributed import as_completed, worker_client
+
+        with worker_client() as client:  # gives its place up while it waits: a band may take it
+            # To all of them: tasks go where what they need lies already.
+            taught = client.scatter((learned, survey), broadcast=True, hash=False)
+            waiting = {
+                client.submit(solve_one, str(self.path), self.settings, band, taught, pure=False): band
+                for band in bands
+            }
+            for future in as_completed(list(waiting)):
+                yield waiting.pop(future), future.result()
+
+
+def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, Survey]) -> SolvedBand:
+    """One band, on a worker."""
+    global _opened
+    from photostereo.jobs.worker import set_threads
+
+    set_threads()
+    if _opened is None or _opened[0] != (path, settings):
+        _opened = None  # its space on disk first
+        capture = open_capture(Path(path), settings)
+        capture.photographs.keep_decoded()
+        _opened = ((path, settings), capture)
+    return _solve(_opened[1], settings, band, *taught)
+
+
+def _solve(
+    capture: LargeCapture, settings: Settings, band: Band, learned: Learned, survey: Survey
+) -> SolvedBand:
+    from photostereo.solver.bands import Within, solve_band
+    from photostereo.solver.methods import find_method
+
+    entry = find_method(settings.method, settings.prior)
+    return solve_band(capture, entry, learned, survey, band, Within(SILENT, 1))
+
+
+def _others() -> int:
+    """Workers of this process's cluster beside it; 0 where it is no worker."""
+    try:
+        from distributed import get_worker
+
+        return len(get_worker().client.scheduler_info()["workers"]) - 1
+    except (ImportError, ValueError):
+        return 0

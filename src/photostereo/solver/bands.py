@@ -1,0 +1,155 @@
+"""One band of a large capture: its photographs are read, its model built, and the sample's atoms followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import CPU
+from photostereo.capture.large import LargeCapture
+from photostereo.conventions import gray_from_rgb
+from photostereo.monitor import Monitor
+from photostereo.reflectance.model import Model
+from photostereo.reflectance.within_noise import WithinNoise
+from photostereo.solver.finish import pictures_of
+from photostereo.solver.methods import Method
+from photostereo.solver.problem import Problem
+from photostereo.solver.survey import Learned, Survey
+from photostereo.solver.tiles import READ_AT_A_TIME, Band
+
+#: Steps in which the progress of a band is told; when its photographs are read, and when its own answer is found.
+STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
+#: Pixels that are transposed at a time.
+BLOCK = 4096
+
+
+def looks_at_colours(capture: LargeCapture, method: Method) -> bool:
+    """Whether the method sees more than gray in these photographs."""
+    return capture.is_color and "colours" in method.model.sees
+
+
+class SolvedBand(NamedTuple):
+    """Unit normals and albedo of a band's own rows, and the iterations it took."""
+
+    normals: NDArray[np.float32]
+    albedo: NDArray[np.float32]
+    iterations: int
+
+
+class Within(Monitor):
+    """The stages of a band, told as so many steps of the whole: each part of them has its share of the time."""
+
+    def __init__(self, whole: Monitor, steps: int) -> None:
+        self.whole, self.steps, self.told = whole, steps, 0
+        self.part(0.0, 1.0)
+
+    def part(self, begin: float, end: float, total: int = 1) -> None:
+        """What is told from now on lies between these shares of the band; ``total`` steps of it are expected."""
+        self.begin, self.share, self.total, self.done = begin, end - begin, total, 0
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        self.total, self.done = total or 1, 0
+
+    def advance(self, steps: int = 1) -> None:
+        self.done += steps
+        self._tell(self.begin + self.share * min(1.0, self.done / self.total))
+
+    def end(self) -> None:
+        """All steps are done, whatever was told."""
+        self._tell(1.0)
+
+    def _tell(self, share: float) -> None:
+        steps = int(self.steps * share)
+        if steps > self.told:
+            self.whole.advance(steps - self.told)
+            self.told = steps
+
+
+def some_at_a_time(count: int) -> Iterator[slice]:
+    """Which photographs are read together."""
+    for first in range(0, count, READ_AT_A_TIME):
+        yield slice(first, min(first + READ_AT_A_TIME, count))
+
+
+def frames_of_band(capture: LargeCapture, band: Band) -> Iterator[NDArray[np.float32]]:
+    """The rows of a band, of one photograph after another."""
+    for some in some_at_a_time(len(capture)):
+        yield from capture.photographs.rows(band.first, band.last, some)
+
+
+def pixels_of_band(
+    capture: LargeCapture, band: Band, scale: float, *, colours: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in colour (N, d, 3) if asked for.
+
+    A few photographs at a time, so that there is never a second copy of them all.
+    """
+    index = np.flatnonzero(capture.mask[band.first : band.last])
+    d = len(capture)
+    gray = np.empty((index.size, d), dtype=np.float32)
+    tinted = np.empty((index.size, d, 3), dtype=np.float32) if colours else None
+    for some in some_at_a_time(d):
+        frames = capture.photographs.rows(band.first, band.last, some)
+        flat = frames.reshape(len(frames), -1, *frames.shape[3:])
+        for low in range(0, index.size, BLOCK):
+            part = slice(low, low + BLOCK)
+            values = flat[:, index[part]]
+            if tinted is not None:
+                tinted[part, some] = values.swapaxes(0, 1)
+            gray[part, some] = (gray_from_rgb(values) if capture.is_color else values).T
+    for found in (gray, tinted):
+        if found is not None and scale != 1.0:
+            found /= np.float32(scale)
+    return gray, tinted
+
+
+def model_of_band(
+    capture: LargeCapture, entry: Method, learned: Learned, survey: Survey, band: Band
+) -> Model:
+    """The model of a band, with what was measured on the sample; the photographs themselves are let go."""
+    mask = np.asarray(capture.mask[band.first : band.last])
+    pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks_at_colours(capture, entry))
+    seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
+    if colours is not None:
+        seen["colours"] = colours
+    lights = np.ascontiguousarray(capture.lights.T)
+    model = entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
+    model.adopt(learned.model)
+    return model
+
+
+def solve_band(
+    capture: LargeCapture,
+    entry: Method,
+    learned: Learned,
+    survey: Survey,
+    band: Band,
+    monitor: Within,
+) -> SolvedBand:
+    """The band's own rows."""
+    mask = np.asarray(capture.mask[band.first : band.last])
+    if not mask.any():
+        shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
+        return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), 0)
+    model = model_of_band(capture, entry, learned, survey, band)
+    monitor.part(READING, 1.0)
+    if entry.prior is None:
+        solution = Problem(model).solve(monitor=monitor)
+    else:
+        monitor.part(READING, STARTING)
+        start = model.start(monitor)
+        monitor.part(STARTING, 1.0, len(learned.follows))
+        following = {**learned.values, "follows": learned.follows}
+        prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), CPU)
+        bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
+        problem = Problem(bounded, prior, learned.values["lam"], start, learned.share)
+        solution = problem.follow(len(learned.follows), monitor)
+    frames = frames_of_band(capture, band) if capture.is_color else ()
+    normals, albedo = pictures_of(
+        mask, frames, capture.lights, model, solution, survey.scale, color=capture.is_color
+    )
+    own = slice(band.own_first - band.first, band.own_last - band.first)
+    return SolvedBand(normals[own], albedo[own], solution.iterations)

@@ -1,0 +1,111 @@
+"""One look at all photographs of a large capture, and what their sample teaches: noise, strengths, dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import CPU
+from photostereo.capture.capture import SAMPLED_PIXELS, digest_of, gray_of, hash_of
+from photostereo.capture.large import LargeCapture
+from photostereo.monitor import SILENT, Iteration, Monitor
+from photostereo.priors.dictionary.automatic import choose_strength
+from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.reflectance.model import Model
+from photostereo.reflectance.within_noise import WithinNoise, noise_to
+from photostereo.solver.methods import Method
+from photostereo.solver.problem import Problem
+from photostereo.solver.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What one look at all photographs gives.
+
+    Attributes
+    ----------
+    scale : the brightness scale of :meth:`Capture.intensity_scale`
+    pixels : (N, d) intensities of the sample, divided by the scale
+    digest : that of :attr:`Capture.digest`
+    """
+
+    scale: float
+    pixels: NDArray[np.float32]
+    digest: str
+
+
+def take_survey(capture: LargeCapture, sample: Sample, monitor: Monitor = SILENT) -> Survey:
+    """Look at every photograph once."""
+    spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
+    brightness = np.empty((len(capture), spread.size), dtype=np.float32)
+    pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
+    hashes = []
+    monitor.stage("survey", len(capture))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number, frame in enumerate(capture.photographs.frames()):
+            hashes.append(pool.submit(hash_of, frame))
+            brightness[number] = gray_of(frame, spread)
+            pixels[:, number] = gray_of(frame, sample.index)
+            if number:
+                hashes[number - 1].result()  # no more than two photographs wait
+            monitor.advance()
+    scale = float(np.percentile(brightness, 99))
+    scale = scale if scale > 0 else 1.0
+    pixels /= np.float32(scale)
+    digest = digest_of(
+        capture.photographs.shape, (h.result() for h in hashes), capture.lights, np.asarray(capture.mask)
+    )
+    return Survey(scale, pixels, digest)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the sample taught: all parameters, the model of the sample, and the atoms after every pass.
+
+    ``bound`` is the noise and the mean Hessian that a prior of automatic strength has to stay within, ``share`` how
+    much of its shift is kept.
+    """
+
+    values: dict[str, Any]
+    model: Model
+    follows: list[NDArray[Any]]
+    history: tuple[Iteration, ...] = ()
+    arrays: Mapping[str, NDArray[Any]] | None = None
+    bound: tuple[float, NDArray[Any]] | None = None
+    share: float = 1.0
+
+
+def learn(
+    entry: Method, values: Mapping[str, Any], sample: Sample, survey: Survey, lights: Any, monitor: Monitor
+) -> Learned:
+    """Measure noise and strengths on the sample and learn its dictionary."""
+    # The sample is kept in gray; a model that looks at neighbours is told where its pixels lie.
+    beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
+    model = entry.model.build(survey.pixels, lights, **entry.of_model(values), **beyond)
+    if entry.prior is None:
+        return Learned(dict(values), model, [])
+    noise = noise_to(model, survey.pixels, lights, sample.mask)
+    start = model.start(monitor)
+    hessian = model.mean_hessian(start[1])
+    settled = dict(values)
+    if values["lam"] is None or values["mu"] is None:
+        # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
+        cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
+        lam, mu = choose_strength(noise, hessian, cover=cover)
+        settled["lam"] = lam if values["lam"] is None else values["lam"]
+        settled["mu"] = mu if values["mu"] is None else values["mu"]
+    grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
+    prior, _ = entry.prior.build(grid, settled, noise, np.eye(3), CPU)  # type: ignore[arg-type]
+    prior.keep_atoms()
+    monitor.stage("dictionary", 1)
+    bound = (noise, hessian) if values["lam"] is None and noise else None
+    bounded = model if bound is None else WithinNoise(model, start, *bound)
+    solution = Problem(bounded, prior, settled["lam"], start).solve(
+        max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor
+    )
+    return Learned(settled, model, prior.learned, solution.history, solution.facts(), bound, solution.share)

@@ -1,0 +1,58 @@
+"""A capture too large for one worker: bands over the cluster, with the result of one worker alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.batch import tiles
+from photostereo.batch.settings import Settings
+from photostereo.batch.tiles import OverWorkers, open_capture
+from photostereo.capture import write_diligent
+from photostereo.jobs.cluster import connect
+from photostereo.solver.large import solve_large
+from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
+
+SETTINGS = Settings(method="dlnv", parameters={"max_iter": 3}, surface=False, report=False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A capture on disk, and memory that makes four bands of it."""
+    scene = ps.add_poisson(ps.render_scene("relief", size=(256, 96)).take(8, rng=0), 15, rng=0)
+    path = tmp_path_factory.mktemp("wide") / "reliefPNG"
+    write_diligent(scene, path)
+    row = bytes_of_row(96, 8, 1, prior=True)
+    return path, OF_THE_PROGRAM + 256 * 96 * OF_A_RESULT + (64 + 48) * row
+
+
+def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
+    path, memory = written
+    alone = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    deal = OverWorkers(path, SETTINGS)
+    dealt = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3, deal=deal)
+    assert np.array_equal(dealt.normals, alone.normals)
+    assert np.array_equal(dealt.albedo, alone.albedo)
+    assert (dealt.digest, dealt.iterations) == (alone.digest, alone.iterations)
+
+
+@pytest.mark.slow
+def test_two_workers_share_a_capture(written) -> None:
+    path, memory = written
+    alone = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    with connect(workers=2) as client:
+        future = client.submit(
+            solve_large,
+            open_capture(path, SETTINGS),
+            "dlnv",
+            memory=memory,
+            max_iter=3,
+            deal=OverWorkers(path, SETTINGS),
+        )
+        shared = future.result(timeout=120)
+        took_part = client.run(lambda: tiles._opened is not None)
+    assert list(took_part.values()) == [True, True]
+    assert np.array_equal(shared.normals, alone.normals)
+    assert np.array_equal(shared.albedo, alone.albedo)
+    assert shared.digest == alone.digest
