@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from photostereo.commands.as_json import file_in
+from photostereo.commands.as_json import file_in, print_json
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +77,20 @@ def test_the_file_of_a_message_may_have_blanks_and_lie_deeper(tmp_path):
     message = f"{place}/lights.csv, line 3: that is no number. Correct it."
     assert file_in(message, ["solve", str(place)]) == f"{place}/lights.csv"
     assert file_in(f"{place} has no lights.", ["solve", f"{place}/"]) == str(place)
+
+
+def test_the_file_of_a_message_longer_than_any_name(tmp_path):
+    """Found by the fuzzer: the rest of a long message was asked for as a file."""
+    message = f"{tmp_path / 'photos'} has no photographs. " + 100 * "What is understood: "
+    assert file_in(message, ["solve", str(tmp_path / "photos")]) == str(tmp_path / "photos")
+
+
+def test_names_that_no_encoding_takes_are_printed_as_escapes(capsys):
+    print_json({"file": "caf\udce9 ö 😀"})
+    said = capsys.readouterr().out
+    assert said.isascii() and json.loads(said) == {"file": "caf\udce9 ö 😀"}
+
+
+def test_info_tells_its_errors_as_json_too(tmp_path):
+    code, facts = run("info", str(tmp_path / "nothing"), "--json")
+    assert (code, facts["error"]["code"], facts["error"]["file"]) == (2, "capture", str(tmp_path / "nothing"))

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import scipy.io
 import tifffile
+from PIL import Image
+from PIL.TiffImagePlugin import IFDRational
 
 import photostereo as ps
 from photostereo.capture import write_archive, write_diligent
@@ -36,6 +39,7 @@ def build_templates(home: Path) -> None:
         ("folder-pgm", ".pgm", "lights.txt"),
     ):
         _write_folder(home / name / "capture", scene, suffix, lights)
+    _write_exif(home / "folder-exif" / "capture", scene)
     _write_harvard(home / "harvard" / "capture", scene)
     _write_rti(home / "rti" / "capture", scene)
     _write_results(home, scene)
@@ -43,7 +47,7 @@ def build_templates(home: Path) -> None:
 
 LAYOUTS = (
     *("diligent", "archive", "archive-color", "folder-csv", "folder-json", "folder-txt", "folder-bmp"),
-    *("folder-pgm", "harvard", "rti"),
+    *("folder-pgm", "folder-exif", "harvard", "rti"),
 )
 
 
@@ -80,6 +84,17 @@ def _write_folder(folder: Path, scene: ps.Capture, suffix: str, lights: str) -> 
         np.savetxt(folder / lights, scene.lights)
 
 
+def _write_exif(folder: Path, scene: ps.Capture) -> None:
+    """Photographs as a camera writes them, an ambient one among them."""
+    folder.mkdir(parents=True)
+    for number, picture in enumerate([*_pictures(scene), np.zeros((SIZE, SIZE), np.uint8)]):
+        exif = Image.Exif()
+        exif.get_ifd(0x8769).update({33434: IFDRational(1, 8 + number), 34855: 100, 37386: IFDRational(50)})
+        name = f"shot{number}.jpg" if number < len(scene) else "ambient.jpg"
+        Image.fromarray(picture).save(folder / name, exif=exif)
+    np.savetxt(folder / "lights.txt", scene.lights)
+
+
 def _write_harvard(folder: Path, scene: ps.Capture) -> None:
     (folder / "Objects").mkdir(parents=True)
     for number, picture in enumerate(_pictures(scene), 1):
@@ -112,4 +127,20 @@ def _write_results(home: Path, scene: ps.Capture) -> None:
     shutil.copy(folder / "solved" / "dictionary.npy", folder / "dictionary.npy")
     shutil.copy(folder / "solved" / "normals.png", folder / "normals.png")
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8))
-    np.savetxt(folder / "lights.txt", scene.lights)
+    _write_lights(folder, scene.lights)
+
+
+def _write_lights(folder: Path, lights: np.ndarray) -> None:
+    """The same lights as numbers, as MATLAB's and as Meshroom's."""
+    np.savetxt(folder / "lights.txt", lights)
+    scipy.io.savemat(folder / "lights.mat", {"light_directions": lights})
+    entries = [
+        {
+            "viewId": str(n),
+            "type": "directional",
+            "direction": [str(x), str(-y), str(-z)],
+            "intensity": ["1"] * 3,
+        }
+        for n, (x, y, z) in enumerate(lights)
+    ]
+    (folder / "meshroom.json").write_text(json.dumps({"lights": entries}))

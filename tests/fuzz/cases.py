@@ -14,8 +14,20 @@ import photostereo as ps
 from . import mutations
 from .captures import LAYOUTS, SMALL, capture_in
 
-METHODS = ("ls", "pls", "l1", "sbl", "rpca", "cbr", "dlnv", "pdlnv", "dlsr")
-_DICTIONARY = ("dlnv", "pdlnv", "dlsr")
+METHODS = ("ls", "pls", "l1", "sbl", "rpca", "cbr", "net", "dlnv", "pdlnv", "dlsr", "dlnet")
+_DICTIONARY = ("dlnv", "pdlnv", "dlsr", "dlnet")
+#: Options of reading a capture, with values that are sound, odd and absurd.
+_READING: tuple[tuple[str, ...], ...] = (
+    *(("--memory", text) for text in ("1GB", "40KB", "0", "-1", "nan", "1e400GB", "x")),
+    *(("--scale", text) for text in ("0.5", "1", "0", "nan", "1e-9", "7", "x")),
+    *(("--crop", text) for text in ("2,2,9,9", "0,0,0,0", "-5,0,9,9", "90,90,5,5", "1,2", "nan,0,4,4", "9" * 400)),
+    *(("--lights-axes", text) for text in ("x,-y,z", "y,x,z", "x,x,z", "", "z")),
+    *(("--ambient", text) for text in ("nowhere.png", ".")),
+    *(("--focal", text) for text in ("50mm", "0", "-1", "nan", "x")),
+    *(("--ball", text) for text in ("nowhere", ".")),
+    *(("--circle", text) for text in ("8,8,6", "8,8,1e9", "x")),
+    ("--reverse-lights",), ("--flip-y",), ("--srgb",), ("--linear",), ("--srgb", "--linear"),
+)  # fmt: skip
 _ODD_VALUES = (
     *(
         "inf",
@@ -105,6 +117,8 @@ def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Gener
         return
     if rng.random() < 0.15:
         case.words.append("--color")
+    if kind == "solve" and rng.random() < 0.15:
+        case.words += _READING[int(rng.integers(len(_READING)))]
     if kind == "info":
         case.words += ["--json"] if rng.random() < 0.4 else []
         return
@@ -126,7 +140,10 @@ def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Gener
         return
     method = str(rng.choice(METHODS))
     case.words += ["--method", method]
-    if method in _DICTIONARY:
+    composed = method not in _DICTIONARY and rng.random() < 0.05
+    if composed:
+        case.words += ["--prior", str(rng.choice(["dictionary", "dictionary", "none", "x"]))]
+    if method in _DICTIONARY or composed:
         case.words += SMALL
     while rng.random() < 0.25:
         own = [parameter.name for parameter in ps.find_method(method).parameters]
@@ -134,6 +151,7 @@ def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Gener
         case.words += ["--set", f"{name}={_value(rng)}"]
     case.words += [] if rng.random() < 0.3 else ["--no-surface"]
     case.words += [] if rng.random() < 0.06 else ["--no-report"]
+    case.words += ["--json"] if rng.random() < 0.1 else []
     if with_results:
         _use_results(case, rng)
     if rng.random() < 0.05:
@@ -150,12 +168,19 @@ def _use_results(case: Case, rng: np.random.Generator) -> None:
         ],
         ["--method", "dlnv", *SMALL, "--set", f"dictionary={folder / 'dictionary.npy'}"],
         ["--mask", str(folder / "mask.png")],
-        ["--lights", str(folder / "lights.txt")],
+        *(
+            ["--lights", str(folder / name)]
+            for name in ("lights.txt", "lights.mat", "meshroom.json", "solved")
+        ),
     )
     case.words += choices[int(rng.integers(len(choices)))]
 
 
 def _mesh(case: Case, rng: np.random.Generator) -> None:
+    if rng.random() < 0.05:
+        case.words = ["figure", str(case.folder / "solved"), "--out", str(case.out / "fig.png")]
+        case.words += [str(rng.choice(["--zoom", "--relit", "--limit", "--truth"])), _value(rng)]
+        return
     if rng.random() < 0.15:
         formats = ["ply,obj", "tiff,exr", "ptm", "relight", "material", "x"]
         case.words = [

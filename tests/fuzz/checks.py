@@ -34,7 +34,9 @@ def complaints(case: Case, code: int | None, said: str, error: str, before: dict
         wrong.append(f"exit code {code}")
     if "Traceback" in error or "Traceback" in said:
         wrong.append("traceback")
-    if code == 2 and not any(word in error for word in ("Error: ", "Invalid value", "Usage:")):
+    if "--json" in case.words:
+        wrong += _bad_answer(code, said)
+    elif code == 2 and not any(word in error for word in ("Error: ", "Invalid value", "Usage:")):
         wrong.append("exit code 2 without a word")
     if "\x1b" in said + error or "\u202e" in said + error:
         wrong.append("escape sequences printed raw")
@@ -72,6 +74,16 @@ def _bad_results(written: list[Path]) -> list[str]:
         except ValueError as problem:
             wrong.append(f"{path.name}: {problem}")
     return wrong
+
+
+def _bad_answer(code: int | None, said: str) -> list[str]:
+    """What is wrong with what ``--json`` printed: one strict JSON object and nothing else, an error where one was."""
+    try:
+        answer = json.loads(said, parse_constant=_refuse)
+    except ValueError as problem:
+        return [f"--json printed no JSON: {problem}"]
+    is_error = isinstance(answer, dict) and "error" in answer
+    return [] if is_error == (code == 2) else [f"--json does not say how it ended (exit code {code})"]
 
 
 def _refuse(constant: str) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from .captures import SMALL, capture_in
-from .cases import Case, make_case
+from .cases import METHODS, Case, make_case
 from .checks import complaints, snapshot
 
 #: Bytes that a run may take beyond what the process has before it. The largest sound input needs a hundredth of it.
@@ -145,17 +145,7 @@ def main() -> None:
     for stream in (1, 2):  # libraries in C write there by themselves
         os.dup2(log, stream)
     os.chdir(work)
-    for method in (
-        "ls",
-        "l1",
-        "sbl",
-        "rpca",
-        "cbr",
-        "pls",
-        "dlnv",
-        "pdlnv",
-        "dlsr",
-    ):  # compiled before time is taken
+    for method in METHODS:  # compiled before time is taken
         small = SMALL if method.startswith(("dl", "pd")) else ()
         run(
             [

@@ -175,3 +175,9 @@ def test_progress_is_told_and_the_work_done_once() -> None:
     assert monitor.steps == fit.iterations
     model.alone(monitor)
     assert monitor.steps == fit.iterations
+
+
+def test_a_tolerance_whose_square_is_no_number() -> None:
+    """Found by the fuzzer: 1e300 squared overflows."""
+    images = np.random.default_rng(0).random((5, 30))
+    assert np.isfinite(robust_pca(images, tol=1e300).low_rank).all()

@@ -52,7 +52,7 @@ def main() -> None:
     with orderly_signals():
         shorten_spinning()  # before NumPy comes
         words = sys.argv[1:]
-        if words[:1] == ["solve"] and "--json" in words:
+        if words[:1] in (["solve"], ["info"]) and "--json" in words:
             from photostereo.commands.as_json import run_as_json
 
             sys.exit(run_as_json(app, words))

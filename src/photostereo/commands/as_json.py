@@ -12,12 +12,13 @@ import typer
 
 from photostereo.errors import PhotostereoError, error_code
 from photostereo.files.json_text import json_text
+from photostereo.files.safe import exists
 from photostereo.interruption import ended_by
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """One line on standard output."""
-    sys.stdout.write(json_text(facts, indent=None).rstrip("\n") + "\n")
+    """One line on standard output, in ASCII: it may take no other letters, and file names may hold anything."""
+    sys.stdout.write(json_text(facts, indent=None, ascii_only=True) + "\n")
     sys.stdout.flush()
 
 
@@ -70,7 +71,7 @@ def file_in(message: str, words: Sequence[str]) -> str | None:
     named = [word.rstrip("/") for word in words if len(word) > 1 and not word.startswith("-")]
     named += [str(Path(word).absolute()) for word in named]
     mentioned = [
-        word for word in named if word in message and ("/" in word or Path(word).exists() or "." in word)
+        word for word in named if word in message and ("/" in word or exists(Path(word)) or "." in word)
     ]
     if not mentioned and len(words) > 1 and words[0] == "solve" and f"{words[1]}/" in message:
         mentioned = [words[1]]
@@ -79,5 +80,5 @@ def file_in(message: str, words: Sequence[str]) -> str | None:
     root = max(mentioned, key=len)
     rest = message[message.index(root) :]
     # The longest beginning that exists: names may hold blanks, sentences end in points.
-    ends = [number for number in range(len(root) + 1, len(rest) + 1) if Path(rest[:number]).exists()]
+    ends = [number for number in range(len(root) + 1, len(rest) + 1) if exists(Path(rest[:number]))]
     return rest[: max(ends)] if ends else root

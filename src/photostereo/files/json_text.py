@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def json_text(value: Any, *, indent: int | None = 2) -> str:
+def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """The value as JSON. NaN and infinity have no place in JSON: null stands for them.
 
     >>> json_text({"error": float("nan"), "files": ("a", "b")}, indent=None)
@@ -16,7 +16,7 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
     """
     separators = None if indent is not None else (",", ":")
     return json.dumps(
-        finite_or_null(value), indent=indent, ensure_ascii=False, separators=separators, allow_nan=False
+        finite_or_null(value), indent=indent, ensure_ascii=ascii_only, separators=separators, allow_nan=False
     )
 
 

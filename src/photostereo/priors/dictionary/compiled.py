@@ -68,7 +68,7 @@ class PassStatistics:
 
     def cost(self, mu: float) -> float:
         """``||P - B^T D||_F^2 + mu^2 ||B||_0``."""
-        return self.residual_squared + mu**2 * self.nonzeros
+        return self.residual_squared + mu * mu * self.nonzeros
 
 
 def dictionary_pass(

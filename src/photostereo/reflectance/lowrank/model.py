@@ -112,7 +112,7 @@ def robust_pca(
         kernels.sweep(Y, X, dual, seen, like(left, X), like(right, X), lam, mu, mu_next, residuals, grams)
         mu = mu_next
         monitor.advance()
-        converged = float(residuals.sum()) < energy * tol**2
+        converged = float(residuals.sum()) < energy * tol * tol
     kernels.subtract_scaled(X, dual, mu, low_rank)
     return Decomposition(low_rank, rank, iterations, converged)
 
