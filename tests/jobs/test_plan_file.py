@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from photostereo.jobs.plan import Plan
 from photostereo.jobs.plan_file import PlanError, read_plan
 from photostereo.jobs.sweep import sweep
 
@@ -49,6 +50,9 @@ def write(tmp_path):
 
 def test_a_good_plan(write, folder):
     plan = read_plan(write(GOOD), data=folder)
+    assert not plan.maps and "maps" not in plan.as_dict()
+    with_maps = read_plan(write("maps = true\n" + GOOD), data=folder)
+    assert with_maps.maps and Plan.from_dict(with_maps.as_dict()) == with_maps
     assert plan.name == "mine"
     block = plan.blocks[0]
     assert [c.name for c in block.captures] == ["sphere", "pot"]
@@ -76,6 +80,7 @@ BAD = {
     "unknown parameter": ("fixed = { p = 2 }", "fixed = { pieces = 2 }", 16, 'no parameter "pieces"'),
     "bad type of seeds": ("seeds = [0, 7]", 'seeds = "three"', 8, "seeds must be a list"),
     "negative seed": ("seeds = [0, 7]", "seeds = [0, -7]", 8, "a seed is a whole number"),
+    "maps of the wrong type": ("seeds = [0, 7]", 'maps = "all"', 8, "maps is true or false"),
     "no seeds": ("seeds = [0, 7]", "seeds = 0", 8, "leaves nothing to run"),
     "images of the wrong type": ("images = [8,", "images = [2.5,", 6, "whole numbers from 3 up"),
     "more images than there are": ("images = [8,", "images = [800,", 6, "800 photographs are asked for"),

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
 from photostereo.errors import ParameterError
+from photostereo.jobs import sweep as sweep_module
 from photostereo.jobs import worker as worker_module
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.plan import Block, MethodPlan, Plan
@@ -26,6 +28,7 @@ from photostereo.jobs.store import Store
 from photostereo.jobs.sweep import sweep
 from photostereo.jobs.trial import Corruption
 from photostereo.jobs.worker import load_scene, run_trial
+from photostereo.quality.metrics import angular_error
 
 # The workers cannot import this file: what it sends them is sent whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -239,6 +242,30 @@ def test_a_scheduler_by_its_address(write_plan, tmp_path):
     assert (end.done, end.failed) == (end.total, 0)
     assert any("dashboard: http" in line for line in lines)
     assert any("trials done" in line for line in lines)
+
+
+def test_a_sweep_with_maps_feeds_a_figure(client, folder, tmp_path, monkeypatch):
+    from photostereo.commands.figure import columns_of
+    from photostereo.errors import CaptureError
+
+    text = f"""data = "{folder}"
+captures = ["vase.npz"]
+images = [8]
+[[methods]]
+name = "ls"
+"""
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    plan.write_text(text)
+    monkeypatch.setattr(sweep_module, "connect", lambda *_, **__: nullcontext(client))
+    sweep(plan, out)
+    with pytest.raises(CaptureError, match="maps = true"):
+        columns_of(out, None)
+    plan.write_text("maps = true\n" + text)
+    sweep(plan, out)  # runs again what has no maps
+    (column,), truth = columns_of(out, ["ls"])
+    row = next(iter(Store(out).rows().values()))
+    assert truth is not None and column.normals.shape == truth.shape
+    assert angular_error(column.normals, truth, column.mask)[column.mask].mean() == pytest.approx(row["mean"])
 
 
 def test_no_scheduler_at_the_address(write_plan, tmp_path):

@@ -172,3 +172,51 @@ def test_both_sides_share_light_and_zoom(visit, comparison_page):
     one = seen.look("light=210,30&mode=clay&zoom=9&at=40,45&sides=r1,r1&split=0.5")
     other = seen.look("light=210,30&mode=clay&zoom=9&at=40,45&sides=r1,r1&split=1")
     assert np.abs(one - other).max() <= 2
+
+
+def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, capture, sphere, tmp_path):
+    """A surface and the same one flattened and lifted: profiles, pointer and colours follow the arrays."""
+    import io
+
+    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.report import write_comparison
+    from photostereo.report.colours import colour_table
+    from photostereo.report.pictures import frame_around
+
+    path = tmp_path / "report.html"
+    depths = [sphere.depth, 0.5 * sphere.depth + 70]
+    results = [make_result(method="ls"), make_result(method='"=1+1",pls')]
+    write_comparison(path, results, capture, depths=depths, pixel_size=PixelSize.of("0.5mm"))
+    level = [depth - np.nanmedian(depth[capture.mask]) for depth in depths]
+    bottom = min(np.nanmin(depth[capture.mask]) for depth in level)
+    heights = [0.5 * (depth - bottom) for depth in level]
+    seen = visit(path)
+    seen.page.locator(".measure").evaluate("(e) => { e.open = true; }")
+    for field, value in zip(seen.page.locator("[data-end]").all(), (30, 48, 66, 48), strict=True):
+        field.fill(str(value))
+    seen.page.wait_for_selector(".measure path.line.tone-3", state="attached")
+    with seen.page.expect_download() as waiting:
+        seen.page.click("[data-action=save-profile]")
+    text = waiting.value.path().read_text()
+    head, rows = text.split("\n", 1)
+    assert head == 'column,row,along (mm),"height by ls (mm)","height by ""=1+1"",pls (mm)"'
+    found = np.genfromtxt(io.StringIO(rows), delimiter=",")
+    assert np.array_equal(found[:, 0], np.arange(30, 67))
+    for height, column in zip(heights, found.T[3:], strict=True):
+        assert np.abs(column - height[48, 30:67]).max() < 2e-3
+    # The figures name the sides; another side is measured along the same line.
+    spread = seen.page.locator(".measure dl div:has-text('Between lowest') dd span").all_inner_texts()
+    assert [float(words.split()[-2]) for words in spread] == pytest.approx(
+        [np.ptp(height[48, 30:67]) for height in heights], rel=2e-3
+    )
+    seen.page.select_option("[data-side=right]", "r0")
+    seen.page.wait_for_selector(".measure path.line.tone-3", state="detached")
+    # One scale of colours for both.
+    frame = frame_around(sphere.mask)
+    col, row = 40, 52
+    at = f"zoom=24&at={col - frame.cols.start + 0.5},{row - frame.rows.start + 0.5}"
+    top = max(np.nanmax(height[capture.mask]) for height in heights)
+    for side, height in enumerate(heights):
+        picture = seen.look(f"light=30,40&mode=depth&{at}&sides=r{side},r{side}&split=1")
+        expected = colour_table("depth")[round(height[row, col] / top * 255)]
+        assert np.abs(picture[picture.shape[0] // 2, picture.shape[1] // 2] - expected).max() <= 4

@@ -1,4 +1,4 @@
-"""``photostereo compare``: several methods on one capture."""
+"""``photostereo compare``: several methods on one capture, or results that are there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typer
 
 from photostereo.cli.composed import composed
 from photostereo.cli.options import (
-    CapturePath,
     Device,
     Force,
     Images,
+    PixelSizeChoice,
     Quiet,
     Reading,
     Seed,
@@ -20,6 +20,7 @@ from photostereo.cli.options import (
     names,
 )
 from photostereo.commands.settings import parse_settings
+from photostereo.errors import ParameterError
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -30,7 +31,12 @@ def complete_methods(incomplete: str) -> list[str]:
 
 @composed
 def compare(
-    capture: CapturePath,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CAPTURE | RESULT RESULT...", help="Photographs to solve, or results of solves."
+        ),
+    ],
     *,
     methods: Annotated[
         str | None,
@@ -52,16 +58,30 @@ def compare(
         ),
     ] = None,
     meshes: Annotated[bool, typer.Option("--meshes", help="Write a mesh for each method.")] = False,
+    pixel_size: PixelSizeChoice = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="For results: a capture with truth, or true normals as .npy or .png.")
+    ] = None,
     report: Annotated[bool, typer.Option(help="The page to look at.")] = True,
     device: Device = "cpu",
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Several methods on one capture: a table and side-by-side pictures."""
+    """Several methods on one capture, or results that are there: a table and side-by-side pictures."""
+    from photostereo.commands import compare_results
     from photostereo.commands.compare import run
+    from photostereo.exports.pixel_size import PixelSize
 
+    size = PixelSize.of(pixel_size)
+    if len(sources) > 1 or compare_results.is_result(sources[0]):
+        if methods is not None or settings:
+            raise ParameterError("--methods and --set solve a capture; results that are there take neither.")
+        compare_results.run(sources, out, truth=truth, pixel_size=size, force=force, quiet=quiet)
+        return
+    if truth is not None:
+        raise ParameterError("--truth goes with results; a capture that is solved brings its own.")
     run(
-        capture,
+        sources[0],
         out,
         methods=names(methods),
         images=images,
@@ -69,6 +89,7 @@ def compare(
         reading=reading,
         settings=parse_settings(settings),
         meshes=meshes,
+        pixel_size=size,
         report=report,
         device=device,
         force=force,

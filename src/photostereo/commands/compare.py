@@ -20,6 +20,7 @@ from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
 from photostereo.conventions import encode_normals
 from photostereo.errors import ParameterError
+from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory, write_array, write_json, write_text
 from photostereo.files.names import folder_name
 from photostereo.files.safe import read_npy
@@ -44,6 +45,7 @@ def run(
     reading: ReadOptions,
     settings: Mapping[str, str],
     meshes: bool,
+    pixel_size: PixelSize,
     report: bool,
     device: str,
     force: bool,
@@ -58,7 +60,8 @@ def run(
     parameters = settings_by_method(settings, methods)
     for name in methods:
         find_method(name).resolve(parameters[name])
-    surface = SurfaceChoice(formats=("ply", "glb") if meshes else ()) if meshes or report else None
+    formats = ("ply", "glb") if meshes else ()
+    surface = SurfaceChoice(formats=formats, pixel_size=pixel_size) if meshes or report else None
     reading = reading_for([find_method(name) for name in methods], reading)
     with Terminal(quiet=quiet) as terminal:
         capture = read_capture(path, reading, images, seed)
@@ -78,7 +81,7 @@ def run(
             write_comparison_files(folder, capture, results, rows)
             if report:
                 terminal.stage("report")
-                write_comparison_page(folder, capture, results)
+                write_comparison_page(folder, capture, results, pixel_size)
     terminal.say(comparison_table(rows))
     terminal.say(f"Results: {target}")
     if report:
@@ -88,8 +91,8 @@ def run(
 def settings_by_method(settings: Mapping[str, str], methods: Sequence[str]) -> dict[str, dict[str, Any]]:
     """``METHOD.name`` → value, sorted by method.
 
-    >>> settings_by_method({"pls.segments": "8"}, ["ls", "pls"])
-    {'ls': {}, 'pls': {'segments': '8'}}
+    >>> settings_by_method({"pls.p": "3"}, ["ls", "pls"])
+    {'ls': {}, 'pls': {'p': '3'}}
     """
     sorted_out: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for key, value in settings.items():
@@ -103,7 +106,9 @@ def settings_by_method(settings: Mapping[str, str], methods: Sequence[str]) -> d
     return sorted_out
 
 
-def write_comparison_page(folder: Path, capture: Capture, results: Sequence[Reconstruction]) -> None:
+def write_comparison_page(
+    folder: Path, capture: Capture, results: Sequence[Reconstruction], pixel_size: PixelSize
+) -> None:
     """``report.html`` of a folder that holds a folder for each result."""
     from photostereo.report import write_comparison
 
@@ -121,6 +126,7 @@ def write_comparison_page(folder: Path, capture: Capture, results: Sequence[Reco
         depths=[read_npy(folder / name / "depth.npy", "depth", remedy="Compare again.") for name in names],
         files={path: path for path in ["comparison.csv", *paths]},
         folders=names,
+        pixel_size=pixel_size,
     )
 
 

@@ -107,7 +107,8 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
         captures.add(row["capture"])
     if not columns:
         raise CaptureError(
-            f"No trial in {source} has kept its maps. Runs with figures of maps keep them; a sweep keeps figures only."
+            f"No trial in {source} has kept its maps. A sweep keeps them where its plan says maps = true: add that line "
+            "and run it again."
         )
     if len(captures) > 1:
         raise ParameterError(f"{source} has maps of several captures ({', '.join(sorted(captures))}).")

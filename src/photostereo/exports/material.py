@@ -18,6 +18,8 @@ from photostereo.exports.occlusion import ambient_occlusion
 from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.tiling import (
+    even_levels,
+    even_seam,
     integrate_periodic,
     largest_rectangle,
     make_tileable,
@@ -126,6 +128,8 @@ def make_material(
             shown += [made_of[name] for name in ("normals", "height", "occlusion")]
             start = ordinary_start(shown, axis, faint=made_of["roughness"])
             made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}
+        for axis in (0, 1):
+            made_of["roughness"] = np.clip(even_seam(made_of["roughness"], axis), 0.0, 1.0)
     return Material(**made_of, tileable=tileable, roughness_measured=measured)
 
 
@@ -136,6 +140,15 @@ def flatten(slope: Float64) -> Float64:
     left = slope - slope.mean()
     left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
     return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
+
+
+def _levels(scalar: Float64, tileable: bool) -> NDArray[np.uint8]:
+    """A map in [0, 1] as grey levels, which must not lose what makes it wrap."""
+    levels = np.rint(255 * scalar).astype(np.uint8)
+    if tileable:
+        for axis in (1, 0, 1, 0):  # the two borders meet in a corner
+            levels = even_levels(levels, axis)
+    return levels
 
 
 def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
@@ -149,7 +162,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     everywhere = np.ones(material.height.shape, dtype=bool)
     low, high = float(material.height.min()), float(material.height.max())
     shown = (material.height - low) / (high - low if high > low else 1.0)
-    occlusion, rough = (np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness))
+    occlusion, rough = (_levels(m, material.tileable) for m in (material.occlusion, material.roughness))
     n = material.normals.astype(np.float32)
     unit = "mm" if size.known else "pixels"
     rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low * size.millimetres:.9g}, "

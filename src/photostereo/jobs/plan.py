@@ -81,6 +81,7 @@ class Plan:
 
     name: str
     blocks: tuple[Block, ...]
+    maps: bool = False  #: whether the normals of every trial are kept
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -98,7 +99,8 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON's idea of the plan."""
-        return {"name": self.name, "blocks": [asdict(block) for block in self.blocks]}
+        facts = {"name": self.name, "blocks": [asdict(block) for block in self.blocks]}
+        return {**facts, "maps": True} if self.maps else facts
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
@@ -114,7 +116,7 @@ class Plan:
             )
             for block in facts["blocks"]
         )
-        return cls(facts["name"], blocks)
+        return cls(facts["name"], blocks, bool(facts.get("maps", False)))
 
 
 def _cells(block: Block) -> Iterator[Cell]:

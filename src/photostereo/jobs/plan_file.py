@@ -32,7 +32,7 @@ from photostereo.jobs.plan import Block, MethodPlan, Plan, settle_parameters
 from photostereo.jobs.toml_lines import LineIndex
 from photostereo.jobs.trial import CLEAN, CaptureSpec, Corruption
 
-_TOP = ("name", "data", "captures", "images", "corruptions", "seeds", "methods")
+_TOP = ("name", "data", "captures", "images", "corruptions", "seeds", "methods", "maps")
 _CAPTURE = ("path", "name", "reference")
 _METHOD = ("name", "label", "fixed", "grid", "defaults")
 _CORRUPTIONS = ("poisson", "salt_pepper", "gaussian")
@@ -83,7 +83,7 @@ class _Reader:
         corruptions = self.corruptions()
         seeds = self.seeds()
         captures = self.captures(images)
-        return Plan(name, (Block(captures, methods, images, corruptions, seeds),))
+        return Plan(name, (Block(captures, methods, images, corruptions, seeds),), self.maps())
 
     def fail(self, where: tuple[str | int, ...], problem: str, item: object | None = None) -> PlanError:
         return PlanError(f"{self.file}, line {self.lines.line(where, item)}: {problem}")
@@ -179,6 +179,12 @@ class _Reader:
                     ("images",), f'images takes whole numbers from 3 up, or "all", not {value!r}.', value
                 )
         return tuple(counts)
+
+    def maps(self) -> bool:
+        value = self.document.get("maps", False)
+        if not isinstance(value, bool):
+            raise self.fail(("maps",), f"maps is true or false, not {value!r}.", value)
+        return value
 
     def seeds(self) -> tuple[int, ...]:
         value = self.document.get("seeds", 1)

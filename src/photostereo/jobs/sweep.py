@@ -37,8 +37,8 @@ def sweep(
 
     Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
     and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
-    level of a noise. A sweep that was interrupted goes on where it stopped. What passes a deadline of
-    ``limits`` is a failed row.
+    level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. A sweep
+    that was interrupted goes on where it stopped. What passes a deadline of ``limits`` is a failed row.
 
     Raises
     ------
@@ -54,7 +54,13 @@ def sweep(
             monitor.begin(plan.name)
             try:
                 run_trials(
-                    plan.trials, store, client, retry_failed=retry_failed, limits=limits, monitor=monitor
+                    plan.trials,
+                    store,
+                    client,
+                    keep=[trial.hash for trial in plan.trials] if plan.maps else (),
+                    retry_failed=retry_failed,
+                    limits=limits,
+                    monitor=monitor,
                 )
             finally:
                 monitor.end()

@@ -1,31 +1,26 @@
-"""The comparison page: several results on one capture, any two on either side of a slider, and a table."""
+"""The comparison page: several results of one capture, any two on either side of a slider, and a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
-from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import ParameterError
 from photostereo.exports.pixel_size import PixelSize
-from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.report import figures, pictures, wording
+from photostereo.report.comparison_figures import error_charts, figures_table
+from photostereo.report.contestants import Contestant, Ground, contestants_of, ground_of
 from photostereo.report.document import render_page, safe_links, write_page
-from photostereo.report.figures import ERROR_TOP
-from photostereo.report.learning import Chart
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
-from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
 from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
 
@@ -37,41 +32,36 @@ MODES = (
     ("slope", "Slope"),
     ("curvature", "Curved"),
 )
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A result on the comparison page: its key in the page's data, its names, its normals and their error."""
-
-    key: str
-    method: str
-    title: str
-    normals: FloatArray
-    error: FloatArray | None
-    folder: str | None = None
+HEIGHT_MODES = (("depth", "Depth"), ("occlusion", "Sky"))
 
 
 def write_comparison(
     path: str | Path,
     results: Sequence[Reconstruction],
-    capture: Capture,
+    capture: Capture | None,
     *,
+    labels: Sequence[str] | None = None,
+    truth: FloatArray | None = None,
     depths: Sequence[FloatArray | None] | None = None,
     files: Mapping[str, str] | None = None,
     folders: Sequence[str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     title: str | None = None,
 ) -> None:
-    """Write one self-contained page that compares results on the same capture.
+    """Write one self-contained page that compares results of the same capture.
 
     Parameters
     ----------
     path : where to write it
     results : in the order in which they are shown
-    capture : Capture
-        Where it holds a truth, the page shows errors, and the truth is one of the sides of the slider.
+    capture : Capture, optional
+        Without it the page says nothing of the photographs.
+    labels : what the results are called, in their order, optional
+        Their methods by default.
+    truth : (H, W, 3) array, optional
+        True normals, by default those of the capture: the page shows errors, and the truth is one of the sides.
     depths : depth maps of the results, in their order, optional
-        None for a result without one; adds the surfaces.
+        None for a result without one; adds the surfaces, the heights to measure and their views.
     files : mapping of labels to paths relative to the page, optional
     folders : names of the folders beside the page that hold the results, in their order, optional
         Where the page is served, finer tiles come from them; those of the truth from ``truth``.
@@ -82,30 +72,32 @@ def write_comparison(
     """
     if not results:
         raise ParameterError("There is nothing to compare: give at least one result.")
-    mask = capture.mask
-    contestants = _contestants(results, capture, folders)
+    ground = ground_of(results, capture, truth)
+    mask = ground.mask
+    contestants = contestants_of(results, ground, labels=labels, depths=depths, folders=folders)
     frame = frame_around(mask, max_pixels=_pixels_allowed(len(contestants)))
     shown = [{"contestant": contestant, **_maps(contestant, mask, frame)} for contestant in contestants]
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
-    grids = _grids(results, depths, mask, frame)
+    grids = _grids(contestants, mask, frame)
     if grids:
         data["surface"] = {"grids": grids}
     context = {
-        "title": title or capture.name,
-        "kicker": "Methods compared",
-        "subtitle": f"{len(results)} methods on {len(capture)} photographs, "
-        f"{wording.thousands(capture.pixel_count)} pixels on the object",
+        "title": title or ground.name,
+        "kicker": "Methods compared" if labels is None else "Results compared",
+        "subtitle": _subtitle(len(results), ground),
         "contestants": shown,
         "pair": _first_pair(contestants),
         "modes": [
             *MODES,
-            *([("error", "Error")] if capture.truth is not None else []),
+            *(HEIGHT_MODES if grids else ()),
+            *([("error", "Error")] if ground.truth is not None else []),
             ("difference", "Differ"),
         ],
-        "table": _table(results, contestants, capture),
-        "charts": _charts(results, contestants, mask),
-        "links": safe_links(files or {}),
-        "has_truth": capture.truth is not None,
+        "table": figures_table(results, contestants, ground),
+        "charts": error_charts(results, contestants, mask),
+        "folders": _by_folder(safe_links(files or {})),
+        "has_truth": ground.truth is not None,
+        "has_photographs": capture is not None,
         "has_depth": bool(grids),
         "surface_results": [(key, _label(contestants, key)) for key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
@@ -115,8 +107,8 @@ def write_comparison(
     common = Layers(frame, mask, albedos=common_albedo(results))
     sides = {
         contestant.key: Shown(
-            Layers(frame, mask, contestant.normals),
-            title=contestant.method,
+            Layers(frame, mask, contestant.normals, depth=contestant.depth),
+            title=contestant.name,
             folder=contestant.folder,
             still=f"normals-{contestant.key}",
         )
@@ -125,29 +117,15 @@ def write_comparison(
     data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room)
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = _difference_top(contestants, mask)
+    _align_heights(data["relight"], contestants, mask)
     write_page(path, render_page("compare.html", data, **context))
 
 
-def _contestants(
-    results: Sequence[Reconstruction], capture: Capture, folders: Sequence[str] | None
-) -> list[Contestant]:
-    """All results, then the truth where it is known. Keys are the page's own, so that no name can do harm."""
-    everyone = []
-    for number, result in enumerate(results):
-        if result.normals.shape[:2] != capture.frame:
-            raise ParameterError(
-                f"The result of {result.method} measures {result.normals.shape[0]} × "
-                f"{result.normals.shape[1]} pixels but the capture {capture.frame[0]} × "
-                f"{capture.frame[1]}. Compare results of one capture."
-            )
-        error = None if capture.truth is None else angular_error(result.normals, capture.truth, capture.mask)
-        title = wording.method_title(result.method)
-        folder = None if folders is None else folders[number]
-        everyone.append(Contestant(f"r{number}", result.method, title, result.normals, error, folder))
-    if capture.truth is not None:
-        folder = None if folders is None else "truth"
-        everyone.append(Contestant("truth", "truth", "True normals", capture.truth, None, folder))
-    return everyone
+def _subtitle(count: int, ground: Ground) -> str:
+    pixels = f"{wording.thousands(int(np.count_nonzero(ground.mask)))} pixels on the object"
+    if ground.capture is None:
+        return f"{count} results, {pixels}"
+    return f"{count} methods on {len(ground.capture)} photographs, {pixels}"
 
 
 def common_albedo(results: Sequence[Reconstruction]) -> list[tuple[FloatArray, float]]:
@@ -172,7 +150,7 @@ def _maps(contestant: Contestant, mask: BoolArray, frame: Frame) -> dict[str, An
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     maps: dict[str, Any] = {
         "normals": figures.normals_figure(
-            *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.method}"
+            *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.name}"
         ),
         "error": None,
     }
@@ -182,7 +160,7 @@ def _maps(contestant: Contestant, mask: BoolArray, frame: Frame) -> dict[str, An
             contestant.error,
             mask,
             small,
-            title=f"Error of {contestant.method}",
+            title=f"Error of {contestant.name}",
             note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
         )
     return maps
@@ -205,116 +183,48 @@ def _first_pair(contestants: Sequence[Contestant]) -> list[str]:
     return [keys[0], keys[-1]]
 
 
+def _by_folder(links: Sequence[Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:
+    """Links by the folder that their labels begin with.
+
+    >>> _by_folder([{"label": "ls/mesh.ply", "href": "ls/mesh.ply"}])
+    {'ls': [{'label': 'mesh.ply', 'href': 'ls/mesh.ply'}]}
+    """
+    folders: dict[str, list[dict[str, str]]] = {}
+    for link in links:
+        folder, _, name = link["label"].rpartition("/")
+        folders.setdefault(folder, []).append({**link, "label": name})
+    return folders
+
+
 def _label(contestants: Sequence[Contestant], key: str) -> str:
-    return next(contestant.method for contestant in contestants if contestant.key == key)
+    return next(contestant.name for contestant in contestants if contestant.key == key)
 
 
-def _grids(
-    results: Sequence[Reconstruction],
-    depths: Sequence[FloatArray | None] | None,
-    mask: BoolArray,
-    frame: Frame,
-) -> dict[str, Any]:
-    if depths is None:
-        return {}
-    if len(depths) != len(results):
-        raise ParameterError(
-            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None."
-        )
+def _grids(contestants: Sequence[Contestant], mask: BoolArray, frame: Frame) -> dict[str, Any]:
     # Fewer vertices each where there are many.
-    limit = max(12_000, 300_000 // max(1, len(results)))
+    limit = min(160_000, max(12_000, 300_000 // len(contestants)))
     return {
-        f"r{number}": grid_data(pack_heights(depth, mask, frame, max_vertices=min(limit, 160_000)), frame)
-        for number, depth in enumerate(depths)
-        if depth is not None and np.isfinite(depth[mask]).any()
+        one.key: grid_data(pack_heights(one.depth, mask, frame, max_vertices=limit), frame)
+        for one in contestants
+        if one.depth is not None
     }
 
 
-def _table(
-    results: Sequence[Reconstruction], contestants: Sequence[Contestant], capture: Capture
-) -> dict[str, Any]:
-    """Figures by method; in each column the best is marked."""
-    columns: list[tuple[str, NDArray[np.float64], str, int]] = []
-    if capture.truth is not None:
-        errors = [
-            contestant.error[capture.mask] for contestant in contestants if contestant.error is not None
-        ]
-        columns = [
-            ("Mean error", np.array([error.mean() for error in errors]), "{:.2f}°", -1),
-            ("Median", np.array([np.median(error) for error in errors]), "{:.2f}°", -1),
-            ("90 % below", np.array([np.percentile(error, 90) for error in errors]), "{:.1f}°", -1),
-            ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
-            ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
-        ]
-    residuals = [100 * typical_residual(result.normals, capture) for result in results]
-    columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
-    seconds = np.array([sum(result.seconds.values()) for result in results])
-    columns.append(("Time", seconds, "", -1))
-    rows = []
-    for number, result in enumerate(results):
-        cells = []
-        for name, values, form, sign in columns:
-            best = len(results) > 1 and bool(
-                np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9)
-            )
-            text = wording.duration(values[number]) if name == "Time" else form.format(values[number])
-            # The bar's length: the share of the column's largest value.
-            share = float(values[number] / values.max()) if values.max() > 0 else 0.0
-            cells.append(
-                {"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None}
-            )
-        rows.append(
-            {
-                "method": result.method,
-                "title": contestants[number].title,
-                "cells": cells,
-                "status": wording.status_words(result),
-            }
-        )
-    return {"headings": [name for name, *_ in columns], "rows": rows}
+def _align_heights(view: dict[str, Any], contestants: Sequence[Contestant], mask: BoolArray) -> None:
+    """Bring the heights of all results to one level and one scale: integration leaves a constant open.
 
-
-def _charts(
-    results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray
-) -> list[Chart]:
-    """Where there is a truth: shares of pixels below an error, and what accuracy costs in time."""
-    judged = [contestant for contestant in contestants if contestant.error is not None]
-    if not judged:
-        return []
-    points = [
-        (result.method, sum(result.seconds.values()), float(np.mean(contestant.error[mask])))
-        for result, contestant in zip(results, judged, strict=True)
-        if contestant.error is not None
-    ]
-    plot = scatter(
-        points,
-        x_label="seconds",
-        y_label="mean angular error",
-        suffix="°",
-        summary="Mean angular error over the time of the solve, by method",
-    )
-    cost = Chart("What accuracy costs", plot, note="The lower and the further left, the better.")
-    return [_cumulative_chart(judged, mask), cost]
-
-
-def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
-    """Share of the pixels below an error, over that error."""
-    angles = np.linspace(0, ERROR_TOP, 91)
-    series = []
-    for number, contestant in enumerate(judged):
-        assert contestant.error is not None
-        ordered = np.sort(contestant.error[mask])
-        shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
-        series.append(Series(contestant.method, shares.tolist(), tone_of(number)))
-    plot: Markup = line_chart(
-        angles.tolist(),
-        series,
-        x_label="angular error, degrees",
-        y_label="share of pixels below it",
-        suffix=" %",
-        y_range=(0.0, 100.0),
-        summary="Share of pixels below an angular error, by method",
-    )
-    return Chart(
-        "Pixels below an error", plot, legend(series), "The higher and the further left, the better."
-    )
+    Medians are laid on one another; ``lift`` is what the page adds to a height above a result's own lowest point,
+    ``heights_top`` the highest point of all above the lowest of all.
+    """
+    ends = {}
+    for one in contestants:
+        if one.depth is not None:
+            middle = float(np.nanmedian(one.depth[mask]))
+            facts = view["sets"][one.key]
+            ends[one.key] = (facts["low"] - middle, facts["high"] - middle)
+    if not ends:
+        return
+    bottom = min(low for low, _ in ends.values())
+    for key, (low, _) in ends.items():
+        view["sets"][key]["lift"] = low - bottom
+    view["heights_top"] = max(high for _, high in ends.values()) - bottom

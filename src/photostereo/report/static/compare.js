@@ -99,6 +99,7 @@ class Comparison {
       }
     }
     if (this.relighter.works) this.relighter.show([left, right]);
+    this.figure.dispatchEvent(new CustomEvent("sides"));
     this.move(this.split);
   }
 }

@@ -143,15 +143,16 @@ class Controls {
       this.pin(true);
     } else if (rig.lamps.length > 1) rig.set([{ ...rig.state()[0], tint: "#ffffff" }]);
     if (this.raking) rig.lamp.set(rig.lamp.azimuth, RAKING_HEIGHT);
+    if (preset === "gain") rig.lamp.set(rig.lamp.azimuth, Math.max(rig.lamp.elevation, GAIN_HEIGHT));
     Object.entries(PRESETS[preset]).forEach(([name, value]) => this.change(name, value));
   }
 
   // Twelve steps or so over the heights, or what the slider says, in round numbers of the unit.
   contourStep() {
-    const { data, units, shown } = this.relighter;
-    const { low, high } = data.sets[shown[0]];
+    const { data, units, raised } = this.relighter;
     const share = Number(this.panel.querySelector("[data-step]").value);
-    return low === undefined ? 0 : roundStep(((high - low) * units.size) / share) / units.size;
+    const range = highest(data, data.sets[raised]);
+    return range > 0 ? roundStep((range * units.size) / share) / units.size : 0;
   }
 
   change(name, value) {

@@ -7,7 +7,7 @@ class Hud {
     this.words = this.figure.querySelector(".pointer-words");
     this.legend = this.figure.querySelector(".legend-bar");
     relighter.view.watch(() => this.showBar());
-    this.figure.addEventListener("look", () => this.showLegend());
+    for (const change of ["look", "sides"]) this.figure.addEventListener(change, () => this.showLegend());
     relighter.canvas.addEventListener("pointermove", (event) => this.showPlace(event));
     relighter.canvas.addEventListener("pointerleave", () => this.words.replaceChildren());
     this.showBar();
@@ -29,8 +29,8 @@ class Hud {
   }
 
   showLegend() {
-    const { look, data, shown, units } = this.relighter;
-    const scale = scaleOf(look.mode, { ...data, ...data.sets[shown[0]] }, units);
+    const { look, data, units } = this.relighter;
+    const scale = scaleOf(look.mode, { ...data, ...data.sets[this.relighter.raised] }, units);
     this.legend.hidden = !scale;
     if (!scale) return;
     const codes = data.colours[scale.name];

@@ -14,6 +14,8 @@ const PRESETS = {
   lights: { ...PLAIN, specular: 0.1, ambient: 0.02 },
 };
 const RAKING_HEIGHT = 15;
+// Diffuse gain darkens what turns from the light, so that a low light leaves little to see.
+const GAIN_HEIGHT = 65;
 const THREE_LIGHTS = [["#ff5a3c", 0], ["#4fe06f", 120], ["#4a7dff", 240]];
 
 // The colour scale of a view: its name, its ends, and how its numbers are said.
@@ -26,8 +28,13 @@ function scaleOf(mode, data, measure) {
     return { name: "weight", low: -top, high: top, words: (v) => measure.curvature(v), title: "Curvature: hollow to raised" };
   }
   if (mode === "occlusion") return { name: "sky", low: 0.3, high: 1, words: (v) => `${Math.round(100 * v)} %`, title: "Open to the sky" };
-  if (mode === "depth") return { name: "depth", low: 0, high: data.high - data.low, words: (v) => measure.short(v), title: "Height above the lowest point" };
+  if (mode === "depth") return { name: "depth", low: 0, high: highest(data, data), words: (v) => measure.short(v), title: "Height above the lowest point" };
   return null;
+}
+
+// The highest point of a result above the lowest; of results that are compared, above the lowest of all.
+function highest(data, set) {
+  return data.heights_top ?? set.high - set.low;
 }
 
 function roundTo(value, digits) {

@@ -2,6 +2,8 @@
 
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
+  // Hints are for those who have not begun.
+  for (const view of document.querySelectorAll(".viewer")) view.addEventListener("pointerdown", () => view.classList.add("begun"), { once: true });
   const page = document.documentElement;
   const waiting = [];
 

@@ -9,10 +9,10 @@ function vector(name, attributes, text) {
   return element;
 }
 
-// Heights over the way; gaps where nothing is known. Everything is in the user's unit.
-function profileChart(along, heights, unit) {
-  const [width, height, left, bottom, top] = [264, 132, 46, 30, 8];
-  const known = heights.filter((value) => value !== null);
+// Heights over the way, a curve for each result; gaps where nothing is known. Everything is in the user's unit.
+function profileChart(along, curves, unit) {
+  const [width, height, left, bottom, top] = [264, 146, 46, 30, 22];
+  const known = curves.flatMap(({ heights }) => heights.filter((value) => value !== null));
   const chart = vector("svg", { viewBox: `0 0 ${width} ${height}`, class: "plot profile-plot", role: "img", "aria-label": "Heights along the line" });
   if (known.length < 2) return chart;
   let [low, high] = [Math.min(...known), Math.max(...known)];
@@ -29,19 +29,40 @@ function profileChart(along, heights, unit) {
     chart.append(vector("text", { x: across(value), y: height - bottom + 14, "text-anchor": ["start", "middle", "end"][2 * share] }, said(value)));
   }
   chart.append(vector("text", { class: "axis-label", x: (left + width) / 2, y: height - 2, "text-anchor": "middle" }, `along the line, ${unit}`));
-  let path = "";
-  heights.forEach((value, i) => {
-    if (value === null) return;
-    const pen = path === "" || heights[i - 1] === null ? "M" : "L";
-    path += `${pen}${across(along[i]).toFixed(2)} ${up(value).toFixed(2)}`;
+  chart.append(vector("text", { class: "axis-label", x: 2, y: 10 }, `height, ${unit}`));
+  curves.forEach(({ heights, title }, number) => {
+    let path = "";
+    heights.forEach((value, i) => {
+      if (value === null) return;
+      const pen = path === "" || heights[i - 1] === null ? "M" : "L";
+      path += `${pen}${across(along[i]).toFixed(2)} ${up(value).toFixed(2)}`;
+    });
+    const tone = `tone-${2 + number}`;
+    chart.append(vector("path", { class: `line ${tone}`, d: path }));
+    if (curves.length > 1) chart.append(vector("text", { class: `curve-name ${tone}`, x: left + 44 + 92 * number, y: 10 }, title));
   });
-  chart.append(vector("path", { class: "line tone-2", d: path }));
   return chart;
+}
+
+// What the heights along a line add to its flat length.
+function profileFigures({ along, heights }, flat) {
+  const known = heights.filter((height) => height !== null);
+  const rise = known[known.length - 1] - known[0];
+  let walked = 0;
+  for (let i = 1; i < heights.length; i += 1) {
+    if (heights[i] !== null && heights[i - 1] !== null) walked += Math.hypot(along[i] - along[i - 1], heights[i] - heights[i - 1]);
+  }
+  return {
+    "Rise from end to end": rise,
+    "Straight, in space": Math.hypot(flat, rise),
+    "Along the surface": walked,
+    "Between lowest and highest": Math.max(...known) - Math.min(...known),
+  };
 }
 
 class Measure {
   constructor(relighter, probe, controls) {
-    Object.assign(this, { relighter, probe, controls, name: "measure", line: null, profile: null });
+    Object.assign(this, { relighter, probe, controls, name: "measure", line: null, profiles: [] });
     this.figure = relighter.figure;
     this.box = this.figure.querySelector(".measure");
     this.overlay = this.figure.querySelector(".overlay");
@@ -51,6 +72,7 @@ class Measure {
     relighter.view.watch(() => this.place());
     this.figure.querySelector("[data-tool=measure]").addEventListener("click", () => controls.take(this));
     this.box.addEventListener("input", () => this.fromFields());
+    this.figure.addEventListener("sides", () => this.line && this.set(this.line, true)); // other results, the same line
     this.box.querySelector("[data-action=save-profile]").addEventListener("click", () => this.save());
     this.box.querySelector("[data-action=clear-line]").addEventListener("click", () => this.set(null));
   }
@@ -93,7 +115,7 @@ class Measure {
 
   async set(line, fromFields) {
     this.line = line;
-    this.profile = null;
+    this.profiles = [];
     this.place();
     this.box.classList.toggle("measured", Boolean(line));
     if (!line) return;
@@ -102,12 +124,22 @@ class Measure {
       const numbers = line.flatMap(([x, y]) => [x + left - 0.5, y + top - 0.5]);
       this.fields.forEach((field, i) => { field.value = String(Math.round(numbers[i] * 100) / 100); });
     }
-    const set = this.relighter.shown[0];
-    const profile = this.relighter.pyramid.has(set, "depth") ? await this.probe.profile(set, ...line) : null;
-    if (this.line !== line) return;
-    this.profile = profile;
+    const { shown, pyramid, data } = this.relighter;
+    const raised = [...new Set(shown)].filter((set) => pyramid.has(set, "depth"));
+    const profiles = await Promise.all(raised.map(async (set) => ({ title: data.sets[set].title || "", ...await this.probe.profile(set, ...line) })));
+    if (this.line !== line || shown !== this.relighter.shown) return;
+    this.profiles = profiles.filter(({ heights }) => heights.filter((height) => height !== null).length > 1);
     this.report();
+    this.uncover();
     this.box.dataset.done = String(Number(this.box.dataset.done || 0) + 1);
+  }
+
+  // In a panel that scrolls by itself the curve may lie below its edge.
+  uncover() {
+    const panel = [".panel", ".side"].map((kind) => this.box.closest(kind)).find((one) => one && one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY === "auto");
+    if (!panel || panel.contains(document.activeElement)) return;
+    const [inside, box] = [panel.getBoundingClientRect(), this.box.getBoundingClientRect()];
+    if (box.bottom > inside.bottom) panel.scrollTop += Math.min(box.bottom - inside.bottom, box.top - inside.top);
   }
 
   // Flat distance, and what the surface adds to it.
@@ -115,28 +147,28 @@ class Measure {
     const { units } = this.relighter;
     const [a, b] = this.line;
     const flat = Math.hypot(b[0] - a[0], b[1] - a[1]);
-    const rows = [["Distance in the picture", units.length(flat)]];
+    const rows = [["Distance in the picture", [this.distance(this.line)]]];
     const chart = this.box.querySelector(".profile");
     chart.replaceChildren();
-    const known = (this.profile?.heights || []).filter((height) => height !== null);
-    if (known.length > 1) {
-      const { along, heights } = this.profile;
-      const [first, last] = [known[0], known[known.length - 1]];
-      let walked = 0;
-      for (let i = 1; i < heights.length; i += 1) {
-        if (heights[i] !== null && heights[i - 1] !== null) walked += Math.hypot(along[i] - along[i - 1], heights[i] - heights[i - 1]);
+    if (this.profiles.length) {
+      const { along } = this.profiles[0];
+      const found = this.profiles.map((profile) => profileFigures(profile, flat));
+      for (const label of Object.keys(found[0])) {
+        const named = (figure, i) => (found.length > 1 ? `${this.profiles[i].title}\u2002${units.length(figure)}` : units.length(figure));
+        rows.push([label, found.map((figures, i) => named(figures[label], i))]);
       }
-      rows.push(["Rise from end to end", units.length(last - first)], ["Straight, in space", units.length(Math.hypot(flat, last - first))]);
-      rows.push(["Along the surface", units.length(walked)], ["Between lowest and highest", units.length(Math.max(...known) - Math.min(...known))]);
-      chart.append(profileChart(along.map((v) => v * units.size), heights.map((v) => (v === null ? null : v * units.size)), units.unit));
+      const curves = this.profiles.map(({ title, heights }) => ({ title, heights: heights.map((v) => (v === null ? null : v * units.size)) }));
+      chart.append(profileChart(along.map((v) => v * units.size), curves, units.unit));
     }
     const list = this.box.querySelector("dl");
-    list.replaceChildren(...rows.map(([label, value]) => {
+    list.replaceChildren(...rows.map(([label, values]) => {
       const row = document.createElement("div");
-      row.append(Object.assign(document.createElement("dt"), { textContent: label }), Object.assign(document.createElement("dd"), { textContent: value }));
+      const value = document.createElement("dd");
+      value.append(...values.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+      row.append(Object.assign(document.createElement("dt"), { textContent: label }), value);
       return row;
     }));
-    this.box.querySelector("[data-action=save-profile]").hidden = known.length < 2;
+    this.box.querySelector("[data-action=save-profile]").hidden = !this.profiles.length;
   }
 
   place() {
@@ -149,17 +181,25 @@ class Measure {
     const [[x1, y1], [x2, y2]] = line.map((end) => this.relighter.view.toCanvas(end));
     this.mark.append(vector("line", { class: "ruler-shade", x1, y1, x2, y2 }), vector("line", { x1, y1, x2, y2 }));
     for (const [cx, cy] of [[x1, y1], [x2, y2]]) this.mark.append(vector("circle", { cx, cy, r: 4.5 }));
+    this.mark.append(vector("text", { class: "ruler-words", x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 9 }, this.distance(line)));
+  }
+
+  distance([a, b]) {
+    return this.relighter.units.length(Math.hypot(b[0] - a[0], b[1] - a[1]));
   }
 
   save() {
     const { units, data } = this.relighter;
     const [from, to] = this.line;
-    const { along, heights } = this.profile;
+    const { along } = this.profiles[0];
     const rows = along.map((value, i) => {
       const share = i / (along.length - 1);
       const [x, y] = [0, 1].map((k) => from[k] + (to[k] - from[k]) * share + data.origin[k] - 0.5);
-      return [x, y, value * units.size, heights[i] === null ? "" : heights[i] * units.size].join(",");
+      return [x, y, value * units.size, ...this.profiles.map(({ heights }) => (heights[i] === null ? "" : heights[i] * units.size))].join(",");
     });
-    saveText("profile.csv", [`column,row,along (${units.unit}),height (${units.unit})`, ...rows].join("\n") + "\n", "text/csv");
+    // A name in quotation marks is text to every reader, whatever it holds.
+    const named = ({ title }) => (this.profiles.length > 1 ? `"height by ${title.replaceAll('"', '""')} (${units.unit})"` : `height (${units.unit})`);
+    const head = ["column", "row", `along (${units.unit})`, ...this.profiles.map(named)].join(",");
+    saveText("profile.csv", [head, ...rows].join("\n") + "\n", "text/csv");
   }
 }

@@ -24,11 +24,11 @@ class Probe {
     return { normal: read("normals", unpackNormal), height: read("depth", (bytes) => this.height(set, bytes)) };
   }
 
-  // Above the lowest point, in pixels of level 0.
+  // Above the lowest point, of results that are compared above the lowest of all, in pixels of level 0.
   height(set, [high, low]) {
     const code = high * 256 + low;
-    const { low: bottom, high: top } = this.relighter.data.sets[set];
-    return code ? ((code - 1) * (top - bottom)) / 65534 : null;
+    const { low: bottom, high: top, lift = 0 } = this.relighter.data.sets[set];
+    return code ? lift + ((code - 1) * (top - bottom)) / 65534 : null;
   }
 
   // Heights along a line at steps of one pixel of the finest level: { along, heights, level }.

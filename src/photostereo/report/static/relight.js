@@ -33,6 +33,11 @@ class Relighter {
     return Boolean(this.stage.gl);
   }
 
+  // The first of the results shown that has heights, or the first of all.
+  get raised() {
+    return this.shown.find((name) => this.pyramid.has(name, "depth")) || this.shown[0];
+  }
+
   get exact() {
     return Boolean(this.stage.gl?.getExtension("EXT_color_buffer_float"));
   }
@@ -179,7 +184,7 @@ class Relighter {
     gl.uniform1f(places.uGain, look.gain);
     gl.uniform1i(places.uMode, Math.min(MODES[mode], MODES.error));
     gl.uniform2f(places.uRange, scale ? scale.low : 0, scale ? scale.high : 1);
-    gl.uniform3f(places.uHeights, 0, rise, patch.targets.depth ? look.contours : 0);
+    gl.uniform3f(places.uHeights, set.lift || 0, rise, patch.targets.depth ? look.contours : 0);
     bindTexture(gl, 0, relit ? normals : plain, places.uNormals);
     bindTexture(gl, 1, other || plain, places.uOther);
     bindTexture(gl, 2, patch.targets.albedo?.texture || plain, places.uAlbedo);

@@ -28,18 +28,31 @@ function takeSnapshot(relighter, hud, { line, notes }) {
   pen.shadowColor = "rgb(0 0 0 / 0.7)";
   pen.shadowBlur = 3;
   pen.strokeStyle = pen.fillStyle = "#ffd9a0";
+  // As over the picture: dark, with a bright rim, to be seen on any ground.
+  const disc = ([x, y], radius) => {
+    pen.beginPath();
+    pen.arc(x, y, radius, 0, 2 * Math.PI);
+    pen.fillStyle = "rgb(24 25 29 / 0.85)";
+    pen.fill();
+    pen.stroke();
+    pen.fillStyle = "#ffd9a0";
+  };
   if (line) {
     pen.beginPath();
     for (const end of line) pen.lineTo(...view.toCanvas(end));
     pen.stroke();
+    for (const end of line) disc(view.toCanvas(end), 4.5);
+    const [from, to] = line.map((end) => view.toCanvas(end));
+    pen.textAlign = "center";
+    pen.fillText(units.length(Math.hypot(line[1][0] - line[0][0], line[1][1] - line[0][1])), (from[0] + to[0]) / 2, (from[1] + to[1]) / 2 - 9);
   }
+  pen.textAlign = "center";
   notes.forEach((note, i) => {
     const [x, y] = view.toCanvas([note.x, note.y]);
-    pen.beginPath();
-    pen.arc(x, y, 8, 0, 2 * Math.PI);
-    pen.stroke();
-    pen.fillText(String(i + 1), x - 3.5, y + 4);
+    disc([x, y], 11);
+    pen.fillText(String(i + 1), x, y + 4);
   });
+  pen.textAlign = "start";
   pen.strokeStyle = pen.fillStyle = "#ffffff";
   const length = hud.length();
   const [x, y] = [16, view.canvas[1] - 18];

@@ -1,0 +1,108 @@
+"""The figures of a comparison: a table, shares of pixels below an error, and what accuracy costs in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from photostereo.conventions import BoolArray
+from photostereo.quality.exposure import typical_residual
+from photostereo.reconstruction import Reconstruction
+from photostereo.report import wording
+from photostereo.report.contestants import Contestant, Ground
+from photostereo.report.figures import ERROR_TOP
+from photostereo.report.learning import Chart
+from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
+
+
+def figures_table(
+    results: Sequence[Reconstruction], contestants: Sequence[Contestant], ground: Ground
+) -> dict[str, Any]:
+    """Figures by method; in each column the best is marked."""
+    columns: list[tuple[str, NDArray[np.float64], str, int]] = []
+    if ground.truth is not None:
+        errors = [contestant.error[ground.mask] for contestant in contestants if contestant.error is not None]
+        columns = [
+            ("Mean error", np.array([error.mean() for error in errors]), "{:.2f}°", -1),
+            ("Median", np.array([np.median(error) for error in errors]), "{:.2f}°", -1),
+            ("90 % below", np.array([np.percentile(error, 90) for error in errors]), "{:.1f}°", -1),
+            ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
+            ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
+        ]
+    if ground.capture is not None:
+        residuals = [100 * typical_residual(result.normals, ground.capture) for result in results]
+        columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
+    seconds = np.array([sum(result.seconds.values()) for result in results])
+    columns.append(("Time", seconds, "", -1))
+    rows = []
+    for number, result in enumerate(results):
+        cells = []
+        for name, values, form, sign in columns:
+            best = len(results) > 1 and bool(
+                np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9)
+            )
+            text = wording.duration(values[number]) if name == "Time" else form.format(values[number])
+            # The bar's length: the share of the column's largest value.
+            share = float(values[number] / values.max()) if values.max() > 0 else 0.0
+            cells.append(
+                {"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None}
+            )
+        rows.append(
+            {
+                "method": contestants[number].name,
+                "title": contestants[number].title,
+                "cells": cells,
+                "status": wording.status_words(result),
+            }
+        )
+    return {"headings": [name for name, *_ in columns], "rows": rows}
+
+
+def error_charts(
+    results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray
+) -> list[Chart]:
+    """Where there is a truth: shares of pixels below an error, and what accuracy costs in time."""
+    judged = [contestant for contestant in contestants if contestant.error is not None]
+    if not judged:
+        return []
+    points = [
+        (contestant.name, sum(result.seconds.values()), float(np.mean(contestant.error[mask])))
+        for result, contestant in zip(results, judged, strict=True)
+        if contestant.error is not None
+    ]
+    plot = scatter(
+        points,
+        x_label="seconds",
+        y_label="mean angular error",
+        suffix="°",
+        summary="Mean angular error over the time of the solve, by method",
+    )
+    cost = Chart("What accuracy costs", plot, note="The lower and the further left, the better.")
+    return [_cumulative_chart(judged, mask), cost]
+
+
+def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
+    """Share of the pixels below an error, over that error."""
+    angles = np.linspace(0, ERROR_TOP, 91)
+    series = []
+    for number, contestant in enumerate(judged):
+        assert contestant.error is not None
+        ordered = np.sort(contestant.error[mask])
+        shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
+        series.append(Series(contestant.name, shares.tolist(), tone_of(number)))
+    plot: Markup = line_chart(
+        angles.tolist(),
+        series,
+        x_label="angular error, degrees",
+        y_label="share of pixels below it",
+        suffix=" %",
+        y_range=(0.0, 100.0),
+        summary="Share of pixels below an angular error, by method",
+    )
+    return Chart(
+        "Pixels below an error", plot, legend(series), "The higher and the further left, the better."
+    )

@@ -1,0 +1,95 @@
+"""``photostereo compare RESULT RESULT``: results that are there already, on one page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from photostereo.cli import app
+from photostereo.errors import ParameterError
+from photostereo.quality.metrics import angular_error
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.solve import solve
+
+HOSTILE = '<img src=x onerror=alert(1)> & "l1"'
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two results of one capture in folders of one's own naming, and the capture."""
+    capture = render_scene("vase", size=48, lights=dome_lights(8), reflectance="ggx")
+    folder = tmp_path_factory.mktemp("results")
+    made = []
+    for name, method in (("plain", "ls"), (HOSTILE, "l1")):
+        (folder / name).mkdir()
+        made.append(solve(capture, method=method))
+        made[-1].save(folder / name)
+        np.save(folder / name / "depth.npy", np.where(capture.mask, 3.0 * np.arange(48), np.nan))
+    np.save(folder / "truth.npy", capture.truth)
+    return folder, made, capture
+
+
+def compare(*words: str | Path) -> str:
+    done = CliRunner().invoke(
+        app, ["compare", *map(str, words)], catch_exceptions=False, env={"COLUMNS": "200"}
+    )
+    assert done.exit_code == 0
+    return done.output
+
+
+def data_of(page: str) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    return json.loads(found.group(1))
+
+
+def test_two_results_stand_on_one_page(results, tmp_path: Path) -> None:
+    folder, made, capture = results
+    out = tmp_path / "both"
+    said = compare(folder / "plain", folder / HOSTILE, "--out", out, "--pixel-size", "0.2mm")
+    angle = angular_error(made[1].normals, made[0].normals, capture.mask)[capture.mask].mean()
+    assert "angle to plain" in said and f"{angle:.2f}°" in said
+    page = (out / "report.html").read_text()
+    assert "<img src=x" not in page and "&lt;img src=x" in page
+    view = data_of(page)["relight"]
+    assert [view["sets"][key]["title"] for key in ("r0", "r1")] == ["plain", HOSTILE]
+    assert view["pixel"] == {"size": 0.2, "unit": "mm"} and "truth" not in view["sets"]
+    # What a served page needs lies beside it.
+    for key, result in zip(("r0", "r1"), made, strict=True):
+        beside = out / view["sets"][key]["folder"]
+        assert np.array_equal(np.load(beside / "normals.npy"), result.normals)
+        assert (beside / "depth.npy").is_file()
+
+
+def test_with_a_truth_they_are_judged(results, tmp_path: Path) -> None:
+    folder, made, capture = results
+    out = tmp_path / "judged"
+    said = compare(folder / "plain", folder / HOSTILE, "--truth", folder / "truth.npy", "--out", out)
+    for result in made:
+        assert (
+            f"{angular_error(result.normals, capture.truth, capture.mask)[capture.mask].mean():.2f}°" in said
+        )
+    assert "truth" in data_of((out / "report.html").read_text())["relight"]["sets"]
+
+
+def test_what_cannot_be_compared_is_told(results, tmp_path: Path) -> None:
+    folder, _, _ = results
+    small = tmp_path / "small"
+    small.mkdir()
+    solve(render_scene("vase", size=32, lights=dome_lights(8)), method="ls").save(small)
+    for words, problem in (
+        ([folder / "plain"], "at least one more"),
+        ([folder / "plain", tmp_path], "not the result of a solve"),
+        ([folder / "plain", small], "32 × 32 pixels but ls 48 × 48"),
+        ([folder / "plain", folder / HOSTILE, "--methods", "ls"], "take neither"),
+        ([folder / "plain", folder / HOSTILE, "--truth", tmp_path / "none.npy"], "none.npy"),
+    ):
+        with pytest.raises(Exception, match=problem) as caught:
+            compare(*words, "--out", tmp_path / "out")
+        assert isinstance(caught.value, ParameterError) or "none.npy" in problem
+    assert not (tmp_path / "out").exists()
