@@ -5,20 +5,27 @@ to 5 % of full scale × 16 bits, 8 bits, JPEG × shadows or none. A method with 
 
 - its mean angular error is at most 1.05 × that of the same model with the same parameters alone, plus 0.05°;
 - at noise of 0.5 % or less, the power of its normals above a quarter of the Nyquist frequency is at least 0.9 of the
-  truth's, or of the model's alone where that has lost some already (a matte model in shadows): fine detail is kept.
+  truth's: fine detail is kept. Where the model alone is below that already (a robust model that drops half of the
+  photographs in shadows), the prior has not taken it; such cells are counted in brackets.
 
-Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 96] [--every 1] [--first 0] [--rows]
+All surfaces are matte, so a model for every material can be held against the better of ls and sbl, too: at most 1.1 ×
+its error plus 0.1°.
 
-``--every 9`` takes every ninth cell, spread over all axes. The exit status is the number of failures.
+Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 96] [--cells 80] [--known FILE] [--rows]
+
+``--cells 80`` takes 80 cells, spread over all axes; with ``--known`` a run goes on where it ended. The exit status is the
+number of failures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -36,6 +43,8 @@ CODING = ("16 bits", "8 bits", "JPEG")
 FACTOR, DEGREES = 1.05, 0.05
 #: Fine detail: the least share of the truth's power above this part of the Nyquist frequency, up to this noise.
 DETAIL, FINE, QUIET = 0.9, 0.25, 0.005
+#: All surfaces of the suite are matte: what a model for every material may cost beside the better of ls and sbl.
+MATTE_FACTOR, MATTE_DEGREES = 1.1, 0.1
 
 
 @dataclass(frozen=True)
@@ -82,57 +91,100 @@ def stored(images: np.ndarray, coding: str) -> np.ndarray:
     return (np.round(values * top) / top).astype(np.float32)
 
 
-def cells(every: int = 1, first: int = 0) -> Iterator[Cell]:
-    """All cells, or every so-many-th."""
-    everything = product(SCENES, LIGHTS, NOISE, CODING, (False, True))
-    return (Cell(*axes) for k, axes in enumerate(everything) if k % every == first % every)
+def cells() -> list[Cell]:
+    """All cells, in an order whose every beginning is spread over all axes."""
+    everything = [Cell(*axes) for axes in product(SCENES, LIGHTS, NOISE, CODING, (False, True))]
+    # 0.618 of their number, and prime to it: each is met once.
+    return [everything[355 * k % len(everything)] for k in range(len(everything))]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a method gave on a cell: mean error in degrees, and the share of the truth's fine detail."""
+
+    error: float
+    detail: float
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method did on a cell: errors in degrees, and the share of fine detail that is left; the same alone."""
+    """A method with a prior on a cell, beside the same model alone and the better of the two matte fits."""
 
     cell: Cell
     method: str
-    error: float
-    alone: float
-    detail: float
-    detail_alone: float
+    own: Figures
+    alone: Figures
+    matte: float
 
     @property
     def harm(self) -> bool:
-        return self.error > FACTOR * self.alone + DEGREES
+        return self.own.error > FACTOR * self.alone.error + DEGREES
 
     @property
     def flat(self) -> bool:
-        return self.cell.noise <= QUIET and self.detail < DETAIL * min(1.0, self.detail_alone)
+        """Fine detail is missing that the model alone has."""
+        return self.below and self.alone.detail >= DETAIL
+
+    @property
+    def below(self) -> bool:
+        """Fine detail is missing, by the prior's or by the model's own fault."""
+        return self.cell.noise <= QUIET and self.own.detail < DETAIL
+
+    @property
+    def beyond_matte(self) -> bool:
+        """Worse on these matte surfaces than a general model may be."""
+        return self.own.error > MATTE_FACTOR * self.matte + MATTE_DEGREES
 
     def __str__(self) -> str:
         verdict = ", ".join(word for word, bad in (("HARM", self.harm), ("DETAIL LOST", self.flat)) if bad)
-        figures = (
-            f"{self.error:.2f}° alone {self.alone:.2f}° detail {self.detail:.2f} ({self.detail_alone:.2f})"
-        )
-        return f"{self.method:8s} {self.cell}: {figures} {verdict or 'ok'}"
+        figures = f"{self.own.error:.2f}° alone {self.alone.error:.2f}° matte {self.matte:.2f}°"
+        detail = f"detail {self.own.detail:.2f} ({self.alone.detail:.2f})"
+        return f"{self.method:8s} {self.cell}: {figures} {detail} {verdict or 'ok'}"
 
 
-def run_cell(cell: Cell, methods: tuple[str, ...], size: int) -> list[Outcome]:
-    """Every method on a cell, each beside its own model alone."""
-    capture = cell.capture(size)
-    outcomes, known = [], {}
-    for name in methods:
-        method = find_method(name)
-        model = find_method(method.model.name)
-        taken = {parameter.name for parameter in model.parameters}
-        values = {k: v for k, v in method.of_model(method.resolve({})).items() if k in taken}
-        key = (model.name, tuple(sorted(values.items())))
-        if key not in known:
-            own = ps.solve(capture, model, **values)
-            known[key] = own.angular_error.mean, fine_detail(own.normals, capture.truth, capture.mask)
-        result = ps.solve(capture, method)
-        detail = fine_detail(result.normals, capture.truth, capture.mask)
-        alone, detail_alone = known[key]
-        outcomes.append(Outcome(cell, name, result.angular_error.mean, alone, detail, detail_alone))
-    return outcomes
+class Suite:
+    """The cells at one size; what was solved before is read from a file of lines and not solved again."""
+
+    def __init__(self, size: int, known: Path | None = None) -> None:
+        self._size, self._file = size, known
+        self._known: dict[str, Figures] = {}
+        if known is not None and known.exists():
+            for line in known.read_text().splitlines():
+                key, error, detail = json.loads(line)
+                self._known[key] = Figures(error, detail)
+
+    def run(self, cell: Cell, methods: tuple[str, ...]) -> list[Outcome]:
+        """Every method on a cell, each beside its own model alone."""
+        capture = None
+
+        def figures(name: str, **values: Any) -> Figures:
+            nonlocal capture
+            key = f"{cell}, {self._size}: {name} {values or ''}".strip()
+            if key not in self._known:
+                capture = cell.capture(self._size) if capture is None else capture
+                result = ps.solve(capture, name, **values)
+                detail = fine_detail(result.normals, capture.truth, capture.mask)
+                self._known[key] = Figures(result.angular_error.mean, detail)
+                if self._file is not None:
+                    with self._file.open("a") as file:
+                        file.write(json.dumps([key, *astuple(self._known[key])]) + "\n")
+            return self._known[key]
+
+        matte = min(figures("ls").error, figures("sbl").error)
+        return [
+            Outcome(cell, name, figures(name), figures(*alone[:1], **alone[1]), matte)
+            for name in methods
+            for alone in [model_alone(name)]
+        ]
+
+
+def model_alone(name: str) -> tuple[str, dict[str, Any]]:
+    """The model of a method and those of the method's parameters in which it differs from the model's own."""
+    method = find_method(name)
+    model = find_method(method.model.name)
+    own = model.resolve({})
+    values = method.of_model(method.resolve({}))
+    return model.name, {k: v for k, v in values.items() if k in own and own[k] != v}
 
 
 def fine_detail(normals: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> float:
@@ -168,8 +220,8 @@ def largest_square(mask: np.ndarray) -> tuple[slice, slice]:
 def table(outcomes: list[Outcome]) -> str:
     """Cells and failures of each method by scene and noise: mean ratio to the model alone (worst ratio)."""
     lines = [
-        "| method | noise | " + " | ".join(SCENES) + " | worse than allowed | detail lost |",
-        "|---" * 8 + "|",
+        "| method | noise | " + " | ".join(SCENES) + " | worse than allowed | detail lost | beyond the matte fits |",
+        "|---" * 9 + "|",
     ]
     for method in dict.fromkeys(o.method for o in outcomes):
         for noise in NOISE:
@@ -178,10 +230,12 @@ def table(outcomes: list[Outcome]) -> str:
                 continue
             columns = []
             for scene in SCENES:
-                ratios = [o.error / max(o.alone, 0.05) for o in rows if o.cell.scene == scene]
+                ratios = [o.own.error / max(o.alone.error, 0.05) for o in rows if o.cell.scene == scene]
                 columns.append(f"{np.mean(ratios):.2f} ({max(ratios):.2f})" if ratios else "")
-            harm, flat = sum(o.harm for o in rows), sum(o.flat for o in rows)
-            words = " | ".join([method, f"{noise:.1%}", *columns, f"{harm} of {len(rows)}", str(flat)])
+            harm = sum(o.harm for o in rows)
+            flat = f"{sum(o.flat for o in rows)} ({sum(o.below for o in rows)})"
+            beyond = str(sum(o.beyond_matte for o in rows))
+            words = " | ".join([method, f"{noise:.1%}", *columns, f"{harm} of {len(rows)}", flat, beyond])
             lines.append(f"| {words} |")
     return "\n".join(lines)
 
@@ -191,13 +245,16 @@ def main() -> int:
     with_prior = [name for name in method_names() if find_method(name).has_prior]
     parser.add_argument("--methods", default=",".join(with_prior))
     parser.add_argument("--size", type=int, default=96)
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--cells", type=int, default=None, help="the first so many only, spread over all axes")
+    parser.add_argument("--part", default="1/1", help="2/3: the second of three processes")
+    parser.add_argument("--known", type=Path, help="a file of what was solved before; it grows")
     parser.add_argument("--rows", action="store_true", help="print every cell, not only the failures")
     options = parser.parse_args()
+    part, parts = map(int, options.part.split("/"))
+    suite = Suite(options.size, options.known)
     outcomes: list[Outcome] = []
-    for cell in cells(options.every, options.first):
-        for outcome in run_cell(cell, tuple(options.methods.split(",")), options.size):
+    for cell in cells()[: options.cells][part - 1 :: parts]:
+        for outcome in suite.run(cell, tuple(options.methods.split(","))):
             outcomes.append(outcome)
             if options.rows or outcome.harm or outcome.flat:
                 print(outcome, flush=True)
