@@ -61,6 +61,15 @@ class Model(ABC):
         """Noise of one intensity that the model counts as noise, or None: the residuals of least squares tell it."""
         return None
 
+    def excess_variance(self, unknowns: Unknowns) -> float:
+        """The variance of the model's own normals over that of least squares with its mean Hessian, σ² H⁻¹."""
+        return 1.0
+
+    @property
+    def noise_is_of_normals(self) -> bool:
+        """Whether :attr:`noise` and :meth:`misfit` are told of the normals' components, not of intensities."""
+        return False
+
     def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)
         """Take over what was measured once for the whole capture from a model of its sample, before anything else."""
 

@@ -19,32 +19,28 @@ pull q + ν m, so every model has it for nothing. ν solves the secular equation
 nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
 doi:10.1137/0904038): a few secant steps.
 
-**Stein's share.** Within the ball the prior may still remove more detail than noise. How much noise it removes is known:
-of the share f of the patches' freedom that the codes keep, nothing; of the rest, in each direction of H (eigenvalue
-h), the part w/(w + h) of the variance v/h:
+**Where the model is in doubt.** Within the ball the prior may still remove more detail than noise; so only a share α of its
+shift is kept, from Stein's estimate (:mod:`photostereo.solver.share`). That estimate knows the noise and not the mistakes
+of the model. Where a pixel's misfit s² is larger than noise σ² explains (more than t σ², t = 1 + 2 √(2/(d − 3)) as for χ²),
+the model is wrong about the pixel, by more than its residuals show, and the prior's word counts for more:
 
-    R = v (1 − f) Σ_h w / (h (w + h)).
-
-How far it moved the normals is measured: S = mean |n − m|². Of all answers m + α (n − m) the one with the least
-expected error has α = R/S, at most 1 (Stein's unbiased estimate of the risk, α² S − 2 α R + constant): one where the
-prior moves the normals by no more than the noise it removes, near zero where it removes detail. One number for
-the capture, taken at the end of the descent.
-
-C. M. Stein, Estimation of the mean of a multivariate normal distribution, Annals of Statistics 9(6), 1981,
-doi:10.1214/aos/1176345632.
+    α_px = α + (1 − α) e / (e + σ²),     e = max(s² − t σ², 0).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, contiguous, is_tensor, namespace
+from photostereo.backend import Array, cast, contiguous, is_tensor, like, namespace
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT, Monitor
-from photostereo.quality.noise import noise_of_intensities, noise_of_misfit
+from photostereo.quality.noise import noise_of_intensities, noise_of_misfit, noise_over_blocks
+from photostereo.quality.noise_fields import noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 
@@ -52,6 +48,34 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 CONFIDENCE = 16.266
 #: Secant steps at most, and the relative error of the radius at which they end.
 STEPS, RADIUS_TOLERANCE = 12, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseEvidence:
+    """What the photographs say about the noise of a model.
+
+    Attributes
+    ----------
+    sigma : standard deviation of an intensity, of what is noise to the model
+    common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
+    doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
+    fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.quality.noise_fields.noise_fields`
+    """
+
+    sigma: float
+    common: float
+    doubtful: float
+    fields: Array
+
+    @classmethod
+    def of(cls, model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> NoiseEvidence:
+        common, freedom = noise_over_blocks(pixels, lights, mask), max(lights.shape[1] - 3, 1)
+        return cls(
+            sigma=noise_to(model, pixels, lights, mask),
+            common=common,
+            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / freedom)),
+            fields=noise_fields(pixels, lights, noise_of_intensities(pixels, lights, mask)),
+        )
 
 
 def noise_to(model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
@@ -76,7 +100,7 @@ class WithinNoise(Model):
     ----------
     model : Model
     start : of the model, its own normals and unknowns: the centre of each pixel's ball
-    noise : standard deviation of an intensity to the model, see :func:`noise_to`
+    noise : standard deviation of an intensity to the model, see :func:`noise_to`; or all the evidence
     hessian : mean Hessian of the data cost; by default the model's own
 
     Examples
@@ -97,40 +121,51 @@ class WithinNoise(Model):
         self,
         model: Model,
         start: tuple[Array, Unknowns],
-        noise: float,
+        noise: float | NoiseEvidence,
         hessian: NDArray[Any] | None = None,
     ) -> None:
         self._model = model
+        self._evidence = noise if isinstance(noise, NoiseEvidence) else None
+        sigma = noise.sigma if isinstance(noise, NoiseEvidence) else noise
         centre, unknowns = start
         self._centre = cast(centre, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
+        self._hessian, self._excess = hessian, model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
-        misfit = model.misfit(centre, unknowns)
-        variance = noise**2 + 0.0 * self._centre[..., 0]
-        if misfit is not None:
-            variance = namespace(variance).maximum(variance, misfit)
+        self._misfit = model.misfit(centre, unknowns)
+        variance = sigma**2 + 0.0 * self._centre[..., 0]
+        if self._misfit is not None:
+            variance = namespace(variance).maximum(variance, self._misfit)
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
-        self._eigenvalues = np.linalg.eigvalsh(hessian)
-        self._variance = float(variance.mean())
 
-    def share_of_shift(self, normals: Array, weight: float, kept: float) -> float:
-        """α, how much of the prior's shift has the least expected error.
+    def noise_of_normals(self) -> Array:
+        """(N, 3) noise as the model's own normals have it: of the photographs' kind, through the mean Hessian."""
+        assert self._evidence is not None
+        root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
+        fields = cast(self._evidence.fields, "float64")
+        return self._evidence.sigma * fields @ like(np.ascontiguousarray(root.T), fields)
 
-        Parameters
-        ----------
-        normals : (N, 3) at the end of the descent
-        weight : mean of w = λ c over the pixels
-        kept : f, the share of the patches' freedom that the codes keep
-        """
-        h = self._eigenvalues
-        removed = self._variance * (1.0 - kept) * float((weight / (h * (weight + h))).sum())
-        moved = float(((normals - self._centre) ** 2).sum(-1).mean())
-        return min(1.0, max(removed, 0.0) / moved) if moved > 0.0 else 1.0
+    @cached_property
+    def _doubt(self) -> Array:
+        """(N,) between 0, where noise explains the misfit, and 1, where the model is wrong."""
+        nothing = 0.0 * self._radius
+        if self._evidence is None or self._misfit is None or self._model.noise_is_of_normals:
+            return nothing
+        variance = self._evidence.common**2
+        excess = namespace(nothing).maximum(self._misfit - self._evidence.doubtful * variance, nothing)
+        return excess / (excess + variance + 1e-30)
+
+    def believed(self, one: Array, other: Array) -> float:
+        """Mean product of two shifts (N, 3) over the pixels, as far as the model is not in doubt."""
+        return float(((1.0 - self._doubt) * (one * other).sum(-1)).mean())
 
     def tempered(self, normals: Array, share: float) -> Array:
-        """m + α (n − m)."""
-        return self._centre + share * (normals - self._centre) if share < 1.0 else normals
+        """m + α (n − m), α larger where the model is in doubt."""
+        if share >= 1.0:
+            return normals
+        kept = share + (1.0 - share) * self._doubt
+        return self._centre + kept[..., None] * (normals - self._centre)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)

@@ -20,7 +20,7 @@ from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
-from photostereo.reflectance.within_noise import WithinNoise, noise_to
+from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
 from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_names
@@ -35,7 +35,7 @@ VARIED = ("lam", "mu")
 class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
-    One of these serves every λ and μ of a grid. ``noise`` is that of a scaled intensity, where the method
+    One of these serves every λ and μ of a grid. ``evidence`` is of the noise of the scaled intensities, where the method
     has a prior; ``seconds`` is what making it took, by stage.
     """
 
@@ -43,10 +43,15 @@ class Prepared:
     capture: Capture
     model_values: dict[str, Any]
     scale: float
-    noise: float | None
+    evidence: NoiseEvidence | None
     model: Model
     seconds: dict[str, float]
     device: Device = CPU
+
+    @property
+    def noise(self) -> float | None:
+        """Of a scaled intensity, where the method has a prior."""
+        return None if self.evidence is None else self.evidence.sigma
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` where this was prepared for something else."""
@@ -107,8 +112,8 @@ class Prepared:
             self.capture.mask, values, self.noise or 0.0, hessian, self.device
         )
         model: Model = self.model
-        if automatic and self.noise:
-            model = WithinNoise(model, start, self.noise, hessian)
+        if automatic and self.evidence is not None and self.evidence.sigma:
+            model = WithinNoise(model, start, self.evidence, hessian)
         return Problem(model, prior, values["lam"], start, device=self.device), values
 
     def _finish(
@@ -158,11 +163,9 @@ def prepare(
     pixels, scale = capture.scaled_pixels(where)
     clock.lap("prepare")
     model = entry.model.build(pixels, lights, **values, **also_seen(entry, capture, scale, where))
-    noise = None
-    if entry.has_prior:
-        noise = noise_to(model, pixels, lights, capture.mask)
+    evidence = NoiseEvidence.of(model, pixels, lights, capture.mask) if entry.has_prior else None
     clock.lap("statistics")
-    return Prepared(entry, capture, values, scale, noise, model, clock.laps, where)
+    return Prepared(entry, capture, values, scale, evidence, model, clock.laps, where)
 
 
 def also_seen(entry: Method, capture: Capture, scale: float, device: Device = CPU) -> dict[str, Any]:

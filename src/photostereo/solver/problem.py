@@ -23,6 +23,7 @@ from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.reflectance.within_noise import WithinNoise
 from photostereo.solver.descent import SolveState, begin, descend, half_steps
+from photostereo.solver.share import best_share
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Solution:
     iterations, history : how many, and a record of each
     dictionary : atoms and codes at the end, where the prior has them
     first_atoms : the atoms it began with
-    share : of the prior's shift that was kept, see :mod:`photostereo.reflectance.within_noise`
+    share : of the prior's shift that was kept, see :mod:`photostereo.solver.share`
 
     Where several problems descended together, every array (also those of the history) has a leading axis.
     """
@@ -145,7 +146,12 @@ class Problem:
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
-        normals, unknowns, share = self._tempered(state)
+        share = self.share
+        if share is None and isinstance(self.model, WithinNoise):
+            share = best_share(
+                self.model, self.prior, self.lam, (normals, unknowns), state, monitor, self.device
+            )
+        normals, unknowns, share = self._tempered(state, share)
         return Solution(
             normals, unknowns, status, len(state.history), state.history, state.dictionary, initial, share
         )
@@ -159,23 +165,15 @@ class Problem:
         for _ in range(passes):
             half_steps(state, self.model, self.prior, weight)
             monitor.advance()
-        normals, unknowns, share = self._tempered(state)
+        normals, unknowns, share = self._tempered(state, self.share)
         return Solution(normals, unknowns, "iterations", passes, share=share)
 
-    def _tempered(self, state: SolveState) -> tuple[Array, Unknowns, float]:
+    def _tempered(self, state: SolveState, share: float | None) -> tuple[Array, Unknowns, float]:
         """Normals and unknowns at the end of a descent, with as much of the prior's shift as is worth keeping."""
-        if not isinstance(self.model, WithinNoise):
+        if share is None or not isinstance(self.model, WithinNoise):
             return state.normals, state.unknowns, 1.0
-        share = self._share(self.model, state) if self.share is None else self.share
         normals = self.model.tempered(state.normals, share)
         return normals, self.model.update_unknowns(normals, state.unknowns), share
-
-    def _share(self, model: WithinNoise, state: SolveState) -> float:
-        assert self.prior is not None
-        values = state.dictionary.residual.shape[-2] * state.dictionary.residual.shape[-1]
-        kept = float(state.dictionary.nonzeros) / values
-        weight = float(self.lam) * float(to_numpy(self.prior.count).mean())
-        return model.share_of_shift(state.normals, weight, min(kept, 1.0))
 
     def _alone(self, monitor: Monitor) -> Solution:
         fit = self.model.alone(monitor)

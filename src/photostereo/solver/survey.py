@@ -17,7 +17,7 @@ from photostereo.monitor import SILENT, Iteration, Monitor
 from photostereo.priors.dictionary.automatic import choose_strength
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.reflectance.model import Model
-from photostereo.reflectance.within_noise import WithinNoise, noise_to
+from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
 from photostereo.solver.methods import Method
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample
@@ -76,7 +76,7 @@ class Learned:
     follows: list[NDArray[Any]]
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
-    bound: tuple[float, NDArray[Any]] | None = None
+    bound: tuple[NoiseEvidence, NDArray[Any]] | None = None
     share: float = 1.0
 
 
@@ -89,7 +89,8 @@ def learn(
     model = entry.model.build(survey.pixels, lights, **entry.of_model(values), **beyond)
     if entry.prior is None:
         return Learned(dict(values), model, [])
-    noise = noise_to(model, survey.pixels, lights, sample.mask)
+    evidence = NoiseEvidence.of(model, survey.pixels, lights, sample.mask)
+    noise = evidence.sigma
     start = model.start(monitor)
     hessian = model.mean_hessian(start[1])
     settled = dict(values)
@@ -103,7 +104,7 @@ def learn(
     prior, _ = entry.prior.build(grid, settled, noise, np.eye(3), CPU)  # type: ignore[arg-type]
     prior.keep_atoms()
     monitor.stage("dictionary", 1)
-    bound = (noise, hessian) if values["lam"] is None and noise else None
+    bound = (evidence, hessian) if values["lam"] is None and noise else None
     bounded = model if bound is None else WithinNoise(model, start, *bound)
     solution = Problem(bounded, prior, settled["lam"], start).solve(
         max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor

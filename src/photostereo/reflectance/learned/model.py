@@ -104,6 +104,10 @@ class Learned(Model):
         """
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
+    @property
+    def noise_is_of_normals(self) -> bool:
+        return True
+
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return np.eye(3)
 

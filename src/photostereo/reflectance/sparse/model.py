@@ -28,6 +28,10 @@ PRIOR_VARIANCE = 1e6
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 #: Residuals below this share of the brightness scale make no outlier.
 SMALLEST_NOISE = 1e-3
+#: Under Gaussian noise the normals are less sure than the mean weight of the photographs says, σ² / E[w]: by
+#: (π/2) E[w] for least absolute residuals with Huber's weights, and by E[ψ²] E[w] / E[ψ']², ψ = w r, for weights
+#: that fall as 1/r² beyond σ.
+EXCESS_OF_LEAST_ABSOLUTE, EXCESS_OF_SPARSE_BAYES = 1.42, 1.17
 
 
 class _Reweighted(Model):
@@ -46,6 +50,7 @@ class _Reweighted(Model):
     """
 
     _redescending: bool
+    _excess: float
 
     def __init__(self, pixels: Array, lights: Array) -> None:
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
@@ -121,6 +126,9 @@ class _Reweighted(Model):
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(unknowns["gram"])
+
+    def excess_variance(self, unknowns: Unknowns) -> float:
+        return self._excess
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         gram, moment = unknowns["gram"], unknowns["moment"]
@@ -211,6 +219,7 @@ class LeastAbsolute(_Reweighted):
     """
 
     _redescending = False
+    _excess = EXCESS_OF_LEAST_ABSOLUTE
 
     def __init__(self, pixels: Array, lights: Array, *, max_iter: int = 10) -> None:
         super().__init__(pixels, lights)
@@ -276,6 +285,7 @@ class SparseBayes(_Reweighted):
     """
 
     _redescending = True
+    _excess = EXCESS_OF_SPARSE_BAYES
 
     def __init__(
         self,
