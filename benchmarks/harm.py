@@ -220,7 +220,9 @@ def largest_square(mask: np.ndarray) -> tuple[slice, slice]:
 def table(outcomes: list[Outcome]) -> str:
     """Cells and failures of each method by scene and noise: mean ratio to the model alone (worst ratio)."""
     lines = [
-        "| method | noise | " + " | ".join(SCENES) + " | worse than allowed | detail lost | beyond the matte fits |",
+        "| method | noise | "
+        + " | ".join(SCENES)
+        + " | worse than allowed | detail lost | beyond the matte fits |",
         "|---" * 9 + "|",
     ]
     for method in dict.fromkeys(o.method for o in outcomes):
@@ -245,7 +247,9 @@ def main() -> int:
     with_prior = [name for name in method_names() if find_method(name).has_prior]
     parser.add_argument("--methods", default=",".join(with_prior))
     parser.add_argument("--size", type=int, default=96)
-    parser.add_argument("--cells", type=int, default=None, help="the first so many only, spread over all axes")
+    parser.add_argument(
+        "--cells", type=int, default=None, help="the first so many only, spread over all axes"
+    )
     parser.add_argument("--part", default="1/1", help="2/3: the second of three processes")
     parser.add_argument("--known", type=Path, help="a file of what was solved before; it grows")
     parser.add_argument("--rows", action="store_true", help="print every cell, not only the failures")
