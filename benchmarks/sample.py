@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import photostereo as ps
 from benchmarks.captures import diligent_folder
-from photostereo.capture import LargeCapture
 from photostereo.solver.large import choose_sample, solve_large
 
 SCENES = ("figure", "relief", "vase")
@@ -47,7 +46,7 @@ def main() -> None:
         for snr in options.snr:
             noisy = ps.add_poisson(chosen, snr, rng=0)
             whole = ps.solve(noisy, options.method).angular_error
-            part = solve_large(LargeCapture.of(noisy), options.method, crops=options.crops).angular_error
+            part = solve_large(noisy, options.method, crops=options.crops).angular_error
             assert whole is not None and part is not None
             print(
                 f"| {capture.name} | {snr:g} dB | `{options.method}` | {chosen.pixel_count} | "

@@ -15,7 +15,6 @@ A model that does not claim to be exact says so in its entry (``exact=False``); 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -68,7 +67,7 @@ def check_factor_on_the_photographs(name: str, device: str = "cpu") -> None:
     shiny = shiny_scene()
     first = _run(shiny, name, device)
     for factor in (0.125, 37.0):
-        second = _run(replace(shiny, images=shiny.images * np.float32(factor)), name, device)
+        second = _run(shiny.with_images(shiny.images * np.float32(factor)), name, device)
         _nearly_equal(first, second)
         ratio = np.median(second.albedo[shiny.mask] / np.maximum(first.albedo[shiny.mask], 1e-6))
         assert abs(ratio - factor) < 1e-3 * factor, ratio
@@ -79,7 +78,7 @@ def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
     shiny = shiny_scene()
     images = shiny.images.copy()
     images[:, ~shiny.mask] = np.random.default_rng(2).uniform(0, 9, size=images[:, ~shiny.mask].shape)
-    _equal(_run(shiny, name, device), _run(replace(shiny, images=images), name, device))
+    _equal(_run(shiny, name, device), _run(shiny.with_images(images), name, device))
 
 
 def check_same_answer_again(name: str, device: str = "cpu") -> None:
@@ -113,7 +112,7 @@ def check_black_pixels(name: str, device: str = "cpu") -> None:
     images = shiny.images.copy()
     rows, cols = np.nonzero(shiny.mask)
     images[:, rows[:50], cols[:50]] = 0
-    result = _run(replace(shiny, images=images), name, device)
+    result = _run(shiny.with_images(images), name, device)
     assert np.isfinite(result.normals).all()
     assert np.isfinite(result.albedo).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.capture import LargeCapture, load, write_archive
+from photostereo.capture import load, write_archive
 from photostereo.capture.auto_mask import mask_from_stack
 from photostereo.scenes import dome_lights, render_scene
 
@@ -69,4 +69,3 @@ def test_load_finds_it_with_mask_auto(tmp_path, vase):
     assert overlap(capture.mask, vase.mask) > 0.97
     assert any("found in the photographs" in note for note in capture.origin.notes)
     assert overlap(load(file, mask="bright").mask, vase.mask) > 0.8
-    assert LargeCapture.of(capture).pixel_count == capture.pixel_count

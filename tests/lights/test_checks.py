@@ -143,20 +143,21 @@ def test_large_photographs_take_no_time(figure):
 
 def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_path, figure, capsys):
     from photostereo.capture import write_archive
+    from photostereo.capture.options import ReadOptions
     from photostereo.commands.solve import read_capture
     from photostereo.commands.state import tell_state
     from photostereo.commands.terminal import Terminal
 
     file = write_archive(figure, tmp_path / "figure.npz")
-    upside_down = {"lights_axes": "x,-y,z"}
+    upside_down = ReadOptions(lights_axes="x,-y,z")
     tell_state(Terminal(), read_capture(file, upside_down, None, 0))
     said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
     assert len(said) == 1
     assert said[0].startswith("Warning: ")
     assert "--lights-axes x,-y,z" in said[0]
-    tell_state(Terminal(), read_capture(file, {}, None, 0))
+    tell_state(Terminal(), read_capture(file, ReadOptions(), None, 0))
     assert "other axes" not in capsys.readouterr().out
-    turned = read_capture(file, {"reverse_lights": True}, None, 0)
+    turned = read_capture(file, ReadOptions(reverse_lights=True), None, 0)
     assert np.allclose(turned.lights, -figure.lights)
     assert "the light directions are turned round" in turned.origin.notes
 
@@ -164,9 +165,8 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
 def test_photographs_on_disk_are_checked_as_well(figure):
     from dataclasses import replace
 
-    from photostereo.capture import LargeCapture
     from photostereo.commands.state import mistakes_of_large
 
-    large = LargeCapture.of(replace(figure, lights=figure.lights * [1, -1, 1]))
+    large = replace(figure, lights=figure.lights * [1, -1, 1])
     assert [mistake.kind for mistake in mistakes_of_large(large)] == ["axes"]
-    assert mistakes_of_large(LargeCapture.of(figure)) == ()
+    assert mistakes_of_large(figure) == ()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.capture import LargeCapture, load, load_lazily, write_diligent
+from photostereo.capture import load, write_diligent
 from photostereo.errors import ParameterError
 from photostereo.files.memory import available_memory, parse_memory
 from photostereo.solver import tiles
@@ -41,7 +41,7 @@ def angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def test_pixelwise_methods_are_the_same_in_bands(noisy: ps.Capture, method: str) -> None:
     whole = ps.solve(noisy, method)
     memory = 10**9 if method == "ls" else budget_for(64, noisy, prior=False)
-    found = solve_large(LargeCapture.of(noisy), method, memory=memory)
+    found = solve_large(noisy, method, memory=memory)
     assert np.abs(found.normals - whole.normals).max() < 1e-4
     assert np.abs(found.albedo - whole.albedo).max() < 1e-4 * whole.albedo.max()
     assert found.digest == whole.digest
@@ -54,7 +54,7 @@ def test_colours_are_kept() -> None:
     for method in ("ls", "sbl"):
         whole = ps.solve(scene, method)
         memory = 10**9 if method == "ls" else budget_for(80, scene, prior=False) + 96 * 8 * 80 * len(scene)
-        found = solve_large(LargeCapture.of(scene), method, memory=memory)
+        found = solve_large(scene, method, memory=memory)
         assert found.albedo.shape == whole.albedo.shape == (96, 96, 3)
         assert np.abs(found.albedo - whole.albedo).max() < 1e-3 * whole.albedo.max()
 
@@ -62,9 +62,8 @@ def test_colours_are_kept() -> None:
 @pytest.mark.parametrize("method", ["dlnv", pytest.param("dlsr", marks=pytest.mark.slow)])
 def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
     """Two budgets, two sets of bands: the results agree to 0.05° and no better far from the borders than at them."""
-    large = LargeCapture.of(noisy)
-    one = solve_large(large, method, memory=10**12, max_iter=8)
-    two = solve_large(large, method, memory=budget_for(64, noisy), max_iter=8)
+    one = solve_large(noisy, method, memory=10**12, max_iter=8)
+    two = solve_large(noisy, method, memory=budget_for(64, noisy), max_iter=8)
     off = angle(one.normals, two.normals)
     assert off.max() > 0  # there were bands
     assert off[noisy.mask].mean() < 0.05
@@ -81,7 +80,7 @@ def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
 def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
     """The error of learning on a third of the picture is that of learning on all of it, to 1 %."""
     whole = ps.solve(noisy, "dlnv")
-    found = solve_large(LargeCapture.of(noisy), "dlnv")
+    found = solve_large(noisy, "dlnv")
     assert found.angular_error is not None and whole.angular_error is not None
     assert found.angular_error.mean < 1.01 * whole.angular_error.mean
     assert found.arrays["dictionary"].shape == (192, 192)
@@ -104,9 +103,8 @@ def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
 
 
 def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
-    large = LargeCapture.of(noisy)
     sample = choose_sample(noisy.mask)
-    survey = take_survey(large, sample)
+    survey = take_survey(noisy, sample)
     assert survey.scale == pytest.approx(noisy.intensity_scale())
     assert survey.digest == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
@@ -134,11 +132,16 @@ def test_sample_is_spread() -> None:
 
 def test_files_are_read_in_bands(noisy: ps.Capture, tmp_path) -> None:
     write_diligent(noisy, tmp_path / "reliefPNG")
-    whole, lazy = load(tmp_path / "reliefPNG"), load_lazily(tmp_path / "reliefPNG")
+    whole, lazy = load(tmp_path / "reliefPNG"), load(tmp_path / "reliefPNG", lazy=True)
     assert np.array_equal(lazy.photographs.rows(30, 77), whole.images[:, 30:77])
     assert np.array_equal(np.stack(list(lazy.photographs.frames())), whole.images)
     assert np.array_equal(lazy.mask, whole.mask)
     assert lazy.origin == whole.origin
+    assert not lazy.in_memory and "on disk" in repr(lazy)
+    assert lazy.digest == whole.digest
+    held = lazy.loaded()
+    assert held.in_memory and held.origin == whole.origin and held.loaded() is held
+    assert np.array_equal(held.images, whole.images) and not held.images.flags.writeable
     few, same = lazy.take(5, rng=3), whole.take(5, rng=3)
     assert np.array_equal(few.photographs.rows(0, 200), same.images)
     assert few.origin.files == same.origin.files
@@ -154,7 +157,7 @@ def test_crop_and_scale(noisy: ps.Capture, tmp_path) -> None:
     assert half.frame == (100, 100)
     means = whole.images.reshape(len(whole), 100, 2, 100, 2).mean(axis=(2, 4))
     assert np.abs(half.images - means).max() < 1e-5
-    lazy = load_lazily(tmp_path / "reliefPNG", crop=(20, 40, 60, 50), scale=0.5)
+    lazy = load(tmp_path / "reliefPNG", crop=(20, 40, 60, 50), scale=0.5, lazy=True)
     assert np.array_equal(
         lazy.photographs.rows(3, 9),
         load(tmp_path / "reliefPNG", crop=(20, 40, 60, 50), scale=0.5).images[:, 3:9],
@@ -183,15 +186,15 @@ def test_bands_cover_every_row_once(height: int, prior: bool) -> None:
 
 def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
     with pytest.raises(ParameterError, match="--memory"):
-        solve_large(LargeCapture.of(noisy), "dlsr", memory=10**8)
+        solve_large(noisy, "dlsr", memory=10**8)
     with pytest.raises(ParameterError, match="--memory"):
-        solve_large(LargeCapture.of(noisy), "ls", memory=10**8)
+        solve_large(noisy, "ls", memory=10**8)
     with pytest.raises(ParameterError, match="all pixels at once"):
-        solve_large(LargeCapture.of(noisy), "rpca")
+        solve_large(noisy, "rpca")
     entry = find_method("dlsr")
     need = bytes_in_whole(noisy.frame, len(noisy), 1, prior=True)
-    assert fits(LargeCapture.of(noisy), entry, need)
-    assert not fits(LargeCapture.of(noisy), entry, need - 1)
+    assert fits(noisy, entry, need)
+    assert not fits(noisy, entry, need - 1)
 
 
 def test_amounts_of_memory() -> None:
@@ -247,7 +250,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
             self.stages[-1][2] += steps
 
     counter = Counter()
-    solve_large(LargeCapture.of(noisy), "dlnv", memory=budget_for(64, noisy), max_iter=3, monitor=counter)
+    solve_large(noisy, "dlnv", memory=budget_for(64, noisy), max_iter=3, monitor=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 400, 400]  # four bands
 
@@ -260,8 +263,8 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     asked: list[str] = []
     decode = photographs.decode_image
     monkeypatch.setattr(photographs, "decode_image", lambda path: (asked.append(path.name), decode(path))[1])
-    capture = load_lazily(tmp_path / "reliefPNG")
-    expected = solve_large(LargeCapture.of(load(tmp_path / "reliefPNG")), "pls")
+    capture = load(tmp_path / "reliefPNG", lazy=True)
+    expected = solve_large(load(tmp_path / "reliefPNG"), "pls")
     asked.clear()
     found = solve_large(capture, "pls", memory=budget_for(64, noisy, prior=False))
     assert len(asked) <= len(capture) and len(set(asked)) == len(asked)
@@ -269,6 +272,8 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     assert found.digest == expected.digest
     # A disk without room: decoded again for every band, with the same result.
     monkeypatch.setattr(photographs, "open_spool", lambda size: None)
-    again = solve_large(load_lazily(tmp_path / "reliefPNG"), "pls", memory=budget_for(64, noisy, prior=False))
+    again = solve_large(
+        load(tmp_path / "reliefPNG", lazy=True), "pls", memory=budget_for(64, noisy, prior=False)
+    )
     assert np.array_equal(again.normals, expected.normals)
     assert len(asked) > 3 * len(capture)

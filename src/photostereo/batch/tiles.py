@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from photostereo.batch.settings import Settings
-from photostereo.capture import LargeCapture
+from photostereo.capture import Capture
 from photostereo.monitor import SILENT
 from photostereo.solver.tiles import Band
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from photostereo.solver.survey import Learned, Survey
 
 #: The capture whose bands this process has solved last, with what it was opened for.
-_opened: tuple[tuple[str, Settings], LargeCapture] | None = None
+_opened: tuple[tuple[str, Settings], Capture] | None = None
 
 
-def open_capture(path: Path, settings: Settings) -> LargeCapture:
+def open_capture(path: Path, settings: Settings) -> Capture:
     """The capture as these settings read it, its photographs on disk."""
     from photostereo.capture.corruptions import photographs_of_seed
     from photostereo.capture.loading import read_lazily
@@ -49,7 +49,7 @@ class OverWorkers:
         self.path, self.settings = path, settings
 
     def __call__(
-        self, capture: LargeCapture, bands: Sequence[Band], learned: Learned, survey: Survey
+        self, capture: Capture, bands: Sequence[Band], learned: Learned, survey: Survey
     ) -> Iterator[tuple[Band, SolvedBand]]:
         if len(bands) < 2 or _others() < 1:
             for band in bands:
@@ -82,9 +82,7 @@ def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, 
     return _solve(_opened[1], settings, band, *taught)
 
 
-def _solve(
-    capture: LargeCapture, settings: Settings, band: Band, learned: Learned, survey: Survey
-) -> SolvedBand:
+def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned, survey: Survey) -> SolvedBand:
     from photostereo.solver.bands import Within, solve_band
     from photostereo.solver.methods import find_method
 

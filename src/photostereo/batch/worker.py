@@ -13,7 +13,7 @@ import numpy as np
 
 from photostereo.batch.ledger import Outcome
 from photostereo.batch.settings import Settings
-from photostereo.capture import Capture, LargeCapture
+from photostereo.capture import Capture
 from photostereo.capture.options import NAMED_FILES
 from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
 from photostereo.files.memory import available_memory
@@ -67,7 +67,6 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
     from photostereo.batch.tiles import OverWorkers, open_capture
-    from photostereo.capture.assemble import read_into_memory
     from photostereo.exports.pixel_size import PixelSize
     from photostereo.files.atomic import replacing_directory
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
@@ -79,7 +78,8 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     began = time.perf_counter()
     entry = find_method(settings.method, settings.prior)
     found = open_capture(path, settings)
-    capture = read_into_memory(found) if fits(found, entry, budget) else found
+    in_parts = not fits(found, entry, budget)
+    capture = found if in_parts else found.loaded()
     loading = time.perf_counter() - began
     size = PixelSize.of(settings.pixel_size)
     surface = SurfaceChoice(method=settings.surface_method, pixel_size=size) if settings.surface else None
@@ -88,7 +88,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", ConvergenceWarning)
-            if isinstance(capture, LargeCapture):
+            if in_parts:
                 deal = OverWorkers(path, settings)
                 result = solve_large(capture, entry, memory=budget, deal=deal, **settings.parameters)
             else:
@@ -114,7 +114,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         outcome = Outcome(
             "done",
             seconds=round(time.perf_counter() - began, 3),
-            figures=figures_of(capture, result),
+            figures=figures_of(capture, result, photographs=not in_parts),
             warnings=(*(str(warning.message) for warning in caught), *notes),
         )
         facts = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
@@ -128,15 +128,16 @@ def _read_by(path: Path, settings: Settings) -> list[Path]:
     return [path, *(file for file in named if file is not None and file.exists())]
 
 
-def figures_of(capture: Capture | LargeCapture, result: Reconstruction) -> dict[str, float]:
+def figures_of(capture: Capture, result: Reconstruction, *, photographs: bool = True) -> dict[str, float]:
     """Numbers by which a capture that went wrong is told from its neighbours; they need no truth.
 
     ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of
-    normals that face away) and, where there is truth, ``error`` (mean, degrees); where the photographs fit into memory
-    also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
+    normals that face away) and, where there is truth, ``error`` (mean, degrees); with ``photographs``, which must
+    fit into memory, also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of
+    the values).
     """
     up = result.normals[result.mask][:, 2]
-    figures = {} if isinstance(capture, LargeCapture) else _figures_of_photographs(capture, result)
+    figures = _figures_of_photographs(capture, result) if photographs else {}
     figures |= {
         "mask_share": capture.pixel_count / capture.mask.size,
         "albedo": float(np.median(result.albedo[result.mask])),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.large import LargeCapture
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.photographs import PhotographFiles
 from photostereo.capture.settled_mask import settle_mask
@@ -19,8 +18,6 @@ from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
 from photostereo.lights.files import require_strengths
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,31 +67,11 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     return build(found.path, images=images, **parts)
 
 
-def assemble_lazily(found: Ingredients, options: ReadOptions) -> LargeCapture:
+def assemble_lazily(found: Ingredients, options: ReadOptions) -> Capture:
     """Put a capture together whose photographs stay on disk; the first of them is decoded."""
     source = open_photographs(found, options)
     parts = _parts(found, options, source, source.frames)
-    return build_as(found.path, LargeCapture, photographs=source, **parts)
-
-
-def read_into_memory(capture: LargeCapture) -> Capture:
-    """All photographs of a capture that was put together lazily."""
-    source, origin = capture.photographs, capture.origin
-    images = source.all()
-    if origin is not None and isinstance(source, PhotographFiles):
-        notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
-        origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
-    return build(
-        Path(capture.name) if origin is None else origin.path,
-        images=images,
-        lights=capture.lights,
-        mask=capture.mask,
-        name=capture.name,
-        truth=capture.truth,
-        truth_depth=capture.truth_depth,
-        truth_albedo=capture.truth_albedo,
-        origin=origin,
-    )
+    return build(found.path, images=source, **parts)
 
 
 def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFiles:
@@ -160,13 +137,8 @@ def _parts(
 
 def build(path: Path, **parts: Any) -> Capture:
     """A Capture, with the place it was read from in the message if its parts do not fit."""
-    return build_as(path, Capture, **parts)
-
-
-def build_as(path: Path, kind: Callable[..., T], /, **parts: Any) -> T:
-    """As :func:`build`, of either kind of capture."""
     try:
-        return kind(**parts)
+        return Capture(**parts)
     except CaptureError as error:
         raise CaptureError(f"{error} (Read from {path}.)") from error
 

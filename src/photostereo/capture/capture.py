@@ -7,6 +7,7 @@ wrong with the input is found here or in the readers of :mod:`photostereo.captur
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,16 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.backend import CPU, Array, Device, contiguous, like
+from photostereo.capture.photographs import PhotographFiles, Photographs, PhotographsInMemory
+from photostereo.capture.stack import bit_depth, notes_on
+from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.lights.calibration import Calibration
-from photostereo.lights.files import row_lengths
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
-#: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a
-#: plane.
-COPLANAR_RATIO = 1e-3
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Origin:
     calibration: Calibration | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Capture:
     """Photographs, lights, mask and perhaps the truth; validated, frozen, arrays read-only.
 
     Parameters
     ----------
-    images : (d, H, W) or (d, H, W, 3) array
+    images : (d, H, W) or (d, H, W, 3) array, or a source of photographs that stay on disk
         Linear intensities with the lights' strengths divided out. Kept as float32.
     lights : (d, 3) array
         Directions from the object to the lights (x right, y up, z to the camera). Normalised to unit
@@ -72,6 +72,12 @@ class Capture:
         True depth (H, W), in pixels towards the camera, and albedo (H, W) or (H, W, 3).
     origin : Origin, optional
 
+    Attributes
+    ----------
+    photographs : Photographs
+        Where the photographs are, in memory or on disk: one by one, or in bands of rows. What is solved in parts
+        asks for no more than that. Everything else asks for :attr:`images`, the whole stack.
+
     Examples
     --------
     >>> import numpy as np
@@ -79,78 +85,124 @@ class Capture:
     >>> capture = Capture(images=np.ones((3, 4, 5)), lights=lights, name="wall")
     >>> capture
     Capture('wall': 3 photographs, 4 × 5, gray, 20 mask pixels, no truth)
+    >>> capture.band(1, 3).frame
+    (2, 5)
     """
 
-    images: FloatArray
+    photographs: Photographs
     lights: FloatArray
-    mask: BoolArray = None  # type: ignore[assignment]  # the full frame; settled before anyone can look
-    name: str = "capture"
-    truth: FloatArray | None = None
-    truth_depth: FloatArray | None = None
-    truth_albedo: FloatArray | None = None
-    origin: Origin | None = None
+    mask: BoolArray
+    name: str
+    truth: FloatArray | None
+    truth_depth: FloatArray | None
+    truth_albedo: FloatArray | None
+    origin: Origin | None
 
-    def __post_init__(self) -> None:
-        images = _validated_images(self.images, self.name)
-        frame = images.shape[1:3]
-        mask = np.ones(frame, dtype=bool) if self.mask is None else _as_array(self.mask, bool)
-        _require_frame(mask, (frame,), "mask", self.name)
-        if not mask.any():
+    def __init__(
+        self,
+        images: ArrayLike | Photographs | None = None,
+        lights: ArrayLike = (),
+        mask: ArrayLike | None = None,
+        name: str = "capture",
+        truth: ArrayLike | None = None,
+        truth_depth: ArrayLike | None = None,
+        truth_albedo: ArrayLike | None = None,
+        origin: Origin | None = None,
+        *,
+        photographs: Photographs | None = None,  # those of another capture, from dataclasses.replace
+    ) -> None:
+        source = as_source(photographs if images is None else images, name)
+        frame = source.shape[1:3]
+        covered = np.ones(frame, dtype=bool) if mask is None else as_array(mask, bool)
+        require_frame(covered, (frame,), "mask", name)
+        if not covered.any():
             raise CaptureError(
-                f"The mask of {self.name} is empty: no pixel belongs to the object. Give a mask that is white on "
+                f"The mask of {name} is empty: no pixel belongs to the object. Give a mask that is white on "
                 "the object and black elsewhere, or no mask at all to use the full frame."
             )
-        settled: dict[str, Any] = {
-            "images": images,
-            "lights": validated_lights(self.lights, len(images), self.name),
-            "mask": mask,
-        }
-        for label, words, shapes in (
-            ("truth", "true normals", ((*frame, 3),)),
-            ("truth_depth", "true depth", (frame,)),
-            ("truth_albedo", "true albedo", (frame, (*frame, 3))),
+        arrays: dict[str, Any] = {"lights": validated_lights(lights, source.shape[0], name), "mask": covered}
+        for label, value, words, shapes in (
+            ("truth", truth, "true normals", ((*frame, 3),)),
+            ("truth_depth", truth_depth, "true depth", (frame,)),
+            ("truth_albedo", truth_albedo, "true albedo", (frame, (*frame, 3))),
         ):
-            value = getattr(self, label)
+            arrays[label] = None if value is None else as_array(value, np.float32)
             if value is not None:
-                value = _as_array(value, np.float32)
-                _require_frame(value, shapes, words, self.name)
-                settled[label] = value
-        for label, value in settled.items():
-            value.flags.writeable = False
-            object.__setattr__(self, label, value)
+                require_frame(arrays[label], shapes, words, name)
+        for array in arrays.values():
+            if array is not None:
+                array.flags.writeable = False
+        for label, part in {"photographs": source, "name": name, "origin": origin, **arrays}.items():
+            object.__setattr__(self, label, part)
 
     def __repr__(self) -> str:
         height, width = self.frame
         kind = "RGB" if self.is_color else "gray"
         truth = "with truth" if self.truth is not None else "no truth"
+        place = "" if self.in_memory else " on disk"
         return (
-            f"Capture({self.name!r}: {len(self)} photographs, {height} × {width}, {kind}, "
+            f"Capture({self.name!r}: {len(self)} photographs{place}, {height} × {width}, {kind}, "
             f"{self.pixel_count} mask pixels, {truth})"
         )
 
     def __len__(self) -> int:
         """The number of photographs."""
-        return int(self.images.shape[0])
+        return int(self.photographs.shape[0])
 
     @property
     def frame(self) -> tuple[int, int]:
         """Height and width in pixels."""
-        return int(self.images.shape[1]), int(self.images.shape[2])
+        return int(self.photographs.shape[1]), int(self.photographs.shape[2])
 
     @property
     def is_color(self) -> bool:
         """Whether the photographs have three channels."""
-        return self.images.ndim == 4
+        return len(self.photographs.shape) == 4
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the whole stack is there already; otherwise every look at the photographs decodes them."""
+        return isinstance(self.photographs, PhotographsInMemory)
+
+    @property
+    def stack_bytes(self) -> int:
+        """What the whole stack takes in memory."""
+        return 4 * math.prod(self.photographs.shape)
+
+    @cached_property
+    def images(self) -> NDArray[np.float32]:
+        """The whole stack, (d, H, W) or (d, H, W, 3); of photographs on disk it is decoded now, and kept."""
+        images = self.photographs.all()
+        images.flags.writeable = False
+        return images
+
+    def loaded(self) -> Capture:
+        """The same capture in memory; what was noticed while its photographs were decoded joins the notes."""
+        if self.in_memory:
+            return self
+        images, origin = self.images, self.origin
+        if origin is not None and isinstance(self.photographs, PhotographFiles):
+            notes = tuple(dict.fromkeys((*origin.notes, *notes_on(self.photographs))))
+            origin = replace(origin, bit_depth=bit_depth(self.photographs), notes=notes)
+        return replace(self, photographs=PhotographsInMemory(images), origin=origin)
+
+    def band(self, first: int, last: int) -> Capture:
+        """These rows, in memory; without the truth."""
+        images, mask = self.photographs.rows(first, last), self.mask[first:last]
+        return Capture(images=images, lights=self.lights, mask=mask, name=self.name)
 
     @cached_property
     def pixel_count(self) -> int:
         """The number of mask pixels."""
-        return int(self.mask.sum())
+        return int(np.count_nonzero(self.mask))
 
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
         truth)."""
+        if not self.in_memory:
+            hashes = map(hash_of, self.photographs.frames())
+            return digest_of(self.photographs.shape, hashes, self.lights, self.mask)
         # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes:
         # in one go the photographs take as long as least squares.
         with ThreadPoolExecutor() as pool:
@@ -163,7 +215,11 @@ class Capture:
         images = np.empty(self.images.shape[:3], dtype=np.float32)
         for target, rgb in zip(images, self.images, strict=True):
             target[:] = gray_from_rgb(rgb)
-        return replace(self, images=images)
+        return self.with_images(images)
+
+    def with_images(self, images: ArrayLike | Photographs) -> Capture:
+        """Other photographs of the same object under the same lights."""
+        return replace(self, photographs=as_source(images, self.name))
 
     def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
@@ -187,7 +243,7 @@ class Capture:
     def frames_in_mask(self, scale: float = 1.0) -> Iterator[NDArray[np.float32]]:
         """The columns of :meth:`pixels`, one photograph after another."""
         index = np.flatnonzero(self.mask)
-        for image in self.images:
+        for image in self.photographs.frames():
             yield gray_of(image, index) / np.float32(scale)
 
     def colours(self, scale: float = 1.0) -> NDArray[np.float32]:
@@ -199,7 +255,7 @@ class Capture:
             gray = self.pixels(scale)
             return np.broadcast_to(gray[..., None], (*gray.shape, 3))
         result = np.empty((self.pixel_count, len(self), 3), dtype=np.float32)
-        for number, image in enumerate(self.images):
+        for number, image in enumerate(self.photographs.frames()):
             result[:, number] = image[self.mask]
         if scale != 1.0:
             result /= np.float32(scale)
@@ -241,7 +297,7 @@ class Capture:
     def require_light(self) -> None:
         """Raise a :class:`CaptureError` where all photographs are black inside the mask: nothing can be solved."""
         # The first photograph that is not black ends the search.
-        if not any((image[self.mask] > 0).any() for image in self.images):
+        if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
             raise CaptureError(
                 f"All {len(self)} photographs of {self.name} are black inside the mask, so nothing can be seen of "
                 "the object. Check the exposure, the files and the mask."
@@ -276,7 +332,8 @@ class Capture:
         origin = self.origin
         if origin is not None and len(origin.files) == len(self):
             origin = replace(origin, files=tuple(np.asarray(origin.files)[chosen].tolist()))
-        return replace(self, images=self.images[chosen], lights=self.lights[chosen], origin=origin)
+        source = self.photographs.take(chosen.tolist())
+        return replace(self, photographs=source, lights=self.lights[chosen], origin=origin)
 
     def crop_to_mask(self, margin: int = 0) -> Capture:
         """The smallest frame that holds the mask and ``margin`` pixels around it (as far as the frame
@@ -290,7 +347,15 @@ class Capture:
             label: None if getattr(self, label) is None else getattr(self, label)[box]
             for label in ("truth", "truth_depth", "truth_albedo")
         }
-        return replace(self, images=self.images[:, box[0], box[1]], mask=self.mask[box], **truths)
+        images = np.ascontiguousarray(self.images[:, box[0], box[1]])
+        return replace(self, photographs=PhotographsInMemory(images), mask=self.mask[box], **truths)
+
+
+def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
+    """Photographs as a source: a stack, which is validated, or what is a source already."""
+    if isinstance(images, Photographs):
+        return images
+    return PhotographsInMemory(validated_images(() if images is None else images, name))
 
 
 def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
@@ -317,87 +382,6 @@ def hash_of(array: NDArray[Any]) -> bytes:
     """Of the content of an array."""
     # SHA-256 has instructions of its own on today's processors: twice as fast as BLAKE2 there.
     return hashlib.sha256(np.ascontiguousarray(array).data).digest()
-
-
-def _as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """A C-contiguous array of the wanted type that the caller cannot change under us; copied only where
-    needed."""
-    array = np.ascontiguousarray(value, dtype=dtype)
-    if array is value and array.flags.writeable:
-        # The caller keeps a handle: freezing a view leaves his array writable, and costs no copy.
-        array = array.view()
-    return array
-
-
-def _validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
-    images = _as_array(value, np.float32)
-    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
-        raise CaptureError(
-            f"The photographs of {name} have the shape {images.shape}; expected (photographs, height, width) for gray "
-            "or (photographs, height, width, 3) for colour. Stack them along the first axis."
-        )
-    if len(images) < 3:
-        raise CaptureError(
-            f"{name} has {len(images)} photograph(s), but photometric stereo needs at least three under different "
-            "lights (ten or more for good results). Add photographs."
-        )
-    # A sum that is finite has finite terms, costs a fraction of a test of each value and needs no temporary. One
-    # that is not may merely have overflowed, so it is followed by the test itself.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = [number for number, image in enumerate(images) if not np.isfinite(image.sum())]
-    for number in suspects:
-        bad = int((~np.isfinite(images[number])).sum())
-        if bad:
-            raise CaptureError(
-                f"Photograph {number + 1} of {name} has {bad} values that are NaN or infinite. Export it again "
-                "without undefined pixels, or leave it out together with its light."
-            )
-    return images
-
-
-def validated_lights(value: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
-    lights = np.array(value, dtype=np.float64)
-    if lights.ndim != 2 or lights.shape[1] != 3:
-        raise CaptureError(
-            f"The lights of {name} have the shape {lights.shape}; expected one row x y z per photograph, ({count}, 3)."
-        )
-    if len(lights) != count:
-        raise CaptureError(
-            f"{name} has {count} photographs but {len(lights)} light directions. Each photograph needs exactly one "
-            "light, in the same order: add the missing ones or remove the extra ones."
-        )
-    if not np.isfinite(lights).all():
-        row = int(np.flatnonzero(~np.isfinite(lights).all(axis=1))[0])
-        raise CaptureError(
-            f"Light {row + 1} of {name} has a value that is NaN or infinite. Correct the light file."
-        )
-    length = row_lengths(lights)
-    if (length < 1e-12).any():
-        row = int(np.flatnonzero(length < 1e-12)[0])
-        raise CaptureError(
-            f"Light {row + 1} of {name} is the zero vector, which has no direction. Correct the light file, or leave "
-            "out that photograph together with its light."
-        )
-    # A vector that is unit already keeps its bits, so that a capture read back has the same digest.
-    length[np.abs(length - 1) < 1e-14] = 1.0
-    lights /= length[:, None]
-    spread = np.linalg.svd(lights, compute_uv=False)
-    if spread[-1] < COPLANAR_RATIO * spread[0]:
-        raise CaptureError(
-            f"The lights of {name} lie in a plane (or nearly: smallest to largest singular value "
-            f"{spread[-1] / spread[0]:.1e}), so one direction of the normals cannot be seen. Add a photograph with the "
-            "light well outside that plane, for instance from above."
-        )
-    return lights
-
-
-def _require_frame(array: NDArray[Any], shapes: Sequence[tuple[int, ...]], words: str, name: str) -> None:
-    if array.shape not in shapes:
-        expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
-        raise CaptureError(
-            f"The {words} of {name} measure {' × '.join(map(str, array.shape))} (rows × columns) but to fit the "
-            f"photographs {expected} are needed. Scale or crop one of them so that they agree."
-        )
 
 
 def percentile_99(values: Any) -> float:

@@ -172,7 +172,7 @@ def _changed(capture: Capture, change: Any, note: str) -> Capture:
     origin = capture.origin
     if origin is not None:
         origin = replace(origin, notes=(*origin.notes, note))
-    return replace(capture, images=images, origin=origin)
+    return replace(capture.with_images(images), origin=origin)
 
 
 def _require_finite(value: float, words: str) -> None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture, lamps
 from photostereo.capture.assemble import Ingredients, assemble_lazily
 from photostereo.capture.images import list_images
-from photostereo.capture.large import LargeCapture
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti
 from photostereo.errors import CaptureError
@@ -64,6 +63,7 @@ def load(
     lights_axes: str | None = None,
     reverse_lights: bool = False,
     ambient: str | os.PathLike[str] | None = None,
+    lazy: bool = False,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
 
@@ -89,6 +89,8 @@ def load(
         another convention: ``"x,-y,z"`` where y points down
     reverse_lights : the light file's directions point from the lamp to the object
     ambient : a photograph with the lamps off, to be subtracted; by default ``ambient.*`` in a plain folder
+    lazy : leave the photographs on disk until they are asked for, for captures larger than memory (see
+        :func:`photostereo.solver.large.solve_large`). An archive and a capture whose lights a ball tells are read at once
 
     Returns
     -------
@@ -128,12 +130,7 @@ def load(
         scale=scale,
         workers=workers,
     )
-    return read(path, options)
-
-
-def load_lazily(path: str | os.PathLike[str], **reading: Any) -> LargeCapture:
-    """As :func:`load`, with the same options, but the photographs stay on disk until they are needed."""
-    return read_lazily(path, ReadOptions(**reading))
+    return read_lazily(path, options) if lazy else read(path, options)
 
 
 def read(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
@@ -142,7 +139,7 @@ def read(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
     return reader.read(place, options)
 
 
-def read_lazily(path: str | os.PathLike[str], options: ReadOptions) -> LargeCapture:
+def read_lazily(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
     """As :func:`read`, but the photographs stay on disk until they are needed.
 
     An archive, a capture whose lights a ball tells, and a format of another package that only knows how to read
@@ -151,7 +148,7 @@ def read_lazily(path: str | os.PathLike[str], options: ReadOptions) -> LargeCapt
     place, options, reader = _find(path, options)
     find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
     if find is None:
-        return LargeCapture.of(reader.read(place, options))
+        return reader.read(place, options)
     return assemble_lazily(find(place, options), options)
 
 

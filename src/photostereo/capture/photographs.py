@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import cv2
 import numpy as np
@@ -36,12 +36,16 @@ Float32 = NDArray[np.float32]
 DARKEST_FLAT = 0.05
 
 
+@runtime_checkable
 class Photographs(Protocol):
     """A source of photographs that need not be in memory."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """(d, H, W), or (d, H, W, 3) in colour."""
+
+    def take(self, chosen: Sequence[int]) -> Photographs:
+        """Some of the photographs."""
 
     def frames(self) -> Iterator[Float32]:
         """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
@@ -60,11 +64,15 @@ class PhotographsInMemory:
     """A stack that is in memory already."""
 
     def __init__(self, images: Float32) -> None:
-        self._images = images
+        self._images = images.view()
+        self._images.flags.writeable = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._images.shape
+
+    def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
+        return PhotographsInMemory(self._images[chosen])
 
     def frames(self) -> Iterator[Float32]:
         yield from self._images

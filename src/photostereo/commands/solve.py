@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture, LargeCapture
-from photostereo.capture.assemble import read_into_memory
+from photostereo.capture import Capture
 from photostereo.capture.corruptions import photographs_of_seed
-from photostereo.capture.large import bytes_of_stack
 from photostereo.capture.loading import read, read_lazily
 from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.commands.as_json import print_json
@@ -74,11 +72,11 @@ def run(
         found = read_lazily(path, reading_for([entry], reading))
         found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
         writing = bytes_of_results(found.frame, 3 if found.is_color else 1, surface, report=report)
-        stack = bytes_of_stack(found.photographs.shape)
+        stack = found.stack_bytes
         in_parts = device == "cpu" and not (
             fits(found, entry, budget) and OF_THE_PROGRAM + stack + writing <= budget
         )
-        capture = found if in_parts else read_into_memory(found)
+        capture = found if in_parts else found.loaded()
         if in_parts and (checkpoint is not None or resume is not None):
             raise ParameterError(
                 f"{found.name} is solved in parts, as it does not fit into {in_words(budget)}, and then there is no "
@@ -96,7 +94,7 @@ def run(
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always", ConvergenceWarning)
-            if isinstance(capture, LargeCapture):
+            if in_parts:
                 result = solve_large(capture, entry, memory=budget, monitor=terminal, **parameters)
             else:
                 result = solve(
@@ -125,7 +123,7 @@ def run(
 
                 terminal.stage("material")
                 size = PixelSize() if surface is None else surface.pixel_size
-                held = None if isinstance(capture, LargeCapture) else capture
+                held = None if in_parts else capture
                 write_material(folder, result, size, capture=held, tileable=material == "tileable")
     if as_json:
         told = [str(warning.message) for warning in caught]
@@ -164,7 +162,7 @@ def files_in_use(path: Path, reading: ReadOptions, *others: Any) -> list[Path]:
     return [path, *(file for name in named for file in (Path(name), home / name) if exists(file))]
 
 
-def tell_lamps(terminal: Terminal, capture: Capture | LargeCapture) -> None:
+def tell_lamps(terminal: Terminal, capture: Capture) -> None:
     """How the lights were found, where there was no light file."""
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.capture import Capture, LargeCapture
+from photostereo.capture import Capture
 from photostereo.commands.terminal import Terminal
 from photostereo.lights.checks import Mistake, find_mistakes
 from photostereo.quality.diagnosis import diagnose
@@ -13,7 +13,7 @@ from photostereo.quality.diagnosis import diagnose
 GLANCE = 512
 
 
-def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
+def tell_state(terminal: Terminal, capture: Capture) -> None:
     """How it was read, likely mistakes and problems, a line each; the lesser notices are left to ``photostereo info``."""
     if terminal.quiet:
         return
@@ -23,7 +23,7 @@ def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
         for note in origin.notes:
             if note not in told and not note.startswith("no light file"):
                 terminal.say(f"• {note}")
-    if isinstance(capture, LargeCapture):
+    if not capture.in_memory:
         for mistake in mistakes_of_large(capture):
             terminal.say(f"Warning: {mistake}")
         return
@@ -36,7 +36,7 @@ def tell_state(terminal: Terminal, capture: Capture | LargeCapture) -> None:
         terminal.say(f"{notices} smaller thing{'s' if notices > 1 else ''} to know: photostereo info")
 
 
-def mistakes_of_large(capture: LargeCapture) -> tuple[Mistake, ...]:
+def mistakes_of_large(capture: Capture) -> tuple[Mistake, ...]:
     """The likely mistakes of a capture whose photographs stay on disk: each is decoded once, and sampled."""
     step = max(1, max(capture.frame) // GLANCE)
     capture.photographs.keep_decoded()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture import Capture, LargeCapture
+from photostereo.capture import Capture
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import write_json
 from photostereo.files.safe import read_npy
@@ -55,7 +55,7 @@ def bytes_of_results(
 
 def fill_results(
     folder: Path,
-    capture: Capture | LargeCapture | None,
+    capture: Capture | None,
     result: Reconstruction,
     *,
     surface: SurfaceChoice | None,
@@ -105,7 +105,7 @@ def fill_results(
         files = files_to_offer(folder, summary)
         pixel_size = PixelSize() if size is None else size
         # What the page shows of the photographs needs all of them in memory.
-        photographs = None if isinstance(capture, LargeCapture) else capture
+        photographs = capture if capture is not None and capture.in_memory else None
         write_report(folder / "report.html", result, photographs, pixel_size=pixel_size, **shown, **files)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)

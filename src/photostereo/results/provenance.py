@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.capture import Capture, LargeCapture
+from photostereo.capture import Capture
 from photostereo.capture.options import ReadOptions
 
 
 def provenance(
-    capture: Capture | LargeCapture,
+    capture: Capture,
     *,
     path: str | Path,
     reading: ReadOptions,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.backend import CPU
-from photostereo.capture.large import LargeCapture
+from photostereo.capture import Capture
 from photostereo.conventions import gray_from_rgb
 from photostereo.monitor import Monitor
 from photostereo.reflectance.model import Model
@@ -26,7 +26,7 @@ STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
 BLOCK = 4096
 
 
-def looks_at_colours(capture: LargeCapture, method: Method) -> bool:
+def looks_at_colours(capture: Capture, method: Method) -> bool:
     """Whether the method sees more than gray in these photographs."""
     return capture.is_color and "colours" in method.model.sees
 
@@ -74,14 +74,14 @@ def some_at_a_time(count: int) -> Iterator[slice]:
         yield slice(first, min(first + READ_AT_A_TIME, count))
 
 
-def frames_of_band(capture: LargeCapture, band: Band) -> Iterator[NDArray[np.float32]]:
+def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]]:
     """The rows of a band, of one photograph after another."""
     for some in some_at_a_time(len(capture)):
         yield from capture.photographs.rows(band.first, band.last, some)
 
 
 def pixels_of_band(
-    capture: LargeCapture, band: Band, scale: float, *, colours: bool
+    capture: Capture, band: Band, scale: float, *, colours: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in colour (N, d, 3) if asked for.
 
@@ -106,9 +106,7 @@ def pixels_of_band(
     return gray, tinted
 
 
-def model_of_band(
-    capture: LargeCapture, entry: Method, learned: Learned, survey: Survey, band: Band
-) -> Model:
+def model_of_band(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
     """The model of a band, with what was measured on the sample; the photographs themselves are let go."""
     mask = np.asarray(capture.mask[band.first : band.last])
     pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks_at_colours(capture, entry))
@@ -122,7 +120,7 @@ def model_of_band(
 
 
 def solve_band(
-    capture: LargeCapture,
+    capture: Capture,
     entry: Method,
     learned: Learned,
     survey: Survey,

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.backend import CPU
+from photostereo.capture import Capture
 from photostereo.capture.capture import digest_of, gray_of, hash_of
-from photostereo.capture.large import LargeCapture
 from photostereo.errors import ParameterError
 from photostereo.files.memory import available_memory
 from photostereo.monitor import SILENT, Monitor
@@ -37,12 +37,12 @@ from photostereo.solver.tiles import Band, bytes_in_whole, plan_bands, require_f
 from photostereo.threads import shorten_spinning
 
 #: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.tiles`.
-Deal = Callable[[LargeCapture, Sequence[Band], Learned, Survey], Iterable[tuple[Band, SolvedBand]]]
+Deal = Callable[[Capture, Sequence[Band], Learned, Survey], Iterable[tuple[Band, SolvedBand]]]
 #: Models that see all pixels at once: they cannot be solved in parts.
 UNDIVIDED = ("rpca",)
 
 
-def fits(capture: LargeCapture, method: Method, memory: int) -> bool:
+def fits(capture: Capture, method: Method, memory: int) -> bool:
     """Whether a solve in one go stays within so many bytes."""
     channels = 3 if capture.is_color else 1
     need = bytes_in_whole(
@@ -56,7 +56,7 @@ def fits(capture: LargeCapture, method: Method, memory: int) -> bool:
 
 
 def solve_large(
-    capture: LargeCapture,
+    capture: Capture,
     method: str | Method = DEFAULT_METHOD,
     *,
     prior: str | None = None,
@@ -70,8 +70,8 @@ def solve_large(
 
     Parameters
     ----------
-    capture : LargeCapture
-        See :func:`photostereo.capture.load_lazily`.
+    capture : Capture
+        One that :func:`photostereo.load` read with ``lazy=True``; one in memory will do.
     method, prior, parameters
         As for :func:`photostereo.solve`. Not ``rpca``, which sees all pixels at once.
     memory : int, optional
@@ -94,9 +94,8 @@ def solve_large(
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo.capture import LargeCapture
     >>> scene = ps.render_scene("sphere", size=64)
-    >>> result = solve_large(LargeCapture.of(scene), "ls")
+    >>> result = solve_large(scene, "ls")
     >>> bool(np.abs(result.normals - ps.solve(scene, "ls").normals).max() < 1e-5)
     True
     """
@@ -164,7 +163,7 @@ def solve_large(
 
 
 def _one_by_one(
-    capture: LargeCapture,
+    capture: Capture,
     entry: Method,
     bands: Sequence[Band],
     learned: Learned,
@@ -178,7 +177,7 @@ def _one_by_one(
 
 
 def _result(
-    capture: LargeCapture, normals: NDArray[np.float32], albedo: NDArray[np.float32], **facts: Any
+    capture: Capture, normals: NDArray[np.float32], albedo: NDArray[np.float32], **facts: Any
 ) -> Reconstruction:
     mask, truth = np.asarray(capture.mask), capture.truth
     return Reconstruction(
@@ -192,7 +191,7 @@ def _result(
     )
 
 
-def _least_squares(capture: LargeCapture, entry: Method, monitor: Monitor) -> Reconstruction:
+def _least_squares(capture: Capture, entry: Method, monitor: Monitor) -> Reconstruction:
     """One look at every photograph; in colour a second one, for the tint of the albedo."""
     clock = Clock()
     index = np.flatnonzero(capture.mask)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.backend import CPU
+from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, digest_of, gray_of, hash_of
-from photostereo.capture.large import LargeCapture
 from photostereo.monitor import SILENT, Iteration, Monitor
 from photostereo.priors.dictionary.automatic import choose_strength
 from photostereo.priors.dictionary.patches import PatchGrid
@@ -39,7 +39,7 @@ class Survey:
     digest: str
 
 
-def take_survey(capture: LargeCapture, sample: Sample, monitor: Monitor = SILENT) -> Survey:
+def take_survey(capture: Capture, sample: Sample, monitor: Monitor = SILENT) -> Survey:
     """Look at every photograph once."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
