@@ -1,28 +1,19 @@
-"""The results: one SQLite file, one row per trial, safe to kill and safe to share.
-
-Every row is written the moment its trial ends, in its own transaction (write-ahead log), so that a killed
-run loses only what was running. Two runs may use one store at once: SQLite makes writers wait for each other.
-"""
+"""The results: one SQLite file, one row per trial, written the moment the trial ends."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from photostereo.errors import OutputError
 from photostereo.files.atomic import write_bytes
 from photostereo.files.json_text import json_text
+from photostereo.jobs.database import Database
 from photostereo.jobs.plan import Plan
 from photostereo.jobs.trial import Trial, canonical_json
-
-#: Seconds that a writer waits for another one.
-BUSY_SECONDS = 60.0
 
 _ERRORS = (
     "mean", "median", "p90", "p95", "max", "within_5deg", "within_10deg", "within_30deg",
@@ -96,30 +87,12 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "results.sqlite"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with self._connection() as database:
-                database.execute("PRAGMA journal_mode=WAL")
-                database.executescript(_SCHEMA)
-        except (OSError, sqlite3.Error) as problem:
-            raise OutputError(
-                f"The results cannot be kept in {self.path} ({problem}). Choose a folder on a local disk "
-                "where you may "
-                "write, or remove the file if it is damaged."
-            ) from None
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as database:
-            database.row_factory = sqlite3.Row
-            with database:
-                yield database
+        self._database = Database(self.path, _SCHEMA, "results")
 
     def finished(self, *, failed_too: bool = True) -> set[str]:
         """Hashes of the trials that need not run again."""
         query = "SELECT hash FROM trials" + ("" if failed_too else " WHERE status = 'done'")
-        with self._connection() as database:
-            return {row["hash"] for row in database.execute(query)}
+        return {row["hash"] for row in self._database.ask(query)}
 
     def write(self, trial: Trial, outcome: Outcome) -> None:
         """One row, in place of an older one; its maps first, so that a row never promises what is not
@@ -153,18 +126,14 @@ class Store:
             "host": dict(outcome.host),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        row = [canonical_json(values[name]) if name in _JSON else values[name] for name in _COLUMNS]
-        marks = ", ".join("?" * len(_COLUMNS))
-        with self._connection() as database:
-            database.execute(f"INSERT OR REPLACE INTO trials ({', '.join(_COLUMNS)}) VALUES ({marks})", row)
+        row = {name: canonical_json(values[name]) if name in _JSON else values[name] for name in _COLUMNS}
+        self._database.put("trials", row)
 
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Rows by hash; all of them where no hashes are given."""
         wanted = None if hashes is None else set(hashes)
-        with self._connection() as database:
-            found = database.execute("SELECT * FROM trials").fetchall()
         result = {}
-        for row in found:
+        for row in self._database.ask("SELECT * FROM trials"):
             if wanted is None or row["hash"] in wanted:
                 facts = dict(row)
                 for name in _JSON:
@@ -177,28 +146,24 @@ class Store:
         alone.
         """
         # Not sorted: the order of methods and parameters is that of the tables.
-        row = (plan.name, json_text(plan.as_dict()), json_text(dict(facts)), _now())
-        with self._connection() as database:
-            database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?)", row)
+        texts = {"plan": json_text(plan.as_dict()), "facts": json_text(dict(facts))}
+        self._database.put("plans", {"name": plan.name, **texts, "started": _now()})
 
     def plan(self, name: str) -> tuple[Plan, dict[str, Any]] | None:
         """A remembered plan and its facts."""
-        with self._connection() as database:
-            row = database.execute("SELECT plan, facts FROM plans WHERE name = ?", (name,)).fetchone()
-        return None if row is None else (Plan.from_dict(json.loads(row["plan"])), json.loads(row["facts"]))
+        rows = self._database.ask("SELECT plan, facts FROM plans WHERE name = ?", name)
+        return (Plan.from_dict(json.loads(rows[0]["plan"])), json.loads(rows[0]["facts"])) if rows else None
 
     def plan_names(self) -> list[str]:
         """Names of the remembered plans."""
-        with self._connection() as database:
-            return [row["name"] for row in database.execute("SELECT name FROM plans ORDER BY started")]
+        return [row["name"] for row in self._database.ask("SELECT name FROM plans ORDER BY started")]
 
     def arrays_path(self, key: str) -> Path:
         """Where the maps of a trial are, if they were kept."""
         return self.folder / "arrays" / f"{key}.npz"
 
     def _write_arrays(self, key: str, content: bytes) -> None:
-        path = self.arrays_path(key)
-        write_bytes(path, content)
+        write_bytes(self.arrays_path(key), content)
 
 
 def _now() -> str:

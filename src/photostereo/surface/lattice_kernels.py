@@ -77,6 +77,22 @@ def inner_product(first: Float64, second: Float32, products: Float64) -> Any:
         products[row] = product
 
 
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def plus_neighbours(
+    total: float, right: Float64, down: Float64, values: Float32, row: int, col: int
+) -> float:
+    """``total`` plus the weighted values of a pixel's neighbours."""
+    if col > 0:
+        total += right[row, col - 1] * values[row, col - 1]
+    if col < values.shape[1] - 1:
+        total += right[row, col] * values[row, col + 1]
+    if row > 0:
+        total += down[row - 1, col] * values[row - 1, col]
+    if row < values.shape[0] - 1:
+        total += down[row, col] * values[row + 1, col]
+    return total
+
+
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def relax(
     right: Float64, down: Float64, inverse: Float32, side: Float32, values: Float32, colour: int
@@ -88,15 +104,7 @@ def relax(
             scale = inverse[row, col]
             if scale == 0:
                 continue
-            total = side[row, col]
-            if col > 0:
-                total += right[row, col - 1] * values[row, col - 1]
-            if col < width - 1:
-                total += right[row, col] * values[row, col + 1]
-            if row > 0:
-                total += down[row - 1, col] * values[row - 1, col]
-            if row < height - 1:
-                total += down[row, col] * values[row + 1, col]
+            total = plus_neighbours(side[row, col], right, down, values, row, col)
             values[row, col] = scale * total
 
 
@@ -112,15 +120,7 @@ def jacobi_change(
             if scale == 0:
                 out[row, col] = 0
                 continue
-            total = side[row, col]
-            if col > 0:
-                total += right[row, col - 1] * values[row, col - 1]
-            if col < width - 1:
-                total += right[row, col] * values[row, col + 1]
-            if row > 0:
-                total += down[row - 1, col] * values[row - 1, col]
-            if row < height - 1:
-                total += down[row, col] * values[row + 1, col]
+            total = plus_neighbours(side[row, col], right, down, values, row, col)
             out[row, col] = scale * total - values[row, col]
 
 
@@ -133,14 +133,7 @@ def restrict(right: Float64, down: Float64, change: Float32, out: Float32) -> An
             total = 0.0
             for row in range(2 * block_row, min(2 * block_row + 2, height)):
                 for col in range(2 * block_col, min(2 * block_col + 2, width)):
-                    if col > 0:
-                        total += right[row, col - 1] * change[row, col - 1]
-                    if col < width - 1:
-                        total += right[row, col] * change[row, col + 1]
-                    if row > 0:
-                        total += down[row - 1, col] * change[row - 1, col]
-                    if row < height - 1:
-                        total += down[row, col] * change[row + 1, col]
+                    total = plus_neighbours(total, right, down, change, row, col)
             out[block_row, block_col] = total
 
 

@@ -5,29 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from photostereo.reflectance.sparse.kernels import SUMS
+from photostereo.reflectance.algebra_kernels import SUMS, invert_if_regular
 
 #: Pixels that share one set of scratch arrays.
 CHUNK = 64
-
-
-@njit(cache=True)
-def _inverse_3x3(A, out):  # type: ignore[no-untyped-def]
-    """Inverse of a symmetric 3 × 3 matrix (xx, xy, xz, yy, yz, zz); False where it is nearly singular."""
-    c00 = A[3] * A[5] - A[4] * A[4]
-    c01 = A[2] * A[4] - A[1] * A[5]
-    c02 = A[1] * A[4] - A[2] * A[3]
-    det = A[0] * c00 + A[1] * c01 + A[2] * c02
-    trace = A[0] + A[3] + A[5]
-    if det <= 1e-9 * trace * trace * trace:
-        return False
-    out[0, 0] = c00 / det
-    out[0, 1] = out[1, 0] = c01 / det
-    out[0, 2] = out[2, 0] = c02 / det
-    out[1, 1] = (A[0] * A[5] - A[2] * A[2]) / det
-    out[1, 2] = out[2, 1] = (A[1] * A[2] - A[0] * A[4]) / det
-    out[2, 2] = (A[0] * A[3] - A[1] * A[1]) / det
-    return True
 
 
 @njit(cache=True)
@@ -126,7 +107,7 @@ def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type
     size = order * m
     full, whole = np.empty(6), np.empty((3, 3))
     _lights_gram(L, d, full)
-    spanning = _inverse_3x3(full, whole)
+    spanning = invert_if_regular(full, whole)
     for first in prange((pixels + CHUNK - 1) // CHUNK):
         x = np.empty(d)
         phi, triangle = np.empty((size, d)), np.empty((order + 1, d))
@@ -156,7 +137,7 @@ def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type
                         angles[k, lit] = angle_basis[k, j]
                     lit += 1
                 _lights_gram(lights, lit, A[p])
-                usable[p] = lit > 3 and _inverse_3x3(A[p], inverse)
+                usable[p] = lit > 3 and invert_if_regular(A[p], inverse)
             if not usable[p]:
                 _lambertian(Y[p], L, T[p], Q[p], A[p])
             elif lit == d:
@@ -303,7 +284,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, ridge, usable, n, a):  # typ
                 a[p] = 0.0
                 a[p, 0] = 1.0
                 continue
-            _inverse_3x3(A[p], inverse)
+            invert_if_regular(A[p], inverse)
             trace = 0.0
             for i in range(size):
                 trace += T[p, i, i]

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.reflectance.algebra_kernels import quadratic_3x3, solve_3x3
 from photostereo.reflectance.piecewise.model import PiecewiseStatistics
 
 #: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs.
@@ -251,19 +252,12 @@ def _constrained_fit(gram, cross, usable, inverse, fallback, normals, slopes):  
 
 @njit(cache=True, parallel=True)
 def pulled_normals(hessian, linear, shift, pull, normals):  # type: ignore[no-untyped-def]
-    """(H + shift I) n = h + pull for every pixel, by the LDLᵀ of :func:`.solve_symmetric_3x3`."""
+    """(H + shift I) n = h + pull for every pixel."""
     for i in prange(len(normals)):
         xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
         xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
         b0, b1, b2 = linear[i, 0] + pull[i, 0], linear[i, 1] + pull[i, 1], linear[i, 2] + pull[i, 2]
-        l10, l20 = xy / xx, xz / xx
-        d1 = yy - l10 * xy
-        e21 = yz - l20 * xy
-        l21 = e21 / d1
-        z1 = b1 - l10 * b0
-        n2 = (b2 - l20 * b0 - l21 * z1) / (zz - l20 * xz - l21 * e21)
-        n1 = z1 / d1 - l21 * n2
-        normals[i, 0], normals[i, 1], normals[i, 2] = b0 / xx - l10 * n1 - l20 * n2, n1, n2
+        normals[i, 0], normals[i, 1], normals[i, 2] = solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2)
 
 
 @njit(cache=True, parallel=True)
@@ -283,6 +277,6 @@ def costs_of(normals, hessian, linear, constant, costs):  # type: ignore[no-unty
     """nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
     for i in prange(len(normals)):
         x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
-        value = hessian[i, 0] * x * x + hessian[i, 3] * y * y + hessian[i, 5] * z * z
-        value += 2.0 * (hessian[i, 1] * x * y + hessian[i, 2] * x * z + hessian[i, 4] * y * z)
+        H = hessian[i]
+        value = quadratic_3x3(H[0], H[1], H[2], H[3], H[4], H[5], x, y, z)
         costs[i] = value - 2.0 * (linear[i, 0] * x + linear[i, 1] * y + linear[i, 2] * z) + constant[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from photostereo.reflectance.sparse.kernels import SUMS, inverse_3x3
+from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
 
 
 @njit(cache=True, fastmath=SUMS)
@@ -34,9 +34,7 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
             b1 += w1 * r
             b2 += w2 * r
         c00, c01, c02, c11, c12, c22 = inverse_3x3(a00, a01, a02, a11, a12, a22)
-        d0 = c00 * b0 + c01 * b1 + c02 * b2
-        d1 = c01 * b0 + c11 * b1 + c12 * b2
-        d2 = c02 * b0 + c12 * b1 + c22 * b2
+        d0, d1, d2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
         x[0] += d0
         x[1] += d1
         x[2] += d2

@@ -3,10 +3,7 @@
 Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
 over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in
 registers: linear in d, and no memory beyond a few d-vectors per thread. The readable twins are in
-:mod:`.sparse`.
-
-``fastmath`` is limited to re-association and contraction, which lets the compiler use vector instructions for
-the sums; infinities and NaN keep their meaning, and the result is the same on every run of one machine.
+:mod:`.model`.
 """
 
 from __future__ import annotations
@@ -14,30 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-SUMS = {"reassoc", "contract", "nsz"}
-
-
-@njit(cache=True, inline="always")
-def inverse_3x3(a00, a01, a02, a11, a12, a22):  # type: ignore[no-untyped-def]
-    """Inverse of a positive definite 3 × 3 matrix by its Cholesky factor (upper triangle in and out)."""
-    g00 = 1.0 / np.sqrt(a00)
-    l10 = a01 * g00
-    l20 = a02 * g00
-    g11 = 1.0 / np.sqrt(a11 - l10 * l10)
-    l21 = (a12 - l10 * l20) * g11
-    g22 = 1.0 / np.sqrt(a22 - l20 * l20 - l21 * l21)
-    # The inverse of the factor, then its square.
-    g10 = -l10 * g00 * g11
-    g21 = -l21 * g11 * g22
-    g20 = -(l20 * g00 + l21 * g10) * g22
-    return (
-        g00 * g00 + g10 * g10 + g20 * g20,
-        g10 * g11 + g20 * g21,
-        g20 * g22,
-        g11 * g11 + g21 * g21,
-        g21 * g22,
-        g22 * g22,
-    )
+from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
 
 
 @njit(cache=True, parallel=True, fastmath=SUMS)
@@ -87,9 +61,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
             c00, c01, c02, c11, c12, c22 = inverse_3x3(
                 a00 + precision, a01, a02, a11 + precision, a12, a22 + precision
             )
-            z0 = c00 * b0 + c01 * b1 + c02 * b2
-            z1 = c01 * b0 + c11 * b1 + c12 * b2
-            z2 = c02 * b0 + c12 * b1 + c22 * b2
+            z0, z1, z2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
             step = max(abs(z0 - x0), abs(z1 - x1), abs(z2 - x2))
             x0 = z0
             x1 = z1
@@ -200,9 +172,7 @@ def weighted_normals(gram, moment, weight, pull, n):  # type: ignore[no-untyped-
         b0 = moment[i, 0] + pull[i, 0]
         b1 = moment[i, 1] + pull[i, 1]
         b2 = moment[i, 2] + pull[i, 2]
-        n[i, 0] = c00 * b0 + c01 * b1 + c02 * b2
-        n[i, 1] = c01 * b0 + c11 * b1 + c12 * b2
-        n[i, 2] = c02 * b0 + c12 * b1 + c22 * b2
+        n[i, 0], n[i, 1], n[i, 2] = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
 
 
 @njit(cache=True, parallel=True)

@@ -1,0 +1,83 @@
+"""The 3 × 3 algebra of the compiled kernels, a pixel at a time; inlined, so that it costs no call.
+
+A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`, whose functions for whole arrays are
+the readable forms of these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+#: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
+#: NaN keep their meaning, and the result is the same on every run of one machine.
+SUMS = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, inline="always")
+def inverse_3x3(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
+    """Inverse of a positive definite matrix by its Cholesky factor."""
+    g00 = 1.0 / np.sqrt(xx)
+    l10 = xy * g00
+    l20 = xz * g00
+    g11 = 1.0 / np.sqrt(yy - l10 * l10)
+    l21 = (yz - l10 * l20) * g11
+    g22 = 1.0 / np.sqrt(zz - l20 * l20 - l21 * l21)
+    # The inverse of the factor, then its square.
+    g10 = -l10 * g00 * g11
+    g21 = -l21 * g11 * g22
+    g20 = -(l20 * g00 + l21 * g10) * g22
+    return (
+        g00 * g00 + g10 * g10 + g20 * g20,
+        g10 * g11 + g20 * g21,
+        g20 * g22,
+        g11 * g11 + g21 * g21,
+        g21 * g22,
+        g22 * g22,
+    )
+
+
+@njit(cache=True, inline="always")
+def times_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
+    """The matrix times a vector."""
+    return xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z
+
+
+@njit(cache=True, inline="always")
+def quadratic_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
+    """vᵀH v; the readable form is :func:`.algebra.quadratic_form`."""
+    return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
+
+
+@njit(cache=True, inline="always")
+def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-def]
+    """Solve a positive definite system by LDLᵀ; the readable form is :func:`.algebra.solve_symmetric_3x3`."""
+    l10 = xy / xx
+    l20 = xz / xx
+    d1 = yy - l10 * xy
+    e21 = yz - l20 * xy
+    l21 = e21 / d1
+    z1 = b1 - l10 * b0
+    x2 = (b2 - l20 * b0 - l21 * z1) / (zz - l20 * xz - l21 * e21)
+    x1 = z1 / d1 - l21 * x2
+    return b0 / xx - l10 * x1 - l20 * x2, x1, x2
+
+
+@njit(cache=True)
+def invert_if_regular(entries, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` (3 × 3) with the inverse of six entries, by cofactors; False where they are nearly singular."""
+    xx, xy, xz, yy, yz, zz = entries[0], entries[1], entries[2], entries[3], entries[4], entries[5]
+    c00 = yy * zz - yz * yz
+    c01 = xz * yz - xy * zz
+    c02 = xy * yz - xz * yy
+    det = xx * c00 + xy * c01 + xz * c02
+    trace = xx + yy + zz
+    if det <= 1e-9 * trace * trace * trace:
+        return False
+    out[0, 0] = c00 / det
+    out[0, 1] = out[1, 0] = c01 / det
+    out[0, 2] = out[2, 0] = c02 / det
+    out[1, 1] = (xx * zz - xz * xz) / det
+    out[1, 2] = out[2, 1] = (xy * xz - xx * yz) / det
+    out[2, 2] = (xx * yy - xy * xy) / det
+    return True
