@@ -10,8 +10,10 @@ from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT
 from photostereo.quality.metrics import angular_error
 from photostereo.reflectance.learned import kernels, network
+from photostereo.reflectance.learned.matte import fit_all, matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.noise import noise_variance
+from photostereo.reflectance.learned.outline import rim_of, with_rim
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import (
     SHIPPED_DIGEST,
@@ -19,7 +21,7 @@ from photostereo.reflectance.learned.weights import (
     read_weights,
     shipped_weights,
 )
-from photostereo.reflectance.learned.witnesses import Witness, combine, matte_witness, rim_of
+from photostereo.reflectance.learned.witnesses import Witness, combine
 
 
 def angles(a, b) -> np.ndarray:
@@ -46,7 +48,7 @@ def test_a_shiny_ball(shiny) -> None:
     colours, lights, truth = shiny
     normals, spread = kernels.predict(colours, lights, shipped_weights())
     errors = angles(normals, truth)
-    matte = matte_witness(colours.mean(-1), np.ascontiguousarray(lights.T), 0.0).normals
+    matte = fit_all(colours.mean(-1), np.ascontiguousarray(lights.T)).scaled
     assert errors.mean() < 3.0
     assert errors.mean() < 0.7 * angles(matte, truth).mean()
     assert 0.3 < np.degrees(spread.mean()) / errors.mean() < 3.0
@@ -111,7 +113,7 @@ def test_a_matte_pixel_trusts_the_matte_fit() -> None:
     """Noise-free and matte: the matte witness is exact, its variance nearly nothing, the average its normal."""
     lights = scenes.dome_lights(12, max_angle=30.0).T
     truth = np.array([[0.1, 0.2, 0.97]]) / np.linalg.norm([0.1, 0.2, 0.97])
-    matte = matte_witness((0.7 * truth @ lights).astype(np.float32), lights, 1e-6)
+    matte = matte_witness((0.7 * truth @ lights).astype(np.float32), lights, np.full(1, 1e-6, np.float32))
     wrong = Witness(np.array([[0.0, 0.0, 1.0]], np.float32), np.array([0.05**2], np.float32))
     assert angles(matte.normals, truth).max() < 0.01
     assert angles(combine(wrong, matte).normals, truth).max() < 0.1
@@ -123,18 +125,81 @@ def test_variance_of_the_matte_fit_is_that_of_its_errors() -> None:
     lights = scenes.dome_lights(12, max_angle=40.0).T
     truth = np.array([0.0, 0.0, 1.0])
     pixels = (0.8 * truth @ lights + rng.normal(0, 0.02, (20_000, 12))).astype(np.float32)
-    found = matte_witness(pixels, lights, 0.02**2)
+    found = matte_witness(pixels, lights, np.full(len(pixels), 0.02**2, np.float32))
     true = np.mean(np.deg2rad(angles(found.normals, truth[None])) ** 2)
     # g is the mean over three components, two of which turn the normal: a factor of two either way.
     assert 0.4 < np.median(found.variance) / true < 2.5
 
 
+def test_a_matte_pixel_in_shadows_keeps_the_fit_to_its_lit_photographs() -> None:
+    """A quarter of the photographs dark: the fit to all is far off and knows it, that to the others is exact."""
+    rng = np.random.default_rng(0)
+    lights, sigma = scenes.dome_lights(20, max_angle=50.0).T, 0.002
+    truth = np.array([0.3, -0.2, np.sqrt(1 - 0.13)])
+    pixels = 0.7 * truth @ lights + rng.normal(0, sigma, (500, 20))
+    pixels[:, ::4] = rng.normal(0, sigma, (500, 5))
+    pixels, noise = pixels.astype(np.float32), np.full(500, sigma**2, np.float32)
+    found = matte_witness(pixels, lights, noise)
+    errors = angles(found.normals, truth[None])
+    assert angles(fit_all(pixels, lights).scaled, truth[None]).mean() > 3.0
+    assert errors.mean() < 0.3
+    assert 0.4 < np.median(found.variance) / np.mean(np.deg2rad(errors) ** 2) < 2.5
+
+
 def test_the_rim_points_outwards() -> None:
     capture = scenes.render_scene("sphere", size=64)
-    index, outward = rim_of(capture.mask)
-    truth = capture.truth[capture.mask][index]
-    assert angles(outward * [1, 1, 0] + [0, 0, 1e-9], truth * [1, 1, 0] + [0, 0, 1e-9]).mean() < 5.0
-    assert not len(rim_of(np.ones((8, 8), bool))[0])  # a frame is no outline
+    rim = rim_of(capture.mask)
+    truth = capture.truth[capture.mask][rim.index]
+    outward = np.column_stack([rim.outward, np.full(len(truth), 1e-9)])
+    assert angles(outward, truth * [1, 1, 0] + [0, 0, 1e-9]).mean() < 5.0
+    assert not len(rim_of(np.ones((8, 8), bool)).index)  # a frame is no outline
+    assert not len(rim_of(np.eye(8, dtype=bool)).index)  # too thin to look inside
+
+
+def test_the_outline_corrects_a_rim_that_shows_the_ground() -> None:
+    """Witnesses that are right but for the rim, where they are halfway to the ground's normal."""
+    capture = scenes.render_scene("sphere", size=96)
+    truth, rim = capture.truth[capture.mask], rim_of(capture.mask).index
+    variance = np.full(len(truth), 0.05**2, np.float32)
+    kept = with_rim(Witness(truth.astype(np.float32), variance), capture.mask).normals
+    assert angles(kept, truth)[rim].mean() < 1.0
+    wrong = truth.copy()
+    wrong[rim] = (truth[rim] + [0, 0, 1]) / np.linalg.norm(truth[rim] + [0, 0, 1], axis=1, keepdims=True)
+    before = angles(wrong, truth)[rim].mean()
+    after = angles(with_rim(Witness(wrong.astype(np.float32), variance), capture.mask).normals, truth)
+    assert before > 35.0
+    assert after[rim].mean() < 12.0
+    assert np.delete(after, rim).max() < 0.1
+
+
+def test_an_outline_that_is_no_contour_says_nothing() -> None:
+    capture = scenes.render_scene("coin", size=96)
+    flat = Witness(capture.truth[capture.mask].astype(np.float32), np.full(capture.mask.sum(), 0.1))
+    assert with_rim(flat, capture.mask) is flat
+    cut = scenes.render_scene(
+        "sphere", size=96, max_tilt=40.0
+    )  # a mask that ends where the surface still faces us
+    faces = Witness(cut.truth[cut.mask].astype(np.float32), np.full(cut.mask.sum(), 0.1))
+    assert with_rim(faces, cut.mask) is faces
+
+
+def test_a_gloss_below_the_noise_is_seen_over_many_pixels() -> None:
+    """A misfit of half the noise: no pixel can tell it, forty-nine can, and the matte fit loses its weight."""
+    rng = np.random.default_rng(0)
+    lights, mask, sigma = scenes.dome_lights(20, max_angle=40.0).T, np.ones((40, 40), bool), 0.02
+    noise = np.full(1600, sigma**2, np.float32)
+    matte = 0.5 * lights[2] + rng.normal(0, sigma, (1600, 20))
+    lobe = np.maximum(lights[2] - 0.93, 0.0)
+    lobe -= lobe @ np.linalg.pinv(lights) @ lights
+    gloss = matte + 0.7 * sigma * lobe / np.sqrt(np.mean(lobe**2))
+    weights = {}
+    for name, pixels in (("matte", matte), ("gloss", gloss)):
+        pixels = pixels.astype(np.float32)
+        around = misfits_around(pixels, lights, noise, mask)
+        alone = matte_witness(pixels, lights, noise).variance
+        weights[name] = np.median(matte_witness(pixels, lights, noise, around).variance / alone)
+    assert weights["matte"] < 1.01
+    assert weights["gloss"] > 10.0
 
 
 def test_neighbours_alike_are_averaged_and_others_left_alone() -> None:

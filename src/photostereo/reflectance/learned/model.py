@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
+from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.noise import noise_variance
+from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
-from photostereo.reflectance.learned.witnesses import Witness, combine, matte_witness, with_rim
+from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.reflectance.model import Fit, Model, Unknowns
 
 #: Pixels on which it is tried how far noise moves the answers.
@@ -64,13 +66,15 @@ class Learned(Model):
         if neighbours and mask is not None and noise.any():
             pixels, colours, noise = _quieter(pixels, colours, mask, noise)
 
-        def witnesses(pixels: Array, colours: Array | None, noise: NDArray[np.float32]) -> Witness:
-            normals, error = _predict(pixels, colours, lights, numbers)
-            return combine(
-                Witness(normals, error * error), matte_witness(pixels, lights, like(noise, pixels))
-            )
+        around = (None, None) if mask is None else misfits_around(pixels, lights, noise, mask)
 
-        found = witnesses(pixels, colours, noise)
+        def witnesses(pixels: Array, colours: Array | None, some: slice) -> Witness:
+            normals, error = _predict(pixels, colours, lights, numbers)
+            whole, lit = (None if part is None else like(part[some], pixels) for part in around)
+            matte = matte_witness(pixels, lights, like(noise[some], pixels), (whole, lit))
+            return combine(Witness(normals, error * error), matte)
+
+        found = witnesses(pixels, colours, slice(None))
         self._level: float | None = None
         # Tried only where a prior asks for it.
         self._try_noise = partial(noise_part, witnesses, found, pixels, colours, noise, lights)
@@ -150,7 +154,7 @@ def _quieter(
 
 
 def noise_part(
-    witnesses: Callable[[Array, Array | None, NDArray[np.float32]], Witness],
+    witnesses: Callable[[Array, Array | None, slice], Witness],
     found: Witness,
     pixels: Array,
     colours: Array | None,
@@ -175,7 +179,7 @@ def noise_part(
         extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
         shaken, tinted = gray + extra @ np.asarray(GRAY_WEIGHTS), (values + extra).astype(np.float32)
     again = witnesses(
-        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels), noise[some]
+        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels), some
     )
     moved = np.square(to_numpy(again.normals) - to_numpy(found.normals[some])).sum(-1)
     spread = np.log(to_numpy(found.variance))

@@ -1,0 +1,112 @@
+"""net and dlnet on the DiLiGenT captures with truth: all photographs, few, and under Poisson noise, in colour and in gray.
+
+Draws and noise are those of ``photostereo solve --images 20 --seed 0`` and of the sweeps. Gray captures are noisy
+in gray, colour captures in each channel: gray has less light to see by. Beside the error stands what net expected.
+
+Run: python -m benchmarks.learned [--seeds 5] [--settings all,15dB] [--keep FOLDER]
+
+``--keep`` holds a row per trial, so that an interrupted run goes on and several may share the work. Needs the DiLiGenT
+captures (PHOTOSTEREO_DATA or ../shared/data).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import photostereo as ps
+from benchmarks.captures import ABSENT, diligent_folder
+from photostereo.capture.corruptions import add_poisson, noise_of_seed, photographs_of_seed
+from photostereo.files.atomic import write_text
+from photostereo.monitor import SILENT
+from photostereo.quality.metrics import summarise_error
+from photostereo.solver.prepared import prepare
+
+OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
+#: Name → photographs, decibels, colour, and the error asked of dlnet where one was.
+SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
+    "all": (None, None, True, 5.3),
+    "15dB": (20, 15.0, True, 6.3),
+    "5dB": (20, 5.0, True, 11.5),
+    "10": (10, None, True, 6.8),
+    "15dB-gray": (20, 15.0, False, None),
+    "5dB-gray": (20, 5.0, False, None),
+}
+
+
+def capture_of(folder: Path, name: str, setting: str, seed: int) -> ps.Capture:
+    """The photographs of a trial."""
+    count, decibels, colour, _ = SETTINGS[setting]
+    capture = ps.load(folder / "pmsData" / f"{name}PNG", color=colour)
+    if count is not None:
+        capture = capture.take(count, rng=photographs_of_seed(seed))
+    return capture if decibels is None else add_poisson(capture, decibels, noise_of_seed(seed))
+
+
+def trial(capture: ps.Capture) -> dict[str, float]:
+    """Mean errors of both methods, and what net expected; in degrees."""
+    truth, mask = capture.truth, capture.mask
+    capture = replace(capture, truth=None)
+    prepared = prepare(capture, "dlnet")
+    alone = np.zeros((*mask.shape, 3), np.float32)
+    alone[mask] = prepared.model.alone(SILENT).normals
+    with_prior = ps.solve(capture, "dlnet", prepared=prepared)
+    return {
+        "net": float(summarise_error(alone, truth, mask).mean),
+        "dlnet": float(summarise_error(with_prior.normals, truth, mask).mean),
+        "expected": float(with_prior.maps["spread"][mask].mean()),
+    }
+
+
+def row_of(keep: Path, folder: Path, name: str, setting: str, seed: int) -> dict[str, float]:
+    """A trial, made once."""
+    path = keep / f"{name}-{setting}-{seed}.json"
+    if not path.exists():
+        write_text(path, json.dumps(trial(capture_of(folder, name, setting, seed))))
+    row: dict[str, float] = json.loads(path.read_text())
+    return row
+
+
+def report(setting: str, rows: Mapping[tuple[str, int], Mapping[str, float]]) -> None:
+    """A line of the mean over all objects, and one per object."""
+    asked = SETTINGS[setting][3]
+
+    def line(name: str, chosen: list[Mapping[str, float]]) -> str:
+        mean = {key: np.mean([row[key] for row in chosen]) for key in ("net", "expected", "dlnet")}
+        return f"| {setting} | {name} | {mean['net']:.2f} | {mean['expected']:.2f} | {mean['dlnet']:.2f} |"
+
+    by_seed = [np.mean([rows[o, s]["dlnet"] for o in OBJECTS]) for s in sorted({s for _, s in rows})]
+    goal = "" if asked is None else f"asked ≤ {asked}: {'yes' if np.mean(by_seed) <= asked else 'no'}"
+    print(line("mean", list(rows.values())), "seeds", " ".join(f"{x:.2f}" for x in by_seed), goal)
+    for name in OBJECTS:
+        print(line(name, [row for (other, _), row in rows.items() if other == name]), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--settings", default=",".join(SETTINGS))
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    folder = diligent_folder()
+    if folder is None:
+        print(f"Skipped, {ABSENT}.")
+        return
+    with TemporaryDirectory() as scratch:
+        keep = options.keep or Path(scratch)
+        keep.mkdir(parents=True, exist_ok=True)
+        print("| setting | object | net | net expects | dlnet |\n|---|---|---|---|---|")
+        for setting in options.settings.split(","):
+            drawn = SETTINGS[setting][0] is not None
+            seeds = range(options.seeds if drawn else 1)
+            report(setting, {(o, s): row_of(keep, folder, o, setting, s) for s in seeds for o in OBJECTS})
+
+
+if __name__ == "__main__":
+    main()

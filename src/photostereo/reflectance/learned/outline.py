@@ -1,0 +1,121 @@
+"""The outline of the mask as a witness: where the surface turns away from the camera.
+
+On an occluding contour the surface turns away like a circle: n_z² grows in proportion to the depth r below the
+outline, and n points outwards. So the outermost pixel, of depths 0 to 1, has on average
+
+    n_z = (2/3) n_z(r) / √r,
+
+with n_z(r) what the other witnesses say a few pixels within. Where their normal there points elsewhere, the outline is
+not an occluding contour (a coin's edge, the foot of a vase) and says nothing. Nor does it where the surface still faces
+the camera one pixel further in: there the mask was cut.
+
+A pixel on the outline may also show the ground behind the object, which is often brighter than a surface seen at a
+grazing angle. The photographs then tell of a normal between the two. It shows: n_z must fall towards the outline, to
+0.6 of the next pixel's on a circle. Where it hardly falls, the other witnesses count for less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.backend import like, namespace, to_numpy
+from photostereo.reflectance.learned.witnesses import Witness, combine
+
+#: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
+INSIDE, NEXT = 4.0, 1.7
+#: How well the outline tells, and how wrong a normal is where the ground shines through (radians).
+RIM_ERROR, GROUND_ERROR = 0.26, 0.5
+#: n_z over that of the next pixel: up to the first nothing but surface, from the second on ground.
+SURFACE, GROUND = 0.7, 0.9
+#: n_z of the next pixel: a contour up to the first, a cut from the second on.
+CONTOUR, CUT = 0.55, 0.7
+#: Normals within that are further than this from a contour's typical one are those of no occluding contour.
+TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
+
+
+@dataclass(frozen=True)
+class Rim:
+    """The outermost mask pixels, as numbers in the order of the mask.
+
+    Attributes
+    ----------
+    index : (R,) the pixels
+    outward : (R, 2) unit vectors away from the object, x to the right, y up
+    following, inside : (R,) the pixels :data:`NEXT` and :data:`INSIDE` below the outline
+    depth : (R,) how deep the latter is
+    """
+
+    index: NDArray[np.intp]
+    outward: NDArray[np.float64]
+    following: NDArray[np.intp]
+    inside: NDArray[np.intp]
+    depth: NDArray[np.float64]
+
+
+def rim_of(mask: NDArray[np.bool_]) -> Rim:
+    """The rim of a mask. The frame's own border is no outline; parts too thin to look inside have none.
+
+    >>> mask = np.zeros((30, 30), bool); mask[5:25, 5:25] = True
+    >>> rim = rim_of(mask)
+    >>> len(rim.index), np.abs(np.round(rim.outward[9], 1)).tolist(), rim.depth[9].item()
+    (76, [0.0, 1.0], 3.5)
+    """
+    from scipy.ndimage import distance_transform_edt, gaussian_filter
+
+    around = np.pad(mask, 1, mode="edge")
+    below = (
+        distance_transform_edt(around)[1:-1, 1:-1] - 0.5 if not mask.all() else np.full(mask.shape, np.inf)
+    )
+    down, right = np.gradient(gaussian_filter(mask.astype(np.float64), 2.0, mode="nearest"))
+    rows, columns = np.nonzero(mask & (below < 1.0))
+    outward = np.stack([-right[rows, columns], down[rows, columns]], -1)  # rows count downwards, y upwards
+    length = np.linalg.norm(outward, axis=1)
+    kept = length > 1e-3
+    rows, columns, outward = rows[kept], columns[kept], outward[kept] / length[kept, None]
+    number = np.full(mask.shape, -1, dtype=np.intp)
+    number[mask] = np.arange(np.count_nonzero(mask))
+
+    def within(depth: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        step = depth - below[rows, columns]
+        r = np.clip(np.rint(rows + outward[:, 1] * step).astype(int), 0, mask.shape[0] - 1)
+        c = np.clip(np.rint(columns - outward[:, 0] * step).astype(int), 0, mask.shape[1] - 1)
+        return number[r, c], below[r, c]
+
+    (following, _), (inside, depth) = within(NEXT), within(INSIDE)
+    deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
+    return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
+
+
+def with_rim(found: Witness, mask: NDArray[np.bool_]) -> Witness:
+    """The witnesses so far, and the outline where it is an occluding contour."""
+    rim = rim_of(mask)
+
+    def normals_at(index: NDArray[np.intp]) -> NDArray[Any]:
+        return to_numpy(found.normals[like(index, found.variance)])
+
+    inside = normals_at(rim.inside)
+    typical = np.column_stack(
+        [rim.outward * np.sqrt(1 - TYPICAL_TILT**2), np.full(len(inside), TYPICAL_TILT)]
+    )
+    beside = normals_at(rim.following)[:, 2]
+    contour = np.clip((CUT - beside) / (CUT - CONTOUR), 0.0, 1.0)
+    turns = ((inside * typical).sum(-1) > DISAGREEMENT) & (contour > 0)
+    if not turns.any():
+        return found
+    tilt = np.clip(inside[:, 2] * (2.0 / 3.0) / np.sqrt(np.maximum(rim.depth, 1.0)), 0.03, 0.9)
+    steep = np.column_stack([rim.outward * np.sqrt(1 - tilt**2)[:, None], tilt])
+    falls = normals_at(rim.index)[:, 2] / np.maximum(beside, 0.02)
+    ground = contour * np.clip((falls - SURFACE) / (GROUND - SURFACE), 0.0, 1.0)
+
+    chosen = like(rim.index[turns], found.variance)
+    others = found.variance * 1.0
+    others[chosen] += like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
+    normals = found.normals * 1.0
+    normals[chosen] = like(steep[turns].astype(np.float32), found.variance)
+    variance = namespace(found.variance).full_like(found.variance, np.inf)
+    variance[chosen] = like((RIM_ERROR**2 / contour[turns] ** 2).astype(np.float32), found.variance)
+    return combine(Witness(found.normals, others), Witness(normals, variance))
