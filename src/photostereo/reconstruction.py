@@ -32,6 +32,7 @@ class Reconstruction:
         In the units of the photographs, zero outside the mask; three channels where the capture has them.
     mask : (H, W) bool
     method, parameters : what was run, every parameter with its value
+    chosen : why this method, where a word such as ``auto`` or ``best`` stood for it
     capture, digest : name and content digest of the capture
     status : ``"closed form"``, ``"converged"``, ``"iterations"`` (the limit was reached)
     iterations : how many were run
@@ -58,6 +59,7 @@ class Reconstruction:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     angular_error: ErrorSummary | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    chosen: str = ""
 
     def __post_init__(self) -> None:
         for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
@@ -76,6 +78,7 @@ class Reconstruction:
             "capture": self.capture,
             "digest": self.digest,
             "method": self.method,
+            "chosen": self.chosen,
             "parameters": {name: _plain(value) for name, value in self.parameters.items()},
             "seconds": dict(self.seconds),
             "iterations": self.iterations,
@@ -155,6 +158,7 @@ class Reconstruction:
                 arrays=arrays,
                 angular_error=ErrorSummary(**error) if error else None,
                 versions=dict(facts["versions"]),
+                chosen=str(facts.get("chosen", "")),
             )
 
 

@@ -29,7 +29,7 @@ class Settings:
     flip_y : ``normals.png`` in the DirectX convention
     """
 
-    method: str = "dlsr"
+    method: str = "auto"
     prior: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     images: int | None = None

@@ -29,14 +29,18 @@ def open_capture(path: Path, settings: Settings) -> Capture:
     """The capture as these settings read it, its photographs on disk."""
     from photostereo.capture.corruptions import photographs_of_seed
     from photostereo.capture.loading import read_lazily
-    from photostereo.solver.methods import find_method
+    from photostereo.solver.methods import find_method, method_for
 
-    entry = find_method(settings.method, settings.prior)
-    color = settings.reading.color or entry.sees_colours
-    found = read_lazily(path, replace(settings.reading, color=color, workers=1))
-    if settings.images is None:
-        return found
-    return found.take(settings.images, rng=photographs_of_seed(settings.seed))
+    def opened(*, color: bool) -> Capture:
+        found = read_lazily(path, replace(settings.reading, color=color, workers=1))
+        if settings.images is None:
+            return found
+        return found.take(settings.images, rng=photographs_of_seed(settings.seed))
+
+    asked = settings.reading.color
+    found = opened(color=asked or find_method(settings.method, settings.prior).sees_colours)
+    sees = method_for(found, settings.method, settings.prior)[0].sees_colours
+    return opened(color=False) if found.is_color and not (asked or sees) else found
 
 
 class OverWorkers:
@@ -84,9 +88,9 @@ def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, 
 
 def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned, survey: Survey) -> SolvedBand:
     from photostereo.solver.bands import Within, solve_band
-    from photostereo.solver.methods import find_method
+    from photostereo.solver.methods import method_for
 
-    entry = find_method(settings.method, settings.prior)
+    entry, _ = method_for(capture, settings.method, settings.prior)
     return solve_band(capture, entry, learned, survey, band, Within(SILENT, 1))
 
 

@@ -72,12 +72,12 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
     from photostereo.results.provenance import provenance
     from photostereo.solver.large import fits, solve_large
-    from photostereo.solver.methods import find_method
+    from photostereo.solver.methods import method_for
     from photostereo.solver.solve import solve
 
     began = time.perf_counter()
-    entry = find_method(settings.method, settings.prior)
     found = open_capture(path, settings)
+    entry, _ = method_for(found, settings.method, settings.prior)
     in_parts = not fits(found, entry, budget)
     capture = found if in_parts else found.loaded()
     loading = time.perf_counter() - began
@@ -90,9 +90,16 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
             warnings.simplefilter("always", ConvergenceWarning)
             if in_parts:
                 deal = OverWorkers(path, settings)
-                result = solve_large(capture, entry, memory=budget, deal=deal, **settings.parameters)
+                result = solve_large(
+                    capture,
+                    settings.method,
+                    prior=settings.prior,
+                    memory=budget,
+                    deal=deal,
+                    **settings.parameters,
+                )
             else:
-                result = solve(capture, entry, **settings.parameters)
+                result = solve(capture, settings.method, prior=settings.prior, **settings.parameters)
         made = provenance(
             capture,
             path=path,

@@ -31,7 +31,12 @@ def batch(
     *,
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="See `photostereo methods`.", autocompletion=complete_method),
+        typer.Option(
+            "--method",
+            "-m",
+            help="A name of `photostereo methods`, or fast or best.",
+            autocompletion=complete_method,
+        ),
     ] = None,
     prior: Annotated[str | None, typer.Option("--prior", help="A prior on a method that has none.")] = None,
     settings: Settings = None,

@@ -133,9 +133,10 @@ BallReading = Annotated[ReadOptions, Group(ball_options)]
 
 def complete_method(incomplete: str) -> list[str]:
     """What ``--method <TAB>`` offers."""
+    from photostereo.solver.choice import WORDS
     from photostereo.solver.methods import method_names
 
-    return [name for name in method_names() if name.startswith(incomplete)]
+    return [name for name in (*method_names(), *WORDS) if name.startswith(incomplete)]
 
 
 def names(text: str | None) -> list[str] | None:

@@ -34,8 +34,13 @@ def solve(
     ] = None,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="See `photostereo methods`.", autocompletion=complete_method),
-    ] = "dlsr",
+        typer.Option(
+            "--method",
+            "-m",
+            help="A name of `photostereo methods`, or fast or best.",
+            autocompletion=complete_method,
+        ),
+    ] = "auto",
     prior: Annotated[
         str | None, typer.Option("--prior", help="A prior on a method that has none: dictionary.")
     ] = None,

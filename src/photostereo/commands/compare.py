@@ -28,6 +28,7 @@ from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.solver.choice import choose
 from photostereo.solver.methods import find_method, method_names
 from photostereo.solver.solve import solve
 
@@ -56,7 +57,7 @@ def run(
         methods = method_names()
     if not methods:
         raise ParameterError("No methods were given. Name at least one, for instance --methods ls,pdlnv.")
-    methods = list(dict.fromkeys(methods))
+    methods = list(dict.fromkeys(choose(name).name for name in methods))
     parameters = settings_by_method(settings, methods)
     for name in methods:
         find_method(name).resolve(parameters[name])
@@ -96,7 +97,8 @@ def settings_by_method(settings: Mapping[str, str], methods: Sequence[str]) -> d
     """
     sorted_out: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for key, value in settings.items():
-        method, dot, name = key.partition(".")
+        word, dot, name = key.partition(".")
+        method = choose(word).name
         if not dot or not name or method not in sorted_out:
             raise ParameterError(
                 f'"{key}" does not say whose parameter it is. Write --set METHOD.NAME=VALUE with one of the '

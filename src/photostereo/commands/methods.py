@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 
 from photostereo.commands.terminal import Terminal
-from photostereo.solver.methods import DEFAULT_METHOD, find_method, method_names
+from photostereo.solver.choice import BEST, FAST, SOLID
+from photostereo.solver.methods import find_method, method_names
 
 
 def run(name: str | None) -> None:
@@ -19,7 +20,10 @@ def run(name: str | None) -> None:
             method = find_method(known)
             table.add_row(method.name, method.title, method.assumes)
         terminal.say(table)
-        terminal.say(f"Unless told otherwise, photostereo solve uses {DEFAULT_METHOD}.")
+        terminal.say(
+            f"Unless told otherwise, photostereo solve takes {BEST}, or {SOLID} for captures so large that {BEST} would "
+            f"take much longer; --method best is always {BEST}, --method fast is {FAST}."
+        )
         terminal.say(
             "The dictionary prior goes on any of the others too: photostereo solve X --method cbr --prior dictionary"
         )

@@ -28,7 +28,7 @@ from photostereo.results.folder import SurfaceChoice, bytes_of_results, fill_res
 from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import fits, solve_large
-from photostereo.solver.methods import Method, find_method
+from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.solve import solve
 from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface.integration import check_method
@@ -69,8 +69,10 @@ def run(
     used += [] if checkpoint is None else [checkpoint]
     with Terminal(quiet=quiet or as_json) as terminal:
         began = time.perf_counter()
-        found = read_lazily(path, reading_for([entry], reading))
-        found = found if images is None else found.take(images, rng=photographs_of_seed(seed))
+        found = _open(path, reading_for([entry], reading), images, seed)
+        entry, why = method_for(found, method, prior)
+        if found.is_color and not reading_for([entry], reading).color:
+            found = _open(path, reading, images, seed)
         writing = bytes_of_results(found.frame, 3 if found.is_color else 1, surface, report=report)
         stack = found.stack_bytes
         in_parts = device == "cpu" and not (
@@ -88,6 +90,8 @@ def run(
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
         tell_state(terminal, capture)
+        if why:
+            terminal.say(f"Method {entry.name}, {why}.")
         target = out or Path(f"{folder_name(capture.name)}-{entry.name}")
         with (
             replacing_directory(target, force=force, keep=used) as folder,
@@ -95,11 +99,14 @@ def run(
         ):
             warnings.simplefilter("always", ConvergenceWarning)
             if in_parts:
-                result = solve_large(capture, entry, memory=budget, monitor=terminal, **parameters)
+                result = solve_large(
+                    capture, method, prior=prior, memory=budget, monitor=terminal, **parameters
+                )
             else:
                 result = solve(
                     capture,
-                    method=entry,
+                    method=method,
+                    prior=prior,
                     monitor=terminal,
                     checkpoint=checkpoint,
                     resume=resume,
@@ -147,6 +154,12 @@ def require_for_results(frame: tuple[int, int], need: int, budget: int) -> None:
 def reading_for(methods: Sequence[Method], reading: ReadOptions) -> ReadOptions:
     """How to read the photographs for these methods: with their colours where one of them looks at those."""
     return replace(reading, color=reading.color or any(method.sees_colours for method in methods))
+
+
+def _open(path: Path, reading: ReadOptions, images: int | None, seed: int) -> Capture:
+    """The capture, its photographs on disk, or a random subset of them."""
+    found = read_lazily(path, reading)
+    return found if images is None else found.take(images, rng=photographs_of_seed(seed))
 
 
 def read_capture(path: Path, reading: ReadOptions, images: int | None, seed: int) -> Capture:

@@ -117,7 +117,7 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         yield Finding(
             "notice",
             f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a "
-            "pixel. Ten or more are comfortable; with fewer, the default (dlsr) makes the best of them.",
+            "pixel. Ten or more are comfortable; with fewer, the default makes the best of them.",
         )
     elif share > 0.02:
         yield Finding(
@@ -146,13 +146,13 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
-            "average several shots; to make the best of these, use the default (dlsr), or dlnv for a matte object.",
+            "average several shots; to make the best of these, use the default, or dlnv for a matte object.",
         )
     elif noise.snr_db < 27:
         yield Finding(
             "notice",
             f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The methods with a dictionary "
-            "gain most here: the default (dlsr) first.",
+            "gain most here, and the default has one.",
         )
     elif np.isfinite(noise.snr_db):
         yield Finding("good", f"Noise is low (about {noise.snr_db:.0f} dB; {effect}).")
@@ -192,7 +192,7 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
         yield Finding(
             "notice",
             f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
-            "unexplained: the object is shiny, strongly shadowed or noisy. The default (dlsr) allows for that; "
+            "unexplained: the object is shiny, strongly shadowed or noisy. The default allows for that; "
             "where the whole object is far from matte, compare it with pdlnv.",
         )
     elif bad > 0.03:

@@ -129,7 +129,8 @@ def identity_of(result: Reconstruction) -> str:
 def subtitle(result: Reconstruction, capture: Capture | None) -> str:
     """Method and input in one line."""
     words = f"{wording.method_title(result.method)} ({result.method})"
-    return words if capture is None else f"{words} from {len(capture)} photographs"
+    words = words if capture is None else f"{words} from {len(capture)} photographs"
+    return f"{words}; {result.chosen}" if result.chosen else words
 
 
 def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame) -> dict[str, Any] | None:

@@ -65,7 +65,8 @@ def settings(result: Reconstruction) -> list[dict[str, str]]:
 
 def origins(result: Reconstruction, capture: Capture | None) -> list[dict[str, str]]:
     """Where the result came from: status, times, versions, digest."""
-    facts = [("status", status_words(result))]
+    facts = [("method", f"{result.method}, {result.chosen}")] if result.chosen else []
+    facts.append(("status", status_words(result)))
     facts += [(f"seconds: {stage}", f"{seconds:.2f}") for stage, seconds in result.seconds.items()]
     if capture is not None and capture.origin is not None:
         facts.append(("format", capture.origin.layout))

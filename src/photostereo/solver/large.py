@@ -27,8 +27,9 @@ from photostereo.quality.metrics import summarise_error
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_at_colours, solve_band
+from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import pictures_of, versions
-from photostereo.solver.methods import DEFAULT_METHOD, Method, find_method
+from photostereo.solver.methods import Method, method_for
 from photostereo.solver.prepared import Clock
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import CROPS, choose_sample
@@ -100,7 +101,7 @@ def solve_large(
     True
     """
     shorten_spinning()  # before the compiled kernels bring OpenMP
-    entry = find_method(method, prior)
+    entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     if entry.model.name in UNDIVIDED:
         raise ParameterError(
@@ -159,6 +160,7 @@ def solve_large(
         seconds=clock.laps,
         history=learned.history,
         arrays=learned.arrays or {},
+        chosen=why,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from photostereo.errors import ParameterError, did_you_mean
 from photostereo.parameters import Parameter, resolve
@@ -19,9 +19,11 @@ from photostereo.priors.entry import PriorEntry
 from photostereo.priors.registry import find_prior, prior_names
 from photostereo.reflectance.entry import Look, ModelEntry
 from photostereo.reflectance.registry import registered_models
+from photostereo.solver.choice import DEFAULT_METHOD, WORDS, choose
 
-#: What ``solve`` uses where nothing is said.
-DEFAULT_METHOD = "dlsr"
+if TYPE_CHECKING:
+    from photostereo.capture import Capture
+
 #: Outer iterations of a pair without a name.
 ITERATIONS_OF_A_PAIR = 30
 
@@ -158,6 +160,8 @@ def method_names() -> tuple[str, ...]:
 def find_method(name: str | Method, prior: str | None = None) -> Method:
     """The method of that name, with another prior where one is named; or an error that lists the known ones.
 
+    A word (``auto``, ``fast``, ``best``) is what it stands for on most captures; :func:`method_for` looks at one.
+
     >>> find_method("ls", "dictionary").name, find_method("cbr", "dictionary").name
     ('dlnv', 'cbr+dictionary')
     """
@@ -168,17 +172,31 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
             f"A method is named by a text such as {DEFAULT_METHOD!r}, not by {type(name).__name__}. "
             f"Known methods: {', '.join(method_names())}."
         )
-    model, plus, inside = name.partition("+")
+    model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, method_names())} Known methods: '
-            f"{', '.join(method_names())}; each of the pixelwise ones also with a prior, such as "
-            f"{next(iter(_registered()))}+{prior_names()[0]}."
+            f'There is no method "{name}".{did_you_mean(name, (*method_names(), *WORDS))} Known methods: '
+            f"{', '.join(method_names())}, or one of the words {', '.join(WORDS)}; each of the pixelwise ones also with a "
+            f"prior, such as {next(iter(_registered()))}+{prior_names()[0]}."
         )
     method = _registered()[model]
     if plus:
         method = _with_prior(method, inside)
     return method if prior is None else _with_prior(method, prior)
+
+
+def method_for(capture: Capture, name: str | Method, prior: str | None = None) -> tuple[Method, str]:
+    """The method of that name or word for a capture, and why it was taken where a word was given.
+
+    >>> import photostereo as ps
+    >>> method, why = method_for(ps.render_scene("sphere", size=32), "auto")
+    >>> method.name, why
+    ('dlnet', 'chosen as the most accurate on captures with truth')
+    """
+    if not isinstance(name, str):
+        return find_method(name, prior), ""
+    choice = choose(name, capture.pixel_count, len(capture))
+    return find_method(choice.name, prior), choice.why
 
 
 def _with_prior(method: Method, prior: str) -> Method:

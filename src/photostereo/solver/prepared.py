@@ -23,7 +23,7 @@ from photostereo.reflectance.model import Model
 from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
 from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
-from photostereo.solver.methods import Method, find_method, method_names
+from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem
 from photostereo.threads import shorten_spinning
 
@@ -147,7 +147,7 @@ def prepare(
     Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored.
     """
     shorten_spinning()  # before the compiled kernels bring OpenMP
-    entry = find_method(method, prior)
+    entry, _ = method_for(capture, method, prior)
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from photostereo.capture import Capture
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
+from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.descent import SolveState
-from photostereo.solver.methods import DEFAULT_METHOD, Method, find_method
+from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.prepared import VARIED, Prepared, device_for, prepare
 
 
@@ -36,7 +38,8 @@ def solve(
     ----------
     capture : Capture
     method : str
-        A registered method; see :func:`photostereo.method_names`.
+        A registered method, see :func:`photostereo.method_names`; or a word: ``"best"`` (``dlnet``), ``"fast"``
+        (``sbl``), ``"auto"`` (the best that is a matter of minutes; the result's ``chosen`` says why).
     prior : str, optional
         Put this prior on a method that has none: ``prior="dictionary"``.
     device : str
@@ -70,14 +73,15 @@ def solve(
     >>> ps.solve(capture, "cbr", prior="dictionary", max_iter=2).method
     'cbr+dictionary'
     """
-    entry = find_method(method, prior)
+    entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     if prepared is None:
         prepared = prepare(capture, entry, device=device, **parameters)
     prepared.require(capture, entry, values, device_for(entry, device))
-    return prepared.solve(
+    result = prepared.solve(
         values, monitor=monitor, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
     )
+    return replace(result, chosen=why) if why else result
 
 
 @memory_in_words

@@ -1,0 +1,70 @@
+"""Words in the place of a method's name: what they stand for, and that the result says why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import photostereo as ps
+from photostereo.batch.settings import Settings
+from photostereo.errors import ParameterError
+from photostereo.reconstruction import Reconstruction
+from photostereo.report.page import subtitle
+from photostereo.report.wording import origins
+from photostereo.scenes import dome_lights
+from photostereo.solver.choice import INTENSITIES, SECONDS, choose
+from photostereo.solver.large import solve_large
+from photostereo.solver.methods import find_method, method_for
+
+
+@pytest.fixture(scope="module")
+def capture() -> ps.Capture:
+    return ps.render_scene("sphere", size=24, lights=dome_lights(6))
+
+
+def test_words_stand_for_methods(capture) -> None:
+    assert find_method("best").name == find_method("auto").name == "dlnet"
+    assert find_method("fast").name == "sbl"
+    assert method_for(capture, "fast")[0].name == "sbl"
+    assert method_for(capture, "ls") == (find_method("ls"), "")
+    assert method_for(capture, find_method("pls"))[0].name == "pls"
+    with pytest.raises(ParameterError, match="auto, fast, best"):
+        find_method("bst")
+
+
+def test_auto_goes_by_the_size_of_the_work() -> None:
+    """Up to a quarter of an hour of one core for the network, and only for as many photographs as it knows."""
+    assert choose("auto", 45_200, 96).name == choose("auto", 612 * 512, 96).name == "dlnet"
+    assert (
+        choose("auto", 24_000_000, 60).name == "dlsr"
+        and "62 core-minutes" in choose("auto", 24_000_000, 60).why
+    )
+    assert choose("auto", 1000, 3).name == choose("auto", 1000, 201).name == "dlsr"
+    assert choose("best", 24_000_000, 60).name == "dlnet"
+    assert INTENSITIES * SECONDS < 15 * 60
+
+
+def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
+    result = ps.solve(capture, max_iter=1)
+    assert result.method == "dlnet" and "most accurate" in result.chosen
+    assert result.chosen in subtitle(result, capture)
+    assert result.chosen in origins(result, capture)[0]["value"]
+    result.save(tmp_path)
+    assert Reconstruction.load(tmp_path).chosen == result.chosen
+    assert json.loads((tmp_path / "summary.json").read_text())["chosen"] == result.chosen
+    assert ps.solve(capture, "ls").chosen == "" and "; " not in subtitle(ps.solve(capture, "ls"), capture)
+
+
+def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
+    monkeypatch.setattr("photostereo.solver.choice.INTENSITIES", 100)
+    assert ps.solve(capture, max_iter=1).method == "dlsr"
+    large = solve_large(capture, "auto", max_iter=1)
+    assert large.method == "dlsr" and "million pixels" in large.chosen
+
+
+def test_a_batch_takes_words() -> None:
+    assert Settings().method == "auto"
+    Settings(method="fast").check()
+    with pytest.raises(ParameterError):
+        Settings(method="faster").check()
