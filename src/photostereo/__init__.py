@@ -7,6 +7,7 @@ From photographs of one object under known lights to its normals, albedo, depth 
     capture = ps.load("pmsData/catPNG")
     result = ps.solve(capture, method="pdlnv")
     error = ps.angular_error(result.normals, capture.truth, capture.mask)
+    ps.save(result, "cat", capture)
 
 The public names are imported when they are first used, so that ``photostereo --help`` answers at once.
 """

@@ -18,6 +18,7 @@ from .quality.metrics import angular_error as angular_error
 from .quality.metrics import summarise_error as summarise_error
 from .reconstruction import Reconstruction as Reconstruction
 from .report import write_report as write_report
+from .results.save import save as save
 from .scenes import render_scene as render_scene
 from .scenes import scene_names as scene_names
 from .solver.descent import SolveState as SolveState

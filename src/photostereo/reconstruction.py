@@ -94,10 +94,9 @@ class Reconstruction:
         return replace(self, seconds={**self.seconds, **stages})
 
     def save(self, folder: str | Path) -> None:
-        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an
-        existing folder.
+        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
 
-        Pictures, surface and report are written by :mod:`photostereo.results.pictures`, ``surface`` and ``report``.
+        Pictures, surface and report as well: :func:`photostereo.save`.
         """
         folder = Path(folder)
         write_array(folder / "normals.npy", self.normals)

@@ -77,6 +77,21 @@ def calibrate(
     ------
     CaptureError
         If there is no ball, or no highlight on it; the message says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from photostereo.capture.sixteen_bit import write_png
+    >>> from photostereo.scenes import dome_lights
+    >>> from photostereo.scenes.balls import Ball, shoot_table
+    >>> ball, lamps = Ball("black", 45, 45, 32), dome_lights(4, max_angle=45)
+    >>> shoot = shoot_table([ball], size=(90, 90), scene=None, lights=lamps)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for number, image in enumerate(shoot.images):
+    ...     write_png(folder / f"{number}.png", np.rint(image * 65535).astype(np.uint16))
+    >>> found = calibrate(folder).directions
+    >>> bool((found * lamps).sum(axis=1).min() > np.cos(np.radians(2)))
+    True
     """
     return find_lamps(
         path, ReadOptions(ball=ball, circle=circle, focal=focal, card=card, srgb=srgb, workers=workers)

@@ -50,6 +50,12 @@ def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None
 
     Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published
     figures.
+
+    Examples
+    --------
+    >>> up, right = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[1.0, 0.0, 1.0]]])
+    >>> angular_error(up, right / np.sqrt(2)).round(3)
+    array([[45.]])
     """
     error = angle_between(normals, truth)
     return error if mask is None else np.where(mask, error, np.nan)
@@ -81,6 +87,16 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
 
     ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
     ``known_mean`` and ``known_median`` leave them out; None where no truth is known at all.
+
+    Examples
+    --------
+    >>> up = np.zeros((2, 2, 3))
+    >>> up[..., 2] = 1
+    >>> tilted = up.copy()
+    >>> tilted[0, 0] = 0, 0.6, 0.8
+    >>> summary = summarise_error(tilted, up, np.ones((2, 2), dtype=bool))
+    >>> round(summary.max, 2), summary.within_10deg
+    (36.87, 0.75)
     """
     estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
     error = angle_between(estimate, actual)

@@ -76,6 +76,16 @@ def write_report(
         Where the page cannot be written; an old one is then still in place.
     ParameterError
         Where a linked file is not a relative path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import photostereo as ps
+    >>> scene = ps.render_scene("sphere", size=32)
+    >>> page = Path(tempfile.mkdtemp()) / "report.html"
+    >>> ps.write_report(page, ps.solve(scene, "ls"), scene)
+    >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)

@@ -62,7 +62,7 @@ def renew_surface(
     meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> bool:
-    """Show another surface in a page that :func:`write_report` wrote; photographs and evidence stay.
+    """Show another surface in a page that :func:`photostereo.write_report` wrote; photographs and evidence stay.
 
     False, and nothing is changed, where the page is not such a report of this result.
     """

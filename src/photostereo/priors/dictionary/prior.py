@@ -56,7 +56,7 @@ class DictionaryPrior:
     mu, q : threshold and bound of the codes, μ ≤ q
     atoms, dictionary, rng : see :func:`.initial_dictionary`
     learn : update the atoms; otherwise the codes only
-    follows : the atoms after each pass of a descent elsewhere (see :attr:`learned`): they take the place of
+    follows : the atoms after each pass of a descent elsewhere (see :meth:`keep_atoms`): they take the place of
         learning, at the moments when it would have taken place
     dtype : of the pass, float32 or float64
     device : where the normals and the state live

@@ -11,7 +11,7 @@ half vector between light and camera. A stage
 
 A layer is ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``. Turning an object turns its answer, because every
 stage works in the turned frame; the order of the photographs and the scale of the intensities do not matter.
-The compiled twin is :mod:`photostereo.reflectance.learned.compiled`, the torch twin ``torch_network``.
+The compiled twin is :mod:`photostereo.reflectance.learned.kernels`, the torch twin ``torch_network``.
 """
 
 from __future__ import annotations

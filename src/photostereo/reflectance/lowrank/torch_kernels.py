@@ -1,4 +1,4 @@
-"""The iteration of robust PCA on torch tensors; the functions of :mod:`.lowrank_kernels`."""
+"""The iteration of robust PCA on torch tensors; the functions of :mod:`.kernels`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Tensor = Any
 def begin(
     Y: Tensor, observed: Tensor, scale: float, mu: float, X: Tensor, dual: Tensor, grams: Tensor
 ) -> None:
-    """As :func:`.lowrank_kernels.begin`; all of the rows are one part."""
+    """As :func:`.kernels.begin`; all of the rows are one part."""
     dual.copy_(Y)
     dual.mul_(1.0 / scale if scale > 0 else 0.0)
     if len(observed) == len(Y):
@@ -33,7 +33,7 @@ def sweep(
     residuals: Tensor,
     grams: Tensor,
 ) -> None:
-    """As :func:`.lowrank_kernels.sweep`: ``dual``, ``X``, ``residuals`` and ``grams`` are overwritten."""
+    """As :func:`.kernels.sweep`: ``dual``, ``X``, ``residuals`` and ``grams`` are overwritten."""
     square = len(right) == 0 and left.shape[1] > 0
     z = Y - (X @ left if square else (X @ left) @ right) + dual / mu
     new = (mu * z).clamp(-lam, lam)

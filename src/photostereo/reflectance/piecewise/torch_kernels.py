@@ -1,4 +1,4 @@
-"""The piecewise-linear model's kernels on torch tensors: the functions of :mod:`.piecewise_kernels`.
+"""The piecewise-linear model's kernels on torch tensors: the functions of :mod:`.kernels`.
 
 The loops there run pixel by pixel; here every line runs over all the pixels of a batch. All is in double
 precision: it is done once per capture, and every later iteration stands on these statistics.
@@ -51,7 +51,7 @@ def statistics(
 def eliminate_slopes(
     stats: PiecewiseStatistics, pixels: Tensor, lights: NDArray[Any], gamma: float
 ) -> Reduced:
-    """Minimise over the slopes once and for all; what is left is quadratic in n. See :class:`.Piecewise`."""
+    """Minimise over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
     import torch
 
     p = stats.gram.shape[1]
