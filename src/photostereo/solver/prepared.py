@@ -169,7 +169,7 @@ def prepare(
 
 
 def also_seen(entry: Method, capture: Capture, scale: float, device: Device = CPU) -> dict[str, Any]:
-    """What the method's model is given beyond gray pixels and lights; see :attr:`photostereo.reflectance.entry.ModelEntry.sees`."""
+    """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
     sees = entry.model.sees
     found: dict[str, Any] = {"mask": capture.mask} if "mask" in sees else {}
     if "colours" in sees and capture.is_color:
