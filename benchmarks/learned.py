@@ -15,6 +15,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,10 +41,16 @@ SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
 }
 
 
+@lru_cache(maxsize=2)
+def whole_capture(path: Path, colour: bool) -> ps.Capture:
+    """All photographs of an object, kept for its other trials."""
+    return ps.load(path, color=colour)
+
+
 def capture_of(folder: Path, name: str, setting: str, seed: int) -> ps.Capture:
     """The photographs of a trial."""
     count, decibels, colour, _ = SETTINGS[setting]
-    capture = ps.load(folder / "pmsData" / f"{name}PNG", color=colour)
+    capture = whole_capture(folder / "pmsData" / f"{name}PNG", colour)
     if count is not None:
         capture = capture.take(count, rng=photographs_of_seed(seed))
     return capture if decibels is None else add_poisson(capture, decibels, noise_of_seed(seed))
@@ -102,10 +109,16 @@ def main() -> None:
         keep = options.keep or Path(scratch)
         keep.mkdir(parents=True, exist_ok=True)
         print("| setting | object | net | net expects | dlnet |\n|---|---|---|---|---|")
-        for setting in options.settings.split(","):
-            drawn = SETTINGS[setting][0] is not None
-            seeds = range(options.seeds if drawn else 1)
-            report(setting, {(o, s): row_of(keep, folder, o, setting, s) for s in seeds for o in OBJECTS})
+        chosen = options.settings.split(",")
+        seeds = {s: range(options.seeds if SETTINGS[s][0] is not None else 1) for s in chosen}
+        rows = {
+            (setting, name, seed): row_of(keep, folder, name, setting, seed)
+            for name in OBJECTS  # each is read once
+            for setting in chosen
+            for seed in seeds[setting]
+        }
+        for setting in chosen:
+            report(setting, {(o, n): row for (s, o, n), row in rows.items() if s == setting})
 
 
 if __name__ == "__main__":

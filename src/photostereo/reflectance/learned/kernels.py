@@ -107,7 +107,6 @@ def _run_stage(
         pool = np.empty((1, 2 * width), np.float32)
         inner = np.empty((1, width), np.float32)
         last = np.empty((1, 4), np.float32)
-        nothing = np.zeros(width, np.float32)
         first = np.int64(worker) * pixels // workers
         stop = (np.int64(worker) + 1) * pixels // workers
         for p in range(first, stop):
@@ -115,18 +114,20 @@ def _run_stage(
                 gray[p], colours[p], lights, normal[p, 2], cosine[p], sine[p], log_error[p], typical, tokens
             )
             _multiply(tokens, matrices[0], rows, x)
-            _activate(x, nothing, vectors[0], vectors[1], vectors[2], pool[0])
+            _activate(x, vectors[0], vectors[1], vectors[2])
             _multiply(x, matrices[1], rows, y)
-            _activate(y, nothing, vectors[3], vectors[4], vectors[5], pool[0])
+            _activate(y, vectors[3], vectors[4], vectors[5])
+            _pool(y, pool[0])
             np.dot(pool, matrices[5], inner)
             for w in range(width):
-                inner[0, w] += vectors[15][w]
+                inner[0, w] += vectors[15][w] + vectors[6][w]
             _multiply(y, matrices[2], rows, x)
-            _activate(x, inner[0], vectors[6], vectors[7], vectors[8], pool[0])
+            _activate(x, inner[0], vectors[7], vectors[8])
             _multiply(x, matrices[3], rows, y)
-            _activate(y, nothing, vectors[9], vectors[10], vectors[11], pool[0])
+            _activate(y, vectors[9], vectors[10], vectors[11])
+            _pool(y, pool[0])
             np.dot(pool, matrices[4], inner)
-            _activate(inner, nothing, vectors[12], vectors[13], vectors[14], pool[0])
+            _activate(inner, vectors[12], vectors[13], vectors[14])
             np.dot(inner, matrices[6], last)
             for c in range(4):
                 step[p, c] = last[0, c] + vectors[16][c]
@@ -139,7 +140,7 @@ def _multiply(x: Floats, matrix: Floats, rows: int, out: Floats) -> None:
         np.dot(x[first : first + rows], matrix, out[first : first + rows])
 
 
-@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
 def _fill_tokens(
     gray: Floats,
     colours: Floats,
@@ -197,28 +198,39 @@ def _fill_tokens(
             tokens[j, 16 + c] = min(root, np.float32(3.0))
 
 
-@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _activate(y: Floats, context: Floats, bias: Floats, gain: Floats, shift: Floats, pool: Floats) -> None:
-    """In place hardswish(gain · (y + bias + context) / rms + shift), and its mean and maximum over the rows."""
+# Four arrays at most and one row at a time: with more the compiler cannot rule out that they overlap, and gives up
+# doing sixteen numbers at once. Division as in NumPy, so that no branch for zero stands in the way.
+@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
+def _activate(y: Floats, offset: Floats, gain: Floats, shift: Floats) -> None:
+    """In place hardswish(gain · (y + offset) / rms + shift), row by row."""
     rows, width = y.shape
     sixth, half = np.float32(1.0 / 6.0), np.float32(0.5)
     zero, one = np.float32(0.0), np.float32(1.0)
-    for w in range(width):
-        pool[w] = zero
-        pool[width + w] = np.float32(-1e30)
     for j in range(rows):
+        row = y[j]
         total = zero
         for w in range(width):
-            value = y[j, w] + bias[w] + context[w]
-            y[j, w] = value
+            value = row[w] + offset[w]
             total += value * value
         scale = one / np.sqrt(total / np.float32(width) + np.float32(1e-5))
         for w in range(width):
-            value = y[j, w] * scale * gain[w] + shift[w]
-            value = value * min(max(value * sixth + half, zero), one)
-            y[j, w] = value
-            pool[w] += value
-            pool[width + w] = max(pool[width + w], value)
+            value = (row[w] + offset[w]) * scale * gain[w] + shift[w]
+            row[w] = value * min(max(value * sixth + half, zero), one)
+
+
+@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
+def _pool(y: Floats, pool: Floats) -> None:
+    """Mean and maximum over the rows."""
+    rows, width = y.shape
+    for w in range(width):
+        pool[w] = y[0, w]
+        pool[width + w] = y[0, w]
+    for j in range(1, rows):
+        row = y[j]
+        for w in range(width):
+            pool[w] += row[w]
+        for w in range(width):
+            pool[width + w] = max(pool[width + w], row[w])
     for w in range(width):
         pool[w] /= np.float32(rows)
 
