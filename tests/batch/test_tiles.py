@@ -23,7 +23,7 @@ def written(tmp_path_factory):
     scene = ps.add_poisson(ps.render_scene("relief", size=(256, 96)).take(8, rng=0), 15, rng=0)
     path = tmp_path_factory.mktemp("wide") / "reliefPNG"
     write_diligent(scene, path)
-    row = bytes_of_row(96, 8, 1, prior=True)
+    row = bytes_of_row(96, 8, 1, prior=True, sums=True)
     return path, OF_THE_PROGRAM + 256 * 96 * OF_A_RESULT + (64 + 48) * row
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -63,6 +64,21 @@ class ModelEntry:
 
     def build(self, pixels: Array, lights: Array, **options: Any) -> Model:
         """The model of these pixels."""
+        return self.kind(pixels, lights, **options)
+
+    @property
+    def kind(self) -> Callable[..., Model]:
+        """The class of the model, or what makes one."""
         module, _, name = self.model.partition(":")
-        model: Model = getattr(import_module(module), name)(pixels, lights, **options)
-        return model
+        found: Callable[..., Model] = getattr(import_module(module), name)
+        return found
+
+    @property
+    def joins(self) -> bool:
+        """Whether models of parts of the pixels can be joined: see :meth:`.Model.join`."""
+        return bool(getattr(self.kind, "joins", False)) and not self.sees
+
+    def join(self, parts: Sequence[Model]) -> Model:
+        """The model of the pixels of all parts."""
+        joined: Model = self.kind.join(parts)  # type: ignore[attr-defined]
+        return joined

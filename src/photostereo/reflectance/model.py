@@ -18,8 +18,9 @@ nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -55,6 +56,14 @@ class Model(ABC):
     columns. Four members have to be written; the others have defaults that serve a model without unknowns
     of its own. The module's text explains the symbols.
     """
+
+    #: Whether the model keeps sums of each pixel's photographs and lets go of these: see :meth:`join`.
+    joins: ClassVar[bool] = False
+
+    @classmethod
+    def join(cls, parts: Sequence[Any]) -> Model:
+        """One model of the pixels of all parts, in their order; for models that keep sums and no photographs."""
+        raise NotImplementedError(f"{cls.__name__} keeps its photographs.")
 
     @property
     def noise(self) -> float | None:

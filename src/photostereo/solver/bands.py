@@ -18,7 +18,7 @@ from photostereo.solver.finish import pictures_of
 from photostereo.solver.methods import Method
 from photostereo.solver.problem import Problem
 from photostereo.solver.survey import Learned, Survey
-from photostereo.solver.tiles import READ_AT_A_TIME, Band
+from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
 
 #: Steps in which the progress of a band is told; when its photographs are read, and when its own answer is found.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
@@ -106,17 +106,33 @@ def pixels_of_band(
     return gray, tinted
 
 
-def model_of_band(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
-    """The model of a band, with what was measured on the sample; the photographs themselves are let go."""
+def model_of_band(
+    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band
+) -> Model:
+    """The model of a band, with what was measured on the sample.
+
+    A model that keeps nothing but sums of each pixel is made of a few rows at a time: the photographs are let go as
+    the sums grow.
+    """
+    if entry.model.joins:
+        few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
+        rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
+        strips = [Band(*ends, *ends) for ends in rows if capture.mask[slice(*ends)].any()]
+        model = entry.model.join([_built(capture, entry, learned, survey, strip) for strip in strips])
+    else:
+        model = _built(capture, entry, learned, survey, band)
+    model.adopt(learned.model)
+    return model
+
+
+def _built(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
     mask = np.asarray(capture.mask[band.first : band.last])
     pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks_at_colours(capture, entry))
     seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
     if colours is not None:
         seen["colours"] = colours
     lights = np.ascontiguousarray(capture.lights.T)
-    model = entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
-    model.adopt(learned.model)
-    return model
+    return entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
 
 
 def solve_band(

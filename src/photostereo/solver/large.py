@@ -121,6 +121,7 @@ def solve_large(
         budget,
         prior=entry.has_prior,
         colours=looks_at_colours(capture, entry),
+        sums=entry.model.joins,
         step=values.get("stride", 1),
         rows=(int(present[0]), int(present[-1]) + 1),
     )

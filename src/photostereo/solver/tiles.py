@@ -17,6 +17,8 @@ HALO = 24
 SMALLEST = 64
 #: Photographs of a band that are read at a time.
 READ_AT_A_TIME = 16
+#: Pixels of a band whose sums are formed at a time, where sums are all that a model keeps.
+SUMMED_AT_A_TIME = 250_000
 #: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
 #: Patches, codes and workspace of a pixel in the dictionary prior (8 × 8 × 3 values, stride 4).
@@ -41,10 +43,14 @@ class Band:
     own_last: int
 
 
-def bytes_of_row(width: int, photographs: int, channels: int, *, prior: bool, colours: bool = False) -> int:
+def bytes_of_row(
+    width: int, photographs: int, channels: int, *, prior: bool, colours: bool = False, sums: bool = False
+) -> int:
     """What one row takes while it is solved: intensities by pixels (in colour too where the model looks at
-    ``colours``), the few photographs being read, the model, the prior."""
+    ``colours``) and the few photographs being read, unless the model ``sums`` them up; the model, the prior."""
     intensities = 4 * photographs * (1 + (channels if colours else 0)) + 4 * READ_AT_A_TIME * channels
+    if sums:
+        intensities = 0
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
@@ -66,6 +72,7 @@ def plan_bands(
     *,
     prior: bool,
     colours: bool = False,
+    sums: bool = False,
     step: int = 4,
     rows: tuple[int, int] | None = None,
 ) -> list[Band]:
@@ -85,7 +92,7 @@ def plan_bands(
     height, width = frame
     top, bottom = (0, height) if rows is None else rows
     halo = -(-HALO // step) * step if prior else 0
-    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours)
+    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours, sums=sums)
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     if spare // row >= bottom - top:
         return [Band(top, bottom, top, bottom)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Lambertian(Model):
     True
     """
 
+    joins = True
     _energies: Array | None
 
     def __init__(self, pixels: Array, lights: Array) -> None:
@@ -70,6 +72,15 @@ class Lambertian(Model):
         model._energies = None
         model._reduce(lights, projected, np.float64(energy))
         return model
+
+    @classmethod
+    def join(cls, parts: Sequence[Lambertian]) -> Lambertian:
+        whole = copy(parts[0])
+        whole._projected = np.concatenate([part._projected for part in parts])
+        energies = [part._energies for part in parts if part._energies is not None]
+        whole._energies = np.concatenate(energies) if len(energies) == len(parts) else None
+        whole._energy = np.sum([part._energy for part in parts])
+        return whole
 
     def _reduce(self, lights: Array, projected: Array, energy: Array) -> None:
         gram = lights @ lights.T

@@ -3,7 +3,9 @@ normal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -69,6 +71,8 @@ class Piecewise(Model):
     general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
     """
 
+    joins = True
+
     def __init__(
         self,
         pixels: Array,
@@ -88,6 +92,14 @@ class Piecewise(Model):
         self._reduced = kernels.eliminate_slopes(self._statistics, pixels, lights, gamma)
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
+
+    @classmethod
+    def join(cls, parts: Sequence[Piecewise]) -> Piecewise:
+        whole = copy(parts[0])
+        whole._statistics = _joined([part._statistics for part in parts])
+        whole._reduced = _joined([part._reduced for part in parts])
+        whole._least_squares = np.concatenate([part._least_squares for part in parts])
+        return whole
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._reduced.hessian)
@@ -146,6 +158,12 @@ class Piecewise(Model):
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {"slopes": unknowns["slopes"]}
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Dataclasses of arrays, one after the other."""
+    names = [field.name for field in fields(parts[0])]
+    return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _kernels_for(pixels: Array) -> Any:
