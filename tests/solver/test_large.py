@@ -63,6 +63,26 @@ def test_sums_of_a_few_rows_are_those_of_all(noisy: ps.Capture, method: str, mon
     assert np.array_equal(joined.albedo, whole.albedo)
 
 
+@pytest.mark.parametrize(("method", "color"), [("net", True), ("dlnet", False)])
+def test_the_learned_model_in_bands(method: str, color: bool) -> None:
+    """It looks at neighbours and at colours: bands have a halo, and their memory counts the colours."""
+    scene = ps.render_scene("relief", size=(176, 40), color=color)
+    scene = ps.add_poisson(scene.take(6, rng=0), 20, rng=0)
+    channels = 3 if color else 1
+    entry = find_method(method)
+    demands = {"prior": entry.has_prior, "colours": color, "workspace": entry.model.workspace}
+    row = tiles.bytes_of_row(40, 6, channels, **demands)
+    assert row > 40 * 6 * 4 * (1 + channels * color)
+    memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
+    options = {"max_iter": 2} if entry.has_prior else {}
+    whole = solve_large(LargeCapture.of(scene), method, memory=10**12, **options)
+    parts = solve_large(LargeCapture.of(scene), method, memory=memory, **options)
+    off = angle(whole.normals, parts.normals)[scene.mask]
+    assert off.max() > 0
+    assert off.mean() < 0.05
+    assert parts.albedo.shape == whole.albedo.shape
+
+
 def test_colours_are_kept() -> None:
     scene = ps.render_scene("vase", size=96, color=True)
     for method in ("ls", "sbl"):

@@ -7,6 +7,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.commands.terminal import Terminal
 from photostereo.lights.checks import Mistake, find_mistakes
+from photostereo.monitor import SILENT, Monitor
 from photostereo.quality.diagnosis import diagnose
 
 #: Photographs that are not in memory are looked at with so many pixels along their longer side.
@@ -24,7 +25,7 @@ def tell_state(terminal: Terminal, capture: Capture) -> None:
             if note not in told and not note.startswith("no light file"):
                 terminal.say(f"• {note}")
     if not capture.in_memory:
-        for mistake in mistakes_of_large(capture):
+        for mistake in mistakes_of_large(capture, terminal):
             terminal.say(f"Warning: {mistake}")
         return
     findings = diagnose(capture).findings
@@ -36,9 +37,13 @@ def tell_state(terminal: Terminal, capture: Capture) -> None:
         terminal.say(f"{notices} smaller thing{'s' if notices > 1 else ''} to know: photostereo info")
 
 
-def mistakes_of_large(capture: Capture) -> tuple[Mistake, ...]:
+def mistakes_of_large(capture: Capture, monitor: Monitor = SILENT) -> tuple[Mistake, ...]:
     """The likely mistakes of a capture whose photographs stay on disk: each is decoded once, and sampled."""
     step = max(1, max(capture.frame) // GLANCE)
     capture.photographs.keep_decoded()
-    sampled = np.stack([frame[::step, ::step] for frame in capture.photographs.frames()])
-    return find_mistakes(sampled, capture.lights, capture.mask[::step, ::step])
+    monitor.stage("photographs", len(capture))
+    sampled = []
+    for frame in capture.photographs.frames():
+        sampled.append(frame[::step, ::step].copy())  # a view would keep the whole frame
+        monitor.advance()
+    return find_mistakes(np.stack(sampled), capture.lights, capture.mask[::step, ::step])

@@ -34,6 +34,7 @@ class Terminal(Monitor):
         self._stage, self._note = "", ""
         self._total: int | None = None
         self._done, self._began, self._shown = 0, 0.0, 0.0
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> Terminal:
         if self.err.is_terminal and not self.quiet:
@@ -74,6 +75,12 @@ class Terminal(Monitor):
             if self._task is not None:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(escape(printable(name)), total=total, note="")
+        elif not self.quiet and self._began - self._last_line > PLAIN_INTERVAL:
+            self._print(name)
+
+    def _print(self, line: str) -> None:
+        self._last_line = time.monotonic()
+        self.err.print(Text(printable(line)))
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps
@@ -82,7 +89,7 @@ class Terminal(Monitor):
         elif not self.quiet and time.monotonic() - self._shown > PLAIN_INTERVAL:
             self._shown = time.monotonic()
             total = f"/{self._total}{self._time_left()}" if self._total else ""
-            self.err.print(Text(printable(f"{self._stage}: {self._done}{total} {self._note}".rstrip())))
+            self._print(f"{self._stage}: {self._done}{total} {self._note}".rstrip())
 
     def _time_left(self) -> str:
         """At the pace of this stage so far."""

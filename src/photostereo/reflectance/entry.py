@@ -42,6 +42,7 @@ class ModelEntry:
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
     sees : what the model is also given, beyond gray pixels and lights: ``"colours"`` (N, d, 3) where the
         photographs have them, the ``"mask"``; keyword arguments of these names
+    workspace : bytes for each intensity of a pixel that the model needs beside it while it is built
     on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
     """
 
@@ -55,6 +56,7 @@ class ModelEntry:
     exact: bool = True
     tolerance: float = 1e-3
     sees: tuple[str, ...] = ()
+    workspace: int = 0
     on_gpu: bool = False
 
     def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:

@@ -33,10 +33,11 @@ class SurfaceChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Bytes of a pixel of the frame while its surface is integrated and written, and while its page is: all arrays of
-#: the result included.
-OF_A_SURFACE = {"poisson": 130, "simchony": 130, "robust": 260}
-OF_A_PAGE = 90
+#: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while meshes are made;
+#: and while the page is. And of a triangle of the full mesh while a light one is made of it.
+OF_A_SURFACE = {"poisson": 120, "simchony": 120, "robust": 260}
+OF_A_RESULT, OF_A_PAGE = 50, 90
+OF_A_TRIANGLE = 700
 
 
 def bytes_of_results(
@@ -45,12 +46,17 @@ def bytes_of_results(
     """What writing a result takes, once the photographs are solved.
 
     >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
-    3120
+    2880
     """
-    each = OF_A_PAGE if report else 40
+    area = frame[0] * frame[1]
+    need = area * (OF_A_PAGE if report else OF_A_RESULT)
     if surface is not None:
-        each = max(each, OF_A_SURFACE[surface.method])
-    return frame[0] * frame[1] * (each + 12 * (channels - 1))
+        from photostereo.surface.mesh import MOST_TRIANGLES
+
+        need = max(need, area * OF_A_SURFACE[surface.method])
+        triangles = 2 * area if surface.full else min(2 * area, MOST_TRIANGLES)
+        need = max(need, area * OF_A_RESULT + (OF_A_TRIANGLE * triangles if surface.formats else 0))
+    return need + area * 4 * (channels - 1)
 
 
 def fill_results(
@@ -68,9 +74,12 @@ def fill_results(
 
     ``made`` (see :func:`.provenance.provenance`) enters the summary, so that the result can be repeated.
     """
+    monitor.stage("arrays and pictures", 2)
     result.save(folder)
+    monitor.advance()
     size = None if surface is None else surface.pixel_size
     said = write_pictures(folder, result, flip_y=flip_y, size=size)
+    monitor.advance()
     summary = {**result.summary(), "conventions": said}
     if capture is not None:
         height, width = capture.frame

@@ -52,6 +52,7 @@ def fits(capture: Capture, method: Method, memory: int) -> bool:
         channels,
         prior=method.has_prior,
         colours=looks_at_colours(capture, method),
+        workspace=method.model.workspace,
     )
     return need <= memory
 
@@ -122,6 +123,8 @@ def solve_large(
         prior=entry.has_prior,
         colours=looks_at_colours(capture, entry),
         sums=entry.model.joins,
+        workspace=entry.model.workspace,
+        neighbours="mask" in entry.model.sees,
         step=values.get("stride", 1),
         rows=(int(present[0]), int(present[-1]) + 1),
     )

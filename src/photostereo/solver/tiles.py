@@ -44,22 +44,38 @@ class Band:
 
 
 def bytes_of_row(
-    width: int, photographs: int, channels: int, *, prior: bool, colours: bool = False, sums: bool = False
+    width: int,
+    photographs: int,
+    channels: int,
+    *,
+    prior: bool,
+    colours: bool = False,
+    sums: bool = False,
+    workspace: int = 0,
 ) -> int:
     """What one row takes while it is solved: intensities by pixels (in colour too where the model looks at
-    ``colours``) and the few photographs being read, unless the model ``sums`` them up; the model, the prior."""
-    intensities = 4 * photographs * (1 + (channels if colours else 0)) + 4 * READ_AT_A_TIME * channels
+    ``colours``) and the few photographs being read, unless the model ``sums`` them up; the model (with so many bytes of
+    ``workspace`` for each intensity), the prior."""
+    looked_at = 1 + (channels if colours else 0)
+    intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
     if sums:
         intensities = 0
+    intensities += workspace * photographs * (channels if colours else 1)
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
 def bytes_in_whole(
-    frame: tuple[int, int], photographs: int, channels: int, *, prior: bool, colours: bool = False
+    frame: tuple[int, int],
+    photographs: int,
+    channels: int,
+    *,
+    prior: bool,
+    colours: bool = False,
+    workspace: int = 0,
 ) -> int:
     """What a solve in one go takes."""
     height, width = frame
-    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours)
+    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours, workspace=workspace)
     # The photographs stay, and weights of every photograph and pixel are kept as a map.
     return OF_THE_PROGRAM + height * (row + width * (4 * photographs * (channels + 1) + OF_A_RESULT))
 
@@ -73,10 +89,15 @@ def plan_bands(
     prior: bool,
     colours: bool = False,
     sums: bool = False,
+    workspace: int = 0,
+    neighbours: bool = False,
     step: int = 4,
     rows: tuple[int, int] | None = None,
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
+
+    They have a halo where there is a prior, or where the model itself looks at ``neighbours``; the other options are
+    those of :func:`bytes_of_row`.
 
     Raises
     ------
@@ -91,8 +112,10 @@ def plan_bands(
     """
     height, width = frame
     top, bottom = (0, height) if rows is None else rows
-    halo = -(-HALO // step) * step if prior else 0
-    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours, sums=sums)
+    halo = -(-HALO // step) * step if prior or neighbours else 0
+    row = bytes_of_row(
+        width, photographs, channels, prior=prior, colours=colours, sums=sums, workspace=workspace
+    )
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     if spare // row >= bottom - top:
         return [Band(top, bottom, top, bottom)]

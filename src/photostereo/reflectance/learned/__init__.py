@@ -36,5 +36,6 @@ NET = ModelEntry(
     parameters=LearnedParameters,
     exact=False,
     sees=("colours", "mask"),
+    workspace=18,
     on_gpu=True,
 )
