@@ -74,11 +74,11 @@ def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     row = tiles.bytes_of_row(40, 6, channels, **demands)
     assert row > 40 * 6 * 4 * (1 + channels * color)
     memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
+    assert len(plan_bands((176, 40), 6, channels, memory, neighbours=True, **demands)) == 2
     options = {"max_iter": 2} if entry.has_prior else {}
-    whole = solve_large(LargeCapture.of(scene), method, memory=10**12, **options)
-    parts = solve_large(LargeCapture.of(scene), method, memory=memory, **options)
+    whole = solve_large(scene, method, memory=10**12, **options)
+    parts = solve_large(scene, method, memory=memory, **options)
     off = angle(whole.normals, parts.normals)[scene.mask]
-    assert off.max() > 0
     assert off.mean() < 0.05
     assert parts.albedo.shape == whole.albedo.shape
 
@@ -285,9 +285,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
             self.stages[-1][2] += steps
 
     counter = Counter()
-    solve_large(
-        noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, monitor=counter
-    )
+    solve_large(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, monitor=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 400, 400]  # four bands
 

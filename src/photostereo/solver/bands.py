@@ -106,9 +106,7 @@ def pixels_of_band(
     return gray, tinted
 
 
-def model_of_band(
-    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band
-) -> Model:
+def model_of_band(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
     """The model of a band, with what was measured on the sample.
 
     A model that keeps nothing but sums of each pixel is made of a few rows at a time: the photographs are let go as
@@ -131,6 +129,8 @@ def _built(capture: Capture, entry: Method, learned: Learned, survey: Survey, ba
     seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
     if colours is not None:
         seen["colours"] = colours
+    if "sample" in entry.model.sees:
+        seen["sample"] = learned.model
     lights = np.ascontiguousarray(capture.lights.T)
     return entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
 

@@ -35,7 +35,7 @@ NET = ModelEntry(
     look=Look("net", "#cc3311", "d"),
     parameters=LearnedParameters,
     exact=False,
-    sees=("colours", "mask"),
+    sees=("colours", "mask", "sample"),
     workspace=18,
     on_gpu=True,
 )

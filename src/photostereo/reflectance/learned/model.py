@@ -14,7 +14,7 @@ from photostereo.backend import Array, cast, is_tensor, like, namespace, to_nump
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
-from photostereo.reflectance.learned.noise import noise_variance
+from photostereo.reflectance.learned.noise import NoiseTable, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
@@ -46,6 +46,7 @@ class Learned(Model):
     weights : an archive that ``photostereo train`` wrote; the package's own where missing
     outline : whether the mask's outline is an occluding contour, so that it tells where the surface turns away
     neighbours : whether neighbours that the noise cannot tell apart are looked at together
+    sample : the model of a sample of the capture that these pixels are a part of: its noise was measured there
     """
 
     def __init__(
@@ -58,11 +59,18 @@ class Learned(Model):
         weights: str | Path | None = None,
         outline: bool = True,
         neighbours: bool = True,
+        sample: Learned | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
         self._pixels, self._lights = pixels, lights
         gray = to_numpy(pixels)
-        noise = np.zeros(len(gray), np.float32) if mask is None else noise_variance(gray, lights, mask)
+        self._sample = sample
+        self._noise_table = None
+        if sample is not None:
+            self._noise_table = sample._noise_table
+        elif mask is not None:
+            self._noise_table = noise_table(gray, lights, mask)
+        noise = variance_of(gray, self._noise_table)
         if neighbours and mask is not None and noise.any():
             pixels, colours, noise = _quieter(pixels, colours, mask, noise)
 
@@ -77,7 +85,8 @@ class Learned(Model):
         found = witnesses(pixels, colours, slice(None))
         self._level: float | None = None
         # Tried only where a prior asks for it.
-        self._try_noise = partial(noise_part, witnesses, found, pixels, colours, noise, lights)
+        self._try_noise = partial(try_noise, witnesses, found, pixels, colours, noise, lights)
+        self._log_variance = np.log(to_numpy(found.variance))
         if outline and mask is not None:
             found = with_rim(found, mask)
         self._normals = cast(found.normals, "float64")
@@ -86,7 +95,12 @@ class Learned(Model):
     @cached_property
     def _noise_part(self) -> Array:
         """(N,) variance of one component of each normal that comes from the photographs' noise."""
-        return like(self._try_noise(), self._normals)
+        return like(noise_part(self._log_variance, self._tried), self._normals)
+
+    @cached_property
+    def _tried(self) -> NoiseTable | None:
+        """That variance by the spread of a pixel, as it was tried out here or on the sample."""
+        return self._try_noise() if self._sample is None else self._sample._tried
 
     @cached_property
     def _weight(self) -> Array:
@@ -153,22 +167,23 @@ def _quieter(
     return like(averaged[..., 0], pixels), like(averaged[..., 1:], pixels), noise * share
 
 
-def noise_part(
+def try_noise(
     witnesses: Callable[[Array, Array | None, slice], Witness],
     found: Witness,
     pixels: Array,
     colours: Array | None,
     noise: NDArray[np.float32],
     lights: NDArray[Any],
-) -> NDArray[np.float64]:
-    """Variance (N,) of one component of the normals, of noise alone: what moves when the same noise comes once more.
+) -> NoiseTable | None:
+    """Variance of one component of the normals, of noise alone: what moves when the same noise comes once more.
 
-    It is tried on some pixels, and told for the others by their spread: the median in classes of like spread.
+    It is tried on some pixels, and told by their spread: log variances, growing, and the median in classes of like
+    spread. None where there is no noise.
     """
     some = slice(0, None, max(1, len(noise) // TRIED))
     deviation = np.sqrt(noise[some])[:, None]
     if not deviation.any():
-        return np.zeros(len(noise))
+        return None
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
     gray = to_numpy(pixels[some])
@@ -182,16 +197,22 @@ def noise_part(
         like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels), some
     )
     moved = np.square(to_numpy(again.normals) - to_numpy(found.normals[some])).sum(-1)
-    spread = np.log(to_numpy(found.variance))
-    order = np.argsort(spread[some])
+    spread = np.log(to_numpy(found.variance[some]))
+    order = np.argsort(spread)
     classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
-    places = [float(np.mean(spread[some][inside])) for inside in classes]
+    places = [float(np.mean(spread[inside])) for inside in classes]
     # Two components of a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
     variances = [float(np.median(moved[inside])) / (2.0 * np.log(2.0)) for inside in classes]
     typical = max(float(np.median(variances)), 1e-12)
-    kept = np.clip(variances, typical / WIDEST, typical * WIDEST)
+    return np.asarray(places), np.clip(variances, typical / WIDEST, typical * WIDEST)
+
+
+def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[np.float64]:
+    """Variance (N,) of one component of the normals that comes from noise, by what was tried out."""
+    if tried is None:
+        return np.zeros(len(log_variance))
     # Noise is a part of the whole error: of two components, each half of the variance at most.
-    return np.asarray(np.minimum(np.interp(spread, places, kept), 0.5 * np.exp(spread)))
+    return np.asarray(np.minimum(np.interp(log_variance, *tried), 0.5 * np.exp(log_variance)))
 
 
 def _predict(

@@ -18,6 +18,10 @@ MAD_TO_SIGMA = 1.482602218505602
 CLASSES, BLOCKS = 8, 20_000
 
 
+#: Mean intensities of pixels, growing, and the noise variance of an intensity of such a pixel.
+NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
 def noise_variance(
     pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
@@ -33,6 +37,24 @@ def noise_variance(
     >>> round(float(np.sqrt(noise_variance(noisy, lights, np.ones((50, 50), bool)).mean())), 2)
     0.05
     """
+    return variance_of(pixels, noise_table(pixels, lights, mask))
+
+
+def variance_of(pixels: NDArray[np.float32], table: NoiseTable | None) -> NDArray[np.float32]:
+    """The variance (N,) that a table gives these pixels; zero without one."""
+    if table is None:
+        return np.zeros(len(pixels), np.float32)
+    return np.asarray(np.interp(_brightness(pixels), *table), dtype=np.float32)
+
+
+def _brightness(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.maximum(pixels, 0.0).mean(1))
+
+
+def noise_table(
+    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
+) -> NoiseTable | None:
+    """The noise by brightness, as :func:`noise_variance` measures it; None where it cannot be told."""
     count = lights.shape[1]
     index = np.full(mask.shape, -1)
     index[mask] = np.arange(len(pixels))
@@ -40,16 +62,16 @@ def noise_variance(
     blocks = np.stack([corner.ravel() for corner in corners])
     blocks = blocks[:, (blocks >= 0).all(axis=0)]
     if count <= 3 or not blocks.size:
-        return np.zeros(len(pixels), np.float32)
+        return None
     a, b, c, d = blocks[:, :: max(1, blocks.shape[1] // BLOCKS)]
     detail = 0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]).astype(np.float64)
     detail -= (detail @ np.linalg.pinv(lights)) @ lights
     detail = np.abs(detail) / np.sqrt(1.0 - 3.0 / count)
-    brightness = np.maximum(pixels, 0.0).mean(1)
+    brightness = _brightness(pixels)
     classes = np.quantile(brightness[a], np.linspace(0, 1, CLASSES + 1))
     middle = 0.5 * (classes[1:] + classes[:-1])
     found = np.empty(CLASSES)
     for number in range(CLASSES):
         inside = (brightness[a] >= classes[number]) & (brightness[a] <= classes[number + 1])
         found[number] = (MAD_TO_SIGMA * float(np.median(detail[inside]))) ** 2
-    return np.asarray(np.interp(brightness, middle, found), dtype=np.float32)
+    return middle, found
