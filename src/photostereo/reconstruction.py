@@ -21,7 +21,7 @@ from photostereo.quality.metrics import ErrorSummary
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """The result of :func:`photostereo.solver.solve`; frozen, arrays read-only.
+    """The result of :func:`photostereo.solve`; frozen, arrays read-only.
 
     Attributes
     ----------

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from photostereo.monitor import Monitor
+
 
 def normals_of(slope_col: np.ndarray, slope_row: np.ndarray) -> np.ndarray:
     """Unit normals of slopes dz/dcol, dz/drow."""
@@ -42,3 +44,22 @@ def aligned(depth: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> np.ndarra
 @pytest.fixture(scope="session")
 def shapes() -> SimpleNamespace:
     return SimpleNamespace(normals_of=normals_of, sphere=sphere, flap=flap, aligned=aligned)
+
+
+class Heard(Monitor):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, int | None]] = []
+        self.steps: list[int] = []
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        self.stages.append((name, total))
+
+    def advance(self, steps: int = 1) -> None:
+        self.steps.append(steps)
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()

@@ -159,10 +159,9 @@ def test_memory_of_a_pixel(shapes) -> None:
     assert peak / normals[..., 0].size < 120
 
 
-def test_progress_counts_digits(shapes) -> None:
+def test_progress_counts_digits(shapes, heard) -> None:
     _, normals, mask, _ = shapes.sphere(161)
-    calls = []
-    integrate(normals + 0.01, mask, progress=lambda *call: calls.append(call))
-    won = [call[0] for call in calls]
-    assert won == sorted(won)
-    assert calls[-1][0] == pytest.approx(calls[-1][1])
+    integrate(normals + 0.01, mask, monitor=heard)
+    assert heard.stages == [("integrate", 100)]
+    assert min(heard.steps) >= 0 and len(heard.steps) > 3
+    assert sum(heard.steps) == 100

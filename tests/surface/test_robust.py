@@ -147,14 +147,14 @@ def test_torn_needs_both_ends() -> None:
     assert torn_links(links, (shares, np.full(4, 0.5))).tolist() == [False, True, False]
 
 
-def test_progress_and_warning(shapes) -> None:
+def test_progress_and_warning(shapes, heard) -> None:
     _, normals = shapes.flap(24)
-    seen = []
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        surface = integrate(normals, method="robust", max_iter=2, progress=lambda *facts: seen.append(facts))
+        surface = integrate(normals, method="robust", max_iter=2, monitor=heard)
     assert surface.status == "max_iter"
-    assert [fact[:2] for fact in seen] == [(0, 2), (1, 2), (2, 2)]
-    assert [fact[2] for fact in seen] == list(surface.energy)
+    assert heard.stages == [("integrate (robust)", 2)]
+    assert heard.steps == [0, 1, 1]
+    assert len(surface.energy) == 3
 
 
 def test_anchors_set_the_height(shapes) -> None:

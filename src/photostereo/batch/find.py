@@ -37,7 +37,7 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
     """Captures at or inside the places, in the order of their names.
 
     A place is a capture itself, or a folder that holds captures: then every folder in it counts, also one that cannot
-    be read, so that nothing is left out without a word. Hidden folders, links out of the place and ``out`` do not.
+    be read, so that nothing is left out without a word. Hidden ones and ``out`` do not.
 
     Raises
     ------

@@ -151,7 +151,7 @@ class _Batch:
                 self.monitor.end()
 
     def news(self, watch: Watch) -> list[Job[Outcome]] | None:
-        """Jobs of captures that have come; the page is made anew when some were solved meanwhile."""
+        """Jobs of captures that have come; None when the watch is over."""
         watch.look = lambda: find_captures(self.places, out=self.out)
         ready = watch.ready()
         return None if ready is None else self.jobs(ready)

@@ -368,7 +368,7 @@ def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32
 def digest_of(
     shape: tuple[int, ...], photographs: Iterable[bytes], lights: FloatArray, mask: BoolArray
 ) -> str:
-    """The digest of a capture, from the :func:`hash_of` its photographs."""
+    """The digest of a capture, from the :func:`hash_of` each of its photographs."""
     state = hashlib.blake2b(digest_size=8)
     state.update(repr((shape, np.dtype(np.float32).str)).encode())
     for array in (lights, mask):

@@ -1,7 +1,7 @@
 """One photograph: from a file in any supported format to its stored numbers, nothing rounded.
 
 ``decode_image`` gives the numbers as they are stored (8 or 16 bits, or float) in RGB order; making them
-linear intensities on one scale is the business of :mod:`photostereo.capture.stack`.
+linear intensities on one scale is the business of :mod:`photostereo.capture.photographs`.
 """
 
 from __future__ import annotations

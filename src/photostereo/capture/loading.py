@@ -78,8 +78,7 @@ def load(
         in the photographs, ``"bright"`` for a bright object before a dark background, the path of
         a picture, or an array (H, W)
     lights : None for the light file in the folder, the path of another one, or another capture whose lights are
-        used again. Harvard layout: also
-        ``"refined"`` (the default where present) or ``"directions"``
+        used again. Harvard layout: also ``"refined"`` (the default where present) or ``"directions"``
     ball, circle, focal, card : how to find the lights from a ball, where there is no light file; see
         :func:`photostereo.calibrate`. With ``ball`` or ``circle`` a light file in the folder is not looked at
     workers : decoding threads; one per processor where missing

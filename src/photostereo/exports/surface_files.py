@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,7 @@ def write_surface(
         the surface tears (a link to the right or downward neighbour is cut), ``normals.png``
         and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
     normals, mask, albedo
-        As for :func:`~photostereo.surface.integration` and :func:`~photostereo.surface.build_mesh`.
+        As for :func:`~photostereo.integrate` and :func:`~photostereo.surface.build_mesh`.
     method : {"poisson", "simchony", "robust"}
     formats : sequence of {"ply", "glb", "obj", "stl"}
         PLY and STL hold every pixel, up to two million triangles; beyond that they are adapted to the
@@ -85,7 +85,7 @@ def write_surface(
     monitor : Monitor
         Told of the stages, and of every iteration of ``robust``.
     **options
-        Further options of :func:`~photostereo.surface.integration`.
+        Further options of :func:`~photostereo.integrate`.
 
     Returns
     -------
@@ -107,9 +107,7 @@ def write_surface(
         seconds[stage] = now - began
         began = now
 
-    surface = integrate(
-        normals, mask, method=method, camera=camera, progress=_reporter(monitor, method), **options
-    )
+    surface = integrate(normals, mask, method=method, camera=camera, monitor=monitor, **options)
     lap("integrate")
     monitor.stage("depth and meshes", 1 + len(kinds))
     heights = write_heights(folder, surface.depth, surface.mask, size)
@@ -212,30 +210,6 @@ def _write_light(
         "texture": [mesh.albedo.shape[1], mesh.albedo.shape[0]],
         "files": sorted(files),
     }
-
-
-def _reporter(monitor: Monitor, method: str) -> Callable[[float, float, float], None]:
-    """The integrator's progress, told to a monitor.
-
-    Least squares wins digits at a steady pace: percents of those tell how long it will take. The tearing
-    method counts its iterations. A part after the largest one, or a second start, begins anew.
-    """
-    name, total, done = "integrate (robust)", 0, 0
-    if method != "robust":
-        name, total = "integrate", 100
-        monitor.stage(name, total)
-
-    def report(won: float, wanted: float, measure: float) -> None:
-        nonlocal done, total
-        now = round(100 * won / wanted) if method != "robust" else round(won)
-        if now < done or total == 0:
-            total = total or round(wanted)
-            monitor.stage(name, total)
-            done = 0
-        monitor.advance(now - done)
-        done = now
-
-    return report
 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ that each level looks for circles of a few sizes only. The best are then fitted 
 the centre the edges that lie across the ray are found to a fraction of a pixel, a robust vote over triples of them
 settles which belong together, and a least-squares circle with Tukey's weights goes through those.
 
-A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.ball`).
+A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.balls`).
 """
 
 from __future__ import annotations

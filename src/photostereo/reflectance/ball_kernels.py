@@ -8,24 +8,12 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.reflectance.algebra_kernels import solve_3x3, times_3x3
+
 Array = NDArray[Any]
 
 #: Newton steps at most. From the left of the root they do not overshoot, and double the digits each time.
 STEPS = 30
-
-
-@njit(cache=True, inline="always")
-def _solve(a00, a01, a02, a11, a12, a22, b0, b1, b2):  # type: ignore[no-untyped-def]
-    """x of a positive definite 3 × 3 system, by LDLᵀ."""
-    i0 = 1.0 / a00
-    l10, l20 = a01 * i0, a02 * i0
-    i1 = 1.0 / (a11 - l10 * a01)
-    e21 = a12 - l20 * a01
-    l21 = e21 * i1
-    z1 = b1 - l10 * b0
-    x2 = (b2 - l20 * b0 - l21 * z1) / (a22 - l20 * a02 - l21 * e21)
-    x1 = z1 * i1 - l21 * x2
-    return b0 * i0 - l10 * x1 - l20 * x2, x1, x2
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
@@ -51,23 +39,26 @@ def step_within(
         a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
         a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
         m0, m1, m2 = centre[i, 0], centre[i, 1], centre[i, 2]
-        g0 = linear[i, 0] + pull[i, 0] - (a00 * m0 + a01 * m1 + a02 * m2)
-        g1 = linear[i, 1] + pull[i, 1] - (a01 * m0 + a11 * m1 + a12 * m2)
-        g2 = linear[i, 2] + pull[i, 2] - (a02 * m0 + a12 * m1 + a22 * m2)
+        p0, p1, p2 = times_3x3(a00, a01, a02, a11, a12, a22, m0, m1, m2)
+        g0, g1, g2 = (
+            linear[i, 0] + pull[i, 0] - p0,
+            linear[i, 1] + pull[i, 1] - p1,
+            linear[i, 2] + pull[i, 2] - p2,
+        )
         most = radius[i]
         nu = 0.0
-        s0, s1, s2 = _solve(a00, a01, a02, a11, a12, a22, g0, g1, g2)
+        s0, s1, s2 = solve_3x3(a00, a01, a02, a11, a12, a22, g0, g1, g2)
         length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
         if length > most:
             if most <= 0.0:
                 s0 = s1 = s2 = 0.0
             else:
                 for _ in range(STEPS):
-                    t0, t1, t2 = _solve(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, s0, s1, s2)
+                    t0, t1, t2 = solve_3x3(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, s0, s1, s2)
                     # |s|' = −s·(A + ν)⁻¹s / |s|
                     slope = (s0 * t0 + s1 * t1 + s2 * t2) / (length * length)
                     nu += (length / most - 1.0) / slope
-                    s0, s1, s2 = _solve(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, g0, g1, g2)
+                    s0, s1, s2 = solve_3x3(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, g0, g1, g2)
                     length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
                     if abs(length - most) <= tolerance * most:
                         break

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.errors import ConvergenceWarning, ParameterError, did_you_mean
+from photostereo.monitor import SILENT, Monitor
 from photostereo.surface.lattice import place_pixels
 from photostereo.surface.links import find_links, link_images
+from photostereo.surface.reporting import Progress, reporter
 from photostereo.surface.slopes import Camera, SlopeSource, prepare_mask
 from photostereo.threads import shorten_spinning
 
 Float64 = NDArray[np.float64]
-Progress = Callable[[float, float, float], None]
 Bool = NDArray[np.bool_]
 
 METHODS = ("poisson", "simchony", "robust")
@@ -107,7 +108,7 @@ def integrate(
     max_iter: int | None = None,
     tol: float = 1e-5,
     sharpness: float = 4.0,
-    progress: Progress | None = None,
+    monitor: Monitor = SILENT,
 ) -> Surface:
     """Integrate a normal map into heights.
 
@@ -140,9 +141,8 @@ def integrate(
     max_iter, tol, sharpness
         Of ``robust``: at most so many reweightings (150), the relative fall of the energy below which it
         stops, and how sharply (k) it chooses between the two sides, in 1/pixel².
-    progress : callable, optional
-        Called after every iteration at full resolution: ``progress(iteration, max_iter, energy)`` of
-        ``robust``, ``progress(digits won, digits wanted, residual)`` of ``poisson``.
+    monitor : Monitor
+        Receives progress: the iterations of ``robust``, percents of the digits that ``poisson`` has to win.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def integrate(
         )
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     labels = np.asarray(label(inside)[0], dtype=np.int32)
-    options = _Options(method, rtol, max_iter, tol, sharpness, progress)
+    options = _Options(method, rtol, max_iter, tol, sharpness, reporter(monitor, method))
 
     if method == "simchony":
         if weights is not None or anchors is not None:

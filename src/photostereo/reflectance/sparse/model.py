@@ -260,9 +260,8 @@ class SparseBayes(_Reweighted):
     pixels : (N, d) intensities, of order one
     lights : (3, d) unit columns
     noise : λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None
-        measures it on
-        the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong noise nor
-        a bright outlier misleads
+        measures it on the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong
+        noise nor a bright outlier misleads
     max_iter, tol : of the EM; a pixel stops when no component of n moves by more than ``tol`` times its
         brightness
 

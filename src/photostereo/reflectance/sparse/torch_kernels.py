@@ -40,7 +40,7 @@ def sbl_em(
     iterations: Tensor,
     weights: Tensor,
 ) -> None:
-    """As :func:`.sparse_kernels.sbl_em`."""
+    """As :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not Y.is_cuda:
         arrays = (array.numpy() for array in (n, iterations, weights))
@@ -84,7 +84,7 @@ def reweigh(
     moment: Tensor,
     rest: Tensor,
 ) -> None:
-    """As :func:`.sparse_kernels.reweigh`; all but Y, L and the threshold may have a leading axis of problems."""
+    """As :func:`.kernels.reweigh`; all but Y, L and the threshold may have a leading axis of problems."""
     count, photographs = Y.shape
     outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]
     if Y.is_cuda:
@@ -104,7 +104,7 @@ def weighted_normals(gram: Tensor, moment: Tensor, weight: Tensor, pull: Tensor,
 def inlier_weights(
     Y: Tensor, L: Tensor, n: Tensor, threshold: Tensor, redescending: bool, weights: Tensor
 ) -> None:
-    """As :func:`.sparse_kernels.inlier_weights`."""
+    """As :func:`.kernels.inlier_weights`."""
     for part in tensor_batches(Y, copies=3):
         squared = (Y[part].double() - n[part] @ L).square()
         limit = threshold[part][:, None]
