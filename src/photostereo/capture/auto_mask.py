@@ -1,9 +1,10 @@
 """The object found in a stack of photographs, before black cloth or on a table.
 
-The ground is what reaches the border of the frame. Being flat, all of it follows the lamps alike: its photographs are
-one vector over the lights times how bright it is, whatever its texture. The object turns its sides to other lamps. So
-three things tell them apart: how bright a pixel is, how much of that does not follow the ground's lights, and its
-brightest moment. What stands out first is refined by a graph cut, which follows edges and learns both distributions.
+The ground is what reaches the border of the frame (:mod:`.ground`). What differs from it for certain (brighter, of
+another colour, not following the lamps as the ground does) gives a first guess, the convex hull of it. From there both
+are learned: how often each combination of clues is ground and object, and the outline that is cheapest under these odds
+and runs along edges (:mod:`.relaxed_cut`), in turns. A ball that is the object is taken as the disc that it is, since a
+mirror may look like its ground for half of its outline; balls beside the object leave the mask.
 
 References
 ----------
@@ -13,32 +14,55 @@ C. Rother, V. Kolmogorov, A. Blake, "GrabCut", 2004. doi:10.1145/1015706.1015720
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.ground import Clues, clues, level_around, shrunk
+from photostereo.capture.relaxed_cut import cheapest_outline
 from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.lights.balls import find_balls
+from photostereo.lights.circle import Circle
 
-#: The cut is made on at most so many pixels; the outline of larger photographs is interpolated.
-CUT_PIXELS = 600_000
-#: What is below this share of the brightest is the noise of any ground.
-DARK = 0.003
-#: Parts smaller than this share of the largest are specks, holes smaller than this share of the object dark spots.
-SPECK, SPOT = 0.02, 0.02
+Float32 = NDArray[np.float32]
+
+#: So many times the ground's own spread from its middle, a pixel is certainly something else.
+CERTAIN = 3.0
+#: What the odds weigh against the length of the outline; the first guess; what is certain.
+ODDS, GUESS, EVIDENCE = 0.05, 0.05, 0.1
+#: Odds are limited to this (natural logarithm): the photographs are never that sure.
+MOST_ODDS = 3.0
+#: Turns of learning and cutting.
+TURNS = 4
+#: Cells of the histograms along each clue.
+CELLS = 24
+#: Parts with less than this share of the largest one's area or light are specks.
+SPECK = 0.02
+#: Holes below the first share of the object are dark spots of it; below the second they must look like ground to stay.
+SPOT, HOLE = 0.003, 0.02
+#: A ball is the object where it holds this share of the light that was found.
+IS_THE_OBJECT = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class FoundObject:
+    """An object in photographs.
+
+    Attributes
+    ----------
+    mask : (H, W) bool; all False where nothing stands out from the border
+    doubt : why it may be wrong, in words; "" where it is sure
+    """
+
+    mask: BoolArray
+    doubt: str = ""
 
 
 def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
-    """The object in photographs, which are gone through twice.
-
-    Parameters
-    ----------
-    frames : gives the photographs, (H, W) or (H, W, 3), anew at each call
-
-    Returns
-    -------
-    (H, W) bool; all False where nothing stands out from the border
+    """The mask of :func:`find_object`, whether it is sure or not.
 
     Examples
     --------
@@ -46,110 +70,192 @@ def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
     >>> bool(480 < mask_from_stack(lambda: shots).sum() <= 500)  # rounded corners
     True
     """
-    brightness, strange, top = _features(frames)
-    scale = float(np.percentile(brightness, 99))
-    if scale <= 0:
-        return np.zeros(brightness.shape, dtype=bool)
-    features = [brightness / scale, strange / scale, top / max(float(np.percentile(top, 99)), 1e-30)]
-    height, width = brightness.shape
-    shrink = min(1.0, (CUT_PIXELS / (height * width)) ** 0.5)
-    if shrink < 1:
-        size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-        features = [cv2.resize(feature, size, interpolation=cv2.INTER_AREA) for feature in features]
-    found = _whole(_cut(*features))
-    if shrink < 1:
-        soft = cv2.resize(found.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
-        found = soft > 0.5
-    return np.asarray(found)
+    return find_object(frames()).mask
 
 
-def _border(shape: tuple[int, ...]) -> BoolArray:
-    width = max(2, round(0.015 * min(shape)))
-    border = np.ones(shape, dtype=bool)
-    border[width:-width, width:-width] = False
-    return border
+def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None) -> FoundObject:
+    """The object in photographs.
+
+    Parameters
+    ----------
+    frames : the photographs, (H, W) or (H, W, 3); colour tells much. Some two dozen are enough.
+    without : (H, W) what is known not to be the object, such as a ball beside it
+
+    Notes
+    -----
+    It fails where the object reaches round most of the frame's border, where it lies flat and has the colour and
+    brightness of its ground, or where its edge is as black as the ground; ``doubt`` tells most of that.
+    """
+    shape: tuple[int, ...] = ()
+
+    def noted() -> Iterable[NDArray[Any]]:
+        nonlocal shape
+        for frame in frames:
+            shape = frame.shape[:2]
+            yield frame
+
+    stack = shrunk(noted())
+    known = clues(stack)
+    if known is None:
+        return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
+    size = (known.level.shape[1], known.level.shape[0])
+    out = None
+    if without is not None and without.any():
+        out = cv2.resize(without.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0
+    found, odds = _cut(known, out)
+    if found.any():
+        found = _whole(found, odds, known.light)
+        found = _with_balls(found, stack, known.light)
+        if out is not None:
+            found &= ~out
+    doubt = _doubt(found, odds, known)
+    mask = found
+    if found.shape != shape:
+        mask = cv2.resize(found.astype(np.float32), shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5
+    return FoundObject(np.asarray(mask, dtype=bool), doubt)
 
 
-def _features(frames: Callable[[], Iterable[NDArray[Any]]]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of each pixel over the photographs: root mean square, the part that does not follow the ground, and maximum."""
-    ground = []
-    for image in frames():
-        gray = gray_from_rgb(image) if image.ndim == 3 else image
-        ground.append(float(np.median(gray[_border(gray.shape)])))
-    lamps = np.asarray(ground) / max(float(np.linalg.norm(ground)), 1e-30)
-    energy: Any = 0.0
-    along: Any = 0.0
-    top: Any = 0.0
-    for image, lamp in zip(frames(), lamps, strict=True):
-        gray = np.asarray(gray_from_rgb(image) if image.ndim == 3 else image, dtype=np.float64)
-        energy = energy + gray**2
-        along = along + lamp * gray
-        top = np.maximum(top, gray)
-    count = len(lamps)
-    return np.sqrt(energy / count), np.sqrt(np.maximum(energy - along**2, 0) / count), np.asarray(top)
+def _cut(known: Clues, out: BoolArray | None) -> tuple[BoolArray, FloatArray]:
+    """The object, and the odds (negative: object) from which it was cut."""
+    usable = known.border if out is None else known.border & ~out
+    difference = _difference(known, usable if usable.any() else known.border)
+    certain = difference > CERTAIN
+    if out is not None:
+        certain &= ~out
+    ground = known.border & ~certain
+    length = (0.02 + 1 / (1 + (known.edges / max(float(known.edges.mean()), 1e-6)) ** 2)).astype(np.float32)
+    guess = np.where(_hull(certain, known.light), -GUESS, GUESS)
+    half = 0.5 * CERTAIN
+    cost = np.where(difference < half, guess, -(np.clip(difference, half, CERTAIN) - half) / CERTAIN)
+
+    def settled(cost: FloatArray) -> Float32:
+        cost = np.where(ground, 1.0, cost)
+        return (cost if out is None else np.where(out, 1.0, cost)).astype(np.float32)
+
+    found = cheapest_outline(settled(cost), length)
+    odds = cost
+    for _ in range(TURNS):
+        if found.all() or not found.any():
+            break
+        odds = _odds(known, found)
+        cost = np.where(certain, np.minimum(ODDS * odds, -EVIDENCE), ODDS * odds)
+        found = cheapest_outline(settled(cost), length)
+    return found, odds
 
 
-def _cut(brightness: FloatArray, strange: FloatArray, top: FloatArray) -> NDArray[np.uint8]:
-    border = _border(brightness.shape)
-    follows = max(2 * float(np.percentile(strange[border], 75)), DARK)
-    dim = max(2 * float(np.percentile(brightness[border], 90)), DARK)
-    stands_out = _without_specks(_opened((strange > follows) | (brightness > dim)))
-    if not stands_out.any():
-        return np.zeros(brightness.shape, np.uint8)
-    picture = np.stack(
-        [
-            _stretched(np.log(brightness + DARK)),
-            _stretched(strange / (brightness + DARK)),
-            _stretched(np.log(top + DARK)),
-        ],
-        axis=-1,
-    )
-    closed = _closed(stands_out, 11)
-    outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    filled = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, thickness=cv2.FILLED)
-    seeds = np.where(filled > 0, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
-    seeds[border & (stands_out == 0)] = cv2.GC_BGD
-    seeds[brightness > 4 * dim] = cv2.GC_FGD
-    told_apart = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
-    if told_apart.all() or told_apart.sum() < 20 or (~told_apart).sum() < 20:
-        return closed
-    cv2.setRNGSeed(0)  # the same answer each time
-    models = np.zeros((1, 65)), np.zeros((1, 65))
-    cv2.grabCut(cv2.medianBlur(picture, 3), seeds, None, *models, 3, cv2.GC_INIT_WITH_MASK)
-    return np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
+def _difference(known: Clues, border: BoolArray) -> FloatArray:
+    """How far each pixel is from the ground at the border, in units of that ground's own spread."""
+
+    def beyond(clue: FloatArray, least: float) -> FloatArray:
+        middle = float(np.median(clue[border]))
+        return np.asarray((clue - middle) / max(float(np.percentile(clue[border], 90)) - middle, least))
+
+    different = np.maximum(beyond(known.level, 0.2), beyond(known.strangeness, 0.2))
+    if known.colour is not None:
+        apart = np.linalg.norm(known.colour - np.median(known.colour[border], axis=0), axis=-1)
+        different = np.maximum(different, apart / max(float(np.percentile(apart[border], 90)), 0.1))
+    return np.asarray(different)
 
 
-def _stretched(feature: FloatArray) -> NDArray[np.uint8]:
-    low, high = np.percentile(feature, [0.5, 99.5])
-    return np.asarray(255 * np.clip((feature - low) / max(high - low, 1e-9), 0, 1), dtype=np.uint8)
+def _odds(known: Clues, found: BoolArray) -> FloatArray:
+    """Logarithm of how much likelier each pixel's clues are on the ground than on the object, as found so far."""
+    level, strange = _cells(known.level), _cells(known.strangeness)
+    odds = _likelier(level, strange, found)
+    ground = cv2.erode((~found).astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
+    if ground.any():
+        # A ground is rarely equally bright everywhere: compared with what is near, too.
+        above = known.level - level_around(known.level, ground, 0.1 * min(found.shape))
+        odds = 0.5 * (odds + _likelier(_cells(above), strange, found))
+    if known.colour is not None:
+        odds = odds + _likelier(_cells(known.colour[..., 0]), _cells(known.colour[..., 1]), found)
+    return np.clip(odds, -MOST_ODDS, MOST_ODDS)
 
 
-def _opened(mask: BoolArray) -> NDArray[np.uint8]:
+def _cells(clue: FloatArray) -> NDArray[np.intp]:
+    low, high = np.percentile(clue, [0.5, 99.5])
     return np.asarray(
-        cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)), dtype=np.uint8
+        np.clip((clue - low) / max(high - low, 1e-6) * (CELLS - 1) + 0.5, 0, CELLS - 1), dtype=np.intp
     )
 
 
-def _closed(mask: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    padded = cv2.morphologyEx(np.pad(mask, size), cv2.MORPH_CLOSE, disc)
-    return np.ascontiguousarray(padded[size:-size, size:-size], dtype=np.uint8)
+def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray) -> FloatArray:
+    cell = CELLS * a + b
+
+    def frequency(where: BoolArray) -> FloatArray:
+        count = np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
+        smooth = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_REPLICATE)
+        return np.asarray(smooth / smooth.sum() + 1e-4)
+
+    return np.asarray(np.log(frequency(~found) / frequency(found))).ravel()[cell]
 
 
-def _without_specks(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
-    areas = stats[:, cv2.CC_STAT_AREA].copy()
-    areas[0] = 0
-    return np.asarray((areas >= max(SPECK * areas.max(), 1))[labels] & (mask > 0), dtype=np.uint8)
+def _opened(mask: BoolArray) -> BoolArray:
+    return np.asarray(
+        cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
+    )
 
 
-def _whole(mask: NDArray[np.uint8]) -> BoolArray:
+def _without_specks(mask: BoolArray, light: FloatArray) -> BoolArray:
+    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    areas = np.bincount(labels.ravel(), minlength=count).astype(np.float64)
+    lights = np.bincount(labels.ravel(), weights=light.ravel(), minlength=count)
+    areas[0] = lights[0] = 0
+    main = int(np.argmax(lights))
+    return np.asarray(((areas >= SPECK * areas[main]) & (lights >= SPECK * lights[main]))[labels] & mask)
+
+
+def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
+    points = np.argwhere(_without_specks(_opened(certain), light))[:, ::-1].astype(np.int32)
+    canvas = np.zeros(certain.shape, np.uint8)
+    if len(points) >= 3:
+        cv2.fillConvexPoly(canvas, cv2.convexHull(points), 1)
+    return canvas > 0
+
+
+def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
     """Without specks, with dark spots filled; holes through which the ground is seen stay."""
-    mask = _without_specks(_opened(mask > 0))
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(
-        np.pad(1 - mask, 1, constant_values=1), connectivity=4
+    mask = _without_specks(_opened(mask), light)
+    count, labels = cv2.connectedComponents(
+        np.pad(~mask, 1, constant_values=True).astype(np.uint8), connectivity=4
     )
-    small = stats[:, cv2.CC_STAT_AREA] < SPOT * mask.sum()
-    small[labels[0, 0]] = False
-    inner = labels[1:-1, 1:-1]
-    return np.asarray((mask > 0) | (small[inner] & (mask == 0)))
+    outer, labels = labels[0, 0], labels[1:-1, 1:-1]
+    areas = np.bincount(labels.ravel(), minlength=count)
+    like_ground = np.bincount(labels.ravel(), weights=(odds > 0).ravel(), minlength=count)
+    fill = (areas < SPOT * mask.sum()) | ((areas < HOLE * mask.sum()) & (like_ground < 0.5 * areas))
+    fill[outer] = False
+    return np.asarray(mask | (fill[labels] & ~mask))
+
+
+def _with_balls(mask: BoolArray, stack: Float32, light: FloatArray) -> BoolArray:
+    """The mask, as a disc where the object is a ball, and without balls that lie beside it."""
+    gray = np.stack([gray_from_rgb(image) for image in stack]) if stack.ndim == 4 else stack
+    total = float(light[mask].sum())
+    for ball in find_balls(gray[:: max(1, len(gray) // 12)]):
+        disc = ball.circle.inside(mask.shape)
+        inside = float(light[mask & disc].sum())
+        if inside > IS_THE_OBJECT * total and disc.sum() > 0.5 * mask.sum():
+            return disc
+        if _stands_alone(mask, ball.circle):
+            mask = mask & ~ball.circle.inside(mask.shape, share=1.05)
+    return mask
+
+
+def _stands_alone(mask: BoolArray, circle: Circle) -> bool:
+    around = circle.inside(mask.shape, share=1.3) & ~circle.inside(mask.shape, share=1.1)
+    return bool(around.any() and mask[around].mean() < 0.4 and (mask & ~circle.inside(mask.shape)).any())
+
+
+def _doubt(mask: BoolArray, odds: FloatArray, known: Clues) -> str:
+    if not mask.any():
+        return "nothing stands out from the border"
+    if mask.mean() > 0.9:
+        return "it fills the frame"
+    if mask.mean() < 0.01:
+        return "it is small"
+    touching = float(mask[known.border].mean())
+    if touching > 0.3:
+        return f"it reaches {100 * touching:.0f} % of the frame's border"
+    unlike = float((odds[mask] > 0.5).mean())
+    if unlike > 0.15:
+        return f"{100 * unlike:.0f} % of it looks like the ground"
+    return ""
