@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.photographs import PhotographFiles
 from photostereo.capture.settled_mask import settle_mask
@@ -103,7 +104,13 @@ def _parts(
         require_truth_size(truth, file, source.full_frame)
     truths = {label: options.framing.truth(label, truth) for label, (_, truth) in found.truths.items()}
     mask, mask_notes = settle_mask(
-        options, source.full_frame, frames, found.mask_file, name=found.name, otherwise=found.mask_default
+        options,
+        source.full_frame,
+        frames,
+        found.mask_file,
+        name=found.name,
+        otherwise=found.mask_default,
+        telling=lambda: source.sample(MOST_FRAMES, color=True).frames(),
     )
     ambient = options.path_of("ambient") or found.ambient
     corrected = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]

@@ -31,6 +31,8 @@ Float32 = NDArray[np.float32]
 
 #: So many times the ground's own spread from its middle, a pixel is certainly something else.
 CERTAIN = 3.0
+#: How much farther from the median the last tenth of a bell curve begins than its last quarter.
+TENTH_PER_QUARTER = 1.9
 #: What the odds weigh against the length of the outline; the first guess; what is certain.
 ODDS, GUESS, EVIDENCE = 0.05, 0.05, 0.1
 #: Odds are limited to this (natural logarithm): the photographs are never that sure.
@@ -43,6 +45,8 @@ CELLS = 24
 SPECK = 0.02
 #: Holes below the first share of the object are dark spots of it; below the second they must look like ground to stay.
 SPOT, HOLE = 0.003, 0.02
+#: Balls are looked for in so many of the photographs, shrunk to so many pixels.
+BALL_FRAMES, BALL_PIXELS = 8, 120_000
 #: A ball is the object where it holds this share of the light that was found.
 IS_THE_OBJECT = 0.8
 
@@ -95,19 +99,16 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
             yield frame
 
     stack = shrunk(noted())
-    known = clues(stack)
+    out = np.zeros(stack.shape[1:3], dtype=bool)
+    if without is not None:
+        out = cv2.resize(without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA) > 0
+    known = clues(stack, out)
     if known is None:
         return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
-    size = (known.level.shape[1], known.level.shape[0])
-    out = None
-    if without is not None and without.any():
-        out = cv2.resize(without.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0
     found, odds = _cut(known, out)
     if found.any():
         found = _whole(found, odds, known.light)
-        found = _with_balls(found, stack, known.light)
-        if out is not None:
-            found &= ~out
+    found = found & ~out if out.any() else _with_balls(found, stack, known.light)
     doubt = _doubt(found, odds, known)
     mask = found
     if found.shape != shape:
@@ -115,59 +116,53 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
     return FoundObject(np.asarray(mask, dtype=bool), doubt)
 
 
-def _cut(known: Clues, out: BoolArray | None) -> tuple[BoolArray, FloatArray]:
-    """The object, and the odds (negative: object) from which it was cut."""
-    usable = known.border if out is None else known.border & ~out
-    difference = _difference(known, usable if usable.any() else known.border)
-    certain = difference > CERTAIN
-    if out is not None:
-        certain &= ~out
-    ground = known.border & ~certain
+def _cut(known: Clues, out: BoolArray) -> tuple[BoolArray, FloatArray]:
+    """The object, and the odds (negative: object) from which it was cut; ``out`` is neither object nor ground."""
+    difference = _difference(known)
+    certain = (difference > CERTAIN) & ~out
+    settled = (known.border & ~certain) | out
     length = (0.02 + 1 / (1 + (known.edges / max(float(known.edges.mean()), 1e-6)) ** 2)).astype(np.float32)
     guess = np.where(_hull(certain, known.light), -GUESS, GUESS)
     half = 0.5 * CERTAIN
     cost = np.where(difference < half, guess, -(np.clip(difference, half, CERTAIN) - half) / CERTAIN)
-
-    def settled(cost: FloatArray) -> Float32:
-        cost = np.where(ground, 1.0, cost)
-        return (cost if out is None else np.where(out, 1.0, cost)).astype(np.float32)
-
-    found = cheapest_outline(settled(cost), length)
     odds = cost
+    found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
     for _ in range(TURNS):
         if found.all() or not found.any():
             break
-        odds = _odds(known, found)
+        odds = _odds(known, found, ~found & ~out)
         cost = np.where(certain, np.minimum(ODDS * odds, -EVIDENCE), ODDS * odds)
-        found = cheapest_outline(settled(cost), length)
+        found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
     return found, odds
 
 
-def _difference(known: Clues, border: BoolArray) -> FloatArray:
+def _difference(known: Clues) -> FloatArray:
     """How far each pixel is from the ground at the border, in units of that ground's own spread."""
+    border = known.border
 
     def beyond(clue: FloatArray, least: float) -> FloatArray:
-        middle = float(np.median(clue[border]))
-        return np.asarray((clue - middle) / max(float(np.percentile(clue[border], 90)) - middle, least))
+        middle, upper = np.percentile(clue[border], [50, 75])  # a quarter of the border may be something else
+        return np.asarray((clue - middle) / max(TENTH_PER_QUARTER * (upper - middle), least))
 
     different = np.maximum(beyond(known.level, 0.2), beyond(known.strangeness, 0.2))
     if known.colour is not None:
         apart = np.linalg.norm(known.colour - np.median(known.colour[border], axis=0), axis=-1)
-        different = np.maximum(different, apart / max(float(np.percentile(apart[border], 90)), 0.1))
+        different = np.maximum(different, apart / max(1.3 * float(np.percentile(apart[border], 75)), 0.1))
     return np.asarray(different)
 
 
-def _odds(known: Clues, found: BoolArray) -> FloatArray:
+def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
     """Logarithm of how much likelier each pixel's clues are on the ground than on the object, as found so far."""
     level, strange = _cells(known.level), _cells(known.strangeness)
-    odds = _likelier(level, strange, found)
-    ground = cv2.erode((~found).astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
-    if ground.any():
+    odds = _likelier(level, strange, found, ground)
+    clear = cv2.erode(ground.astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
+    if clear.any():
         # A ground is rarely equally bright everywhere: compared with what is near, too.
-        above = known.level - level_around(known.level, ground, 0.1 * min(found.shape))
-        odds = 0.5 * (odds + _likelier(_cells(above), strange, found))
+        above = known.level - level_around(known.level, clear, 0.1 * min(found.shape))
+        odds = 0.5 * (odds + _likelier(_cells(above), strange, found, ground))
     if known.colour is not None:
-        odds = odds + _likelier(_cells(known.colour[..., 0]), _cells(known.colour[..., 1]), found)
+        red, blue = _cells(known.colour[..., 0]), _cells(known.colour[..., 1])
+        odds = odds + _likelier(red, blue, found, ground)
     return np.clip(odds, -MOST_ODDS, MOST_ODDS)
 
 
@@ -178,21 +173,20 @@ def _cells(clue: FloatArray) -> NDArray[np.intp]:
     )
 
 
-def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray) -> FloatArray:
+def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray, ground: BoolArray) -> FloatArray:
     cell = CELLS * a + b
 
     def frequency(where: BoolArray) -> FloatArray:
         count = np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
         smooth = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_REPLICATE)
-        return np.asarray(smooth / smooth.sum() + 1e-4)
+        return np.asarray(smooth / max(smooth.sum(), 1) + 1e-4)
 
-    return np.asarray(np.log(frequency(~found) / frequency(found))).ravel()[cell]
+    odds = np.log(frequency(ground) / frequency(found)).ravel()
+    return np.asarray(odds[cell])
 
 
 def _opened(mask: BoolArray) -> BoolArray:
-    return np.asarray(
-        cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
-    )
+    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0)
 
 
 def _without_specks(mask: BoolArray, light: FloatArray) -> BoolArray:
@@ -228,15 +222,20 @@ def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
 
 def _with_balls(mask: BoolArray, stack: Float32, light: FloatArray) -> BoolArray:
     """The mask, as a disc where the object is a ball, and without balls that lie beside it."""
-    gray = np.stack([gray_from_rgb(image) for image in stack]) if stack.ndim == 4 else stack
+    some = stack[:: max(1, len(stack) // BALL_FRAMES)]
+    gray = shrunk((gray_from_rgb(image) if image.ndim == 3 else image for image in some), most=BALL_PIXELS)
     total = float(light[mask].sum())
-    for ball in find_balls(gray[:: max(1, len(gray) // 12)]):
-        disc = ball.circle.inside(mask.shape)
+    balls = find_balls(gray)
+    for ball in balls:
+        circle = ball.circle.scaled(mask.shape[0] / gray.shape[1])
+        disc = circle.inside(mask.shape)
         inside = float(light[mask & disc].sum())
+        if len(balls) == 1 and not mask.any():
+            return disc
         if inside > IS_THE_OBJECT * total and disc.sum() > 0.5 * mask.sum():
             return disc
-        if _stands_alone(mask, ball.circle):
-            mask = mask & ~ball.circle.inside(mask.shape, share=1.05)
+        if _stands_alone(mask, circle):
+            mask = mask & ~circle.inside(mask.shape, share=1.05)
     return mask
 
 

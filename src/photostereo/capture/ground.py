@@ -21,11 +21,13 @@ from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray
 Float32 = NDArray[np.float32]
 
 #: Photographs are shrunk to at most so many pixels, and so many are looked at.
-MOST_PIXELS, MOST_FRAMES = 250_000, 24
+MOST_PIXELS, MOST_FRAMES = 250_000, 32
 #: Shares of the brightest below which brightness, colour and agreement with the ground mean nothing.
 DARK, DARK_COLOUR, DARK_PATTERN = 0.01, 0.03, 0.05
 #: Deviations from the ground's pattern below this (natural logarithm) are noise.
 SLIGHT = 0.03
+#: This share of the photographs is compared with the ground, those that follow it best: the others may be in shadow.
+FOLLOWS = 0.5
 #: The border is so wide, as a share of the shorter side.
 BORDER = 0.03
 
@@ -66,8 +68,11 @@ def shrunk(frames: Iterable[NDArray[Any]], *, most: int = MOST_PIXELS) -> Float3
     return np.stack(small)
 
 
-def clues(stack: Float32) -> Clues | None:
-    """What the shrunk photographs (d, h, w) or (d, h, w, 3) tell; None where all is black."""
+def clues(stack: Float32, out: BoolArray) -> Clues | None:
+    """What the shrunk photographs (d, h, w) or (d, h, w, 3) tell; None where all is black.
+
+    ``out`` (h, w) is known not to be object nor ground, so that it does not count as border.
+    """
     top = float(np.percentile(stack[..., ::2, ::2] if stack.ndim == 3 else stack[:, ::2, ::2], 99.5))
     if top <= 0:
         return None
@@ -79,6 +84,8 @@ def clues(stack: Float32) -> Clues | None:
     median = _median(stack)
     level = np.log(median + np.float32(DARK))
     border = border_of(level.shape)
+    if (border & ~out).any():
+        border &= ~out
     return Clues(
         level=level,
         strangeness=_strangeness(stack, median, border),
@@ -113,8 +120,12 @@ def _median(stack: Float32) -> Float32:
 
 
 def _colour(stack: Float32) -> Float32:
-    red, green, blue = (np.log(_median(stack[..., channel]) + np.float32(DARK_COLOUR)) for channel in range(3))
-    return np.asarray(cv2.GaussianBlur(np.stack([red - green, blue - green], axis=-1), (0, 0), 0.7), np.float32)
+    red, green, blue = (
+        np.log(_median(stack[..., channel]) + np.float32(DARK_COLOUR)) for channel in range(3)
+    )
+    return np.asarray(
+        cv2.GaussianBlur(np.stack([red - green, blue - green], axis=-1), (0, 0), 0.7), np.float32
+    )
 
 
 def _edges(stack: Float32, colour: Float32 | None) -> Float32:
@@ -126,12 +137,13 @@ def _edges(stack: Float32, colour: Float32 | None) -> Float32:
 
 def _steepness(image: Float32) -> Float32:
     return np.asarray(
-        (cv2.Scharr(image, cv2.CV_32F, 1, 0) ** 2 + cv2.Scharr(image, cv2.CV_32F, 0, 1) ** 2) / 1024, np.float32
+        (cv2.Scharr(image, cv2.CV_32F, 1, 0) ** 2 + cv2.Scharr(image, cv2.CV_32F, 0, 1) ** 2) / 1024,
+        np.float32,
     )
 
 
 def _strangeness(stack: Float32, median: Float32, border: BoolArray) -> Float32:
-    """How far a pixel does not follow the ground's photographs, of which any third may be in shadow."""
+    """How far a pixel does not follow the ground, in the photographs in which it does best: others may be in shadow."""
     pattern = np.log(stack + np.float32(DARK_PATTERN)) - np.log(median + np.float32(DARK_PATTERN))
     down, right = np.mgrid[-1 : 1 : stack.shape[1] * 1j, -1 : 1 : stack.shape[2] * 1j]
     # Lamps fall off over the frame: the pattern of the ground is a quadratic in the place.
@@ -143,14 +155,19 @@ def _strangeness(stack: Float32, median: Float32, border: BoolArray) -> Float32:
         image -= terms @ row
     pattern -= _median(pattern)
     np.abs(pattern, out=pattern)
-    typical = np.partition(pattern, int(0.6 * len(pattern)), axis=0)[int(0.6 * len(pattern))]
+    place = int(FOLLOWS * len(pattern))
+    typical = np.partition(pattern, place, axis=0)[place]
     return np.asarray(np.log(typical + np.float32(SLIGHT)))
 
 
 def _robust_fit(terms: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
     """Coefficients of the terms (n, m) that give most rows of the values (n, d), by reweighting."""
     step = max(1, len(terms) // 4000)
-    terms, values, weights = terms[::step], values[::step].astype(np.float64), weights[::step].astype(np.float64)
+    terms, values, weights = (
+        terms[::step],
+        values[::step].astype(np.float64),
+        weights[::step].astype(np.float64),
+    )
     trust = weights
     for _ in range(8):
         weighted = terms * trust[:, None]

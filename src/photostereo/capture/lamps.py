@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from photostereo.capture.assemble import build
 from photostereo.capture.ball_series import find_ball_series, pair_photographs
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.masks import read_mask
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.photographs import PhotographFiles
 from photostereo.capture.readers.folder import ambient_and_flat, photographs_and_mask
 from photostereo.capture.settled_mask import settle_mask
-from photostereo.capture.stack import Stack, read_stack
+from photostereo.capture.stack import Stack, decoded, read_stack
 from photostereo.conventions import BoolArray, gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.lights.calibration import Calibration, calibrate_lamps, merge_calibrations
@@ -155,9 +157,9 @@ def _require_photographs(unlit: Unlit) -> None:
         )
 
 
-def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
+def _open(files: Sequence[Path], options: ReadOptions) -> PhotographFiles:
     ambient, flat = ambient_and_flat(files[0].parent)
-    return read_stack(
+    return PhotographFiles(
         files,
         color=options.color,
         srgb=options.srgb,
@@ -165,6 +167,10 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
         flat=flat,
         workers=options.workers,
     )
+
+
+def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
+    return decoded(_open(files, options))
 
 
 def _gray(images: NDArray[Any]) -> NDArray[Any]:
@@ -234,10 +240,12 @@ def _mask(
     mask, notes = settle_mask(
         options,
         frame,
-        lambda: (np.where(balls, np.float32(0), image) for image in gray),
+        lambda: gray,
         unlit.mask_file,
         name=unlit.path.name,
-        otherwise="bright",
+        otherwise="auto",
+        telling=lambda: _open(unlit.files, options).sample(MOST_FRAMES, color=True).frames(),
+        without=balls,
     )
     mask = mask & ~balls
     if not mask.any():

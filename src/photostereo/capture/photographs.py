@@ -184,6 +184,18 @@ class PhotographFiles:
         part._spool, part._spooled = None, {}
         return part
 
+    def sample(self, most: int, *, color: bool) -> PhotographFiles:
+        """At most so many of the photographs, drawn at random but always the same, in colour if they have any.
+
+        Lamps often stand in rows: every fourth photograph may show the same side of all of them.
+        """
+        count = len(self.files)
+        chosen = np.sort(np.random.default_rng(0).permutation(count)[:most])
+        part = self.take(chosen.tolist())
+        part.color = color
+        part.shape = (*part.shape[:3], *((3,) if color and self.is_color else ()))
+        return part
+
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         """Decode one photograph and write these rows of it."""
         lines, columns = self._framing.box(self.full_frame)

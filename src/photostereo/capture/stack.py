@@ -37,7 +37,11 @@ def read_stack(files: Sequence[Path], **options: Any) -> Stack:
 
     The options are those of :class:`~photostereo.capture.photographs.PhotographFiles`, and so are the errors.
     """
-    source = PhotographFiles(files, **options)
+    return decoded(PhotographFiles(files, **options))
+
+
+def decoded(source: PhotographFiles) -> Stack:
+    """All photographs of a source, decoded."""
     images = source.all()
     return Stack(images, bit_depth(source), notes_on(source))
 

@@ -6,7 +6,7 @@
 
 The refined lights are the authors' own improvement of the chrome-sphere calibration, so they are used where
 they exist; ``lights="directions"`` takes the others. There is no mask: the objects stand before black cloth,
-so the mask is found from brightness; ``mask="full"`` takes the full frame. The axes are ours (checked: the
+so the mask is found in the photographs; ``mask="full"`` takes the full frame. The axes are ours (checked: the
 brightest side of the objects moves right with x and up with y).
 
 References
@@ -50,7 +50,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         light_file=table.path,
         intensities=table.lengths if use_length else table.intensities,
         mask_file=masks[0] if masks else None,
-        mask_default="bright",
+        mask_default="auto",
         notes=(f"lights from {table.path.name}", *(() if use_length else table.length_note())),
     )
 
