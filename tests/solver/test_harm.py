@@ -106,3 +106,9 @@ def test_steins_share_has_the_least_error(scale: float, blocky: bool) -> None:
     shift = end.normals - start[0]
     best = -(noise * shift).sum() / (shift * shift).sum()
     assert share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.08)
+
+
+def test_three_photographs_leave_the_prior_nothing_to_remove() -> None:
+    """Without a residual noise cannot be told from texture: 5.1° where least squares alone had 1.2°, once."""
+    outcome = suite.Suite(32).run(suite.Cell("relief", 3, 0.005, "8 bits", False), ("dlnv",))[0]
+    assert not outcome.harm and not outcome.flat, str(outcome)

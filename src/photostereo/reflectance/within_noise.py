@@ -86,6 +86,8 @@ def noise_to(model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray)
     """
     if model.noise is not None:
         return model.noise
+    if pixels.shape[1] <= 3:
+        return 0.0  # no residual: noise cannot be told from texture, and a prior must not guess
     noise = noise_of_intensities(pixels, lights, mask)
     if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
         return noise  # a matte model explains no more than the least squares of the estimate itself
