@@ -13,42 +13,9 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.priors.dictionary.pass_kernels import REORDER, products
+
 Array = NDArray[Any]
-
-REORDER = {"reassoc", "contract", "nsz"}
-
-
-@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
-def _products(R: Array, D: Array, H: Array) -> None:
-    """``H[p, j] = r_p . d_j`` in tiles of 2 patches by 4 atoms, whose sums stay in registers."""
-    w, m = R.shape
-    K = D.shape[0]
-    zero = R.dtype.type(0)
-    for p in range(0, w - 1, 2):
-        r0, r1 = R[p], R[p + 1]
-        for j in range(0, K - 3, 4):
-            d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
-            s00 = s01 = s02 = s03 = zero
-            s10 = s11 = s12 = s13 = zero
-            for t in range(m):
-                a0, a1 = r0[t], r1[t]
-                b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
-                s00 += a0 * b0
-                s01 += a0 * b1
-                s02 += a0 * b2
-                s03 += a0 * b3
-                s10 += a1 * b0
-                s11 += a1 * b1
-                s12 += a1 * b2
-                s13 += a1 * b3
-            H[p, j], H[p, j + 1], H[p, j + 2], H[p, j + 3] = s00, s01, s02, s03
-            H[p + 1, j], H[p + 1, j + 1], H[p + 1, j + 2], H[p + 1, j + 3] = s10, s11, s12, s13
-    for p in range(w):  # what the tiles leave over
-        for j in range(0 if p >= w - w % 2 else K - K % 4, K):
-            total = zero
-            for t in range(m):
-                total += R[p, t] * D[j, t]
-            H[p, j] = total
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
@@ -100,7 +67,7 @@ def follow_pass(
         for start in range(0, K, block):
             end = min(start + block, K)
             part = R[low:high]
-            _products(part, D[start:end], H)
+            products(part, D[start:end], H.T)
             _follow(
                 part,
                 D[start:end],

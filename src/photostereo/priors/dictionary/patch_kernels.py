@@ -29,8 +29,8 @@ def paste(n: Array, pixel_index: Array, picture: Array) -> None:
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
-    """``windows[j, c, y, x] = picture[c, row_j + y, col_j + x]``."""
+def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array, add: bool) -> None:
+    """``windows[j, c, y, x] = picture[c, row_j + y, col_j + x]``, or ``+=`` where asked to ``add``."""
     w_y, w_x = windows.shape[2], windows.shape[3]
     for j in prange(window_rows.size):
         for c in range(3):
@@ -38,20 +38,10 @@ def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array) 
                 source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
                 target = windows[j, c, y]
                 for x in range(w_x):
-                    target[x] = source[x]
-
-
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def cut_and_add(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
-    """As :func:`cut`, with ``+=``."""
-    w_y, w_x = windows.shape[2], windows.shape[3]
-    for j in prange(window_rows.size):
-        for c in range(3):
-            for y in range(w_y):
-                source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
-                target = windows[j, c, y]
-                for x in range(w_x):
-                    target[x] += source[x]
+                    if add:
+                        target[x] += source[x]
+                    else:
+                        target[x] = source[x]
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]

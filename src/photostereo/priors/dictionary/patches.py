@@ -174,15 +174,15 @@ class PatchGrid:
         from photostereo.priors.dictionary.patch_kernels import cut
 
         windows = self._as_windows(out, writes=True)
-        cut(self._picture(n), self.window_rows, self.window_cols, windows)
+        cut(self._picture(n), self.window_rows, self.window_cols, windows, False)
         return out
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
-        from photostereo.priors.dictionary.patch_kernels import cut_and_add
+        from photostereo.priors.dictionary.patch_kernels import cut
 
         windows = self._as_windows(out, writes=True)
-        cut_and_add(self._picture(n), self.window_rows, self.window_cols, windows)
+        cut(self._picture(n), self.window_rows, self.window_cols, windows, True)
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
