@@ -37,7 +37,8 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
     assert facts["files"] == [name for name in found if name not in ("summary.json", ".photostereo.json")]
     assert facts["surface"]["pixel_size"] == 0.05
     for name in ("mesh.glb", "mesh.obj", "mesh.ply", "mesh.stl", "depth.tiff", "depth.exr", "normals.exr"):
-        assert name in found and name in facts["conventions"]
+        assert name in found
+    assert all(name in facts["conventions"] or name.startswith("relight/") for name in facts["files"])
     assert "relief.ptm" in found and "relight/info.json" in found
     assert "material/relief_Normal_OpenGL.png" in found
     assert json.loads((out / "material" / "relief.json").read_text())["tileable"]
@@ -66,7 +67,7 @@ def test_solve_writes_a_material(tmp_path: Path) -> None:
 
     capture = render_scene("relief", size=64, lights=dome_lights(8), color=True)
     write_archive(capture, tmp_path / "relief.npz")
-    arguments = ["solve", str(tmp_path / "relief.npz"), "-m", "ls", "--color", "--no-report", "--no-surface"]
+    arguments = ["solve", str(tmp_path / "relief.npz"), "-m", "ls", "--color", "--pixel-size", "0.1mm"]
     done = CliRunner().invoke(
         app, [*arguments, "-o", str(tmp_path / "out"), "--tileable", "-q"], catch_exceptions=False
     )
@@ -75,3 +76,11 @@ def test_solve_writes_a_material(tmp_path: Path) -> None:
     said = json.loads(facts.read_text())
     assert said["tileable"] and said["roughness"].startswith("measured")
     assert np.all(np.array(said["pixels"]) < 64)
+    # What every file means is in the summary, and the page offers it.
+    out = tmp_path / "out"
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    told = set(json.loads((out / "summary.json").read_text())["conventions"])
+    assert files - told == {".photostereo.json", "report.html", "summary.json"}
+    page = (out / "report.html").read_text()
+    for name in told:
+        assert f'href="{name}"' in page

@@ -241,6 +241,15 @@ def test_raking_light_rakes(seen, study):
     assert words.inner_text() == "Light from the right, 15° high"  # it walks around, and stays low
 
 
+def test_diffuse_gain_raises_a_low_light(seen, study):
+    """1 + 3 (n·l − 1) is black wherever n·l is below two thirds: under a low light, nearly everywhere."""
+    words = seen.page.locator("#relight-view .lamp-words")
+    for before, after in ((30, 65), (80, 80)):
+        seen.look(f"light=200,{before}&mode=clay")
+        seen.page.locator("[data-preset=gain]").evaluate("(e) => e.click()")
+        assert f"{after}° high" in words.inner_text()
+
+
 def saved(seen, press):
     with seen.page.expect_download() as waiting:
         press()
@@ -299,6 +308,11 @@ def test_a_line_is_drawn_with_the_tool(seen, study):
     scale = 0.94 * min(box["width"] / WIDTH, box["height"] / (HEIGHT - study.origin[1]))
     assert ends[2] - ends[0] == pytest.approx(0.2 * box["width"] / scale, abs=0.5) and ends[1] == ends[3]
     assert seen.page.locator(".ruler line").count() == 2
+    said = float(seen.page.locator(".ruler-words").text_content().split()[0])
+    assert said == pytest.approx(ends[2] - ends[0], rel=1e-2)
+    assert not seen.page.locator(
+        "#relight-view .hint"
+    ).first.is_visible()  # it is for those who have not begun
     seen.page.click("[data-action=clear-line]")
     assert seen.page.locator(".ruler line").count() == 0
     seen.page.click("[data-tool=measure]")
@@ -455,6 +469,7 @@ def test_files_that_the_page_makes(seen, study, tmp_path):
             path.write_bytes(content)
             openexr = pytest.importorskip("OpenEXR")
             with openexr.File(str(path)) as file:
+                assert file.header()["comments"]
                 return {name: channel.pixels for name, channel in file.channels().items()}
         return cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
 
@@ -477,3 +492,25 @@ def test_files_that_the_page_makes(seen, study, tmp_path):
     planes = made("normals-exr")
     found = planes["RGB"] if "RGB" in planes else np.stack([planes[name] for name in "RGB"], axis=-1)
     assert np.abs(found - normals).max() < 2e-3
+
+
+def test_files_that_the_page_makes_carry_the_resolution(visit, tmp_path, make_result, sphere):
+    from PIL import Image
+
+    from photostereo.exports.pixel_size import PixelSize
+
+    openexr = pytest.importorskip("OpenEXR")
+    path = tmp_path / "report.html"
+    write_report(path, make_result(), depth=sphere.depth, pixel_size=PixelSize.of("0.1mm"))
+    seen = visit(path, width=760, height=520)
+    for kind in ("opengl", "depth", "normals-exr", "depth-exr"):
+        press = seen.page.locator(f"[data-make={kind}]")
+        name, content = saved(seen, lambda press=press: press.evaluate("(e) => e.click()"))
+        file = tmp_path / name
+        file.write_bytes(content)
+        if name.endswith(".png"):
+            with Image.open(file) as picture:
+                assert picture.info["dpi"] == pytest.approx((254, 254), rel=1e-3)
+        else:
+            with openexr.File(str(file)) as picture:
+                assert picture.header()["xDensity"] == pytest.approx(254, rel=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from photostereo.files.names import folder_name
 from photostereo.files.safe import read_npy
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
+from photostereo.report.contestants import ground_of
 
 
 def is_result(path: Path) -> bool:
@@ -50,6 +52,9 @@ def run(
     names = names_of(sources)
     results = [Reconstruction.load(source) for source in sources]
     known = None if truth is None else truth_of(truth)
+    # Page and server cut their tiles around the same pixels: those that all results know.
+    mask = ground_of(results, None, known).mask
+    results = [replace(result, mask=mask) for result in results]
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
     target = out or Path(f"{folder_name(names[0])}-compare")
@@ -65,7 +70,7 @@ def run(
                     write_array(folder / folders[-1] / "depth.npy", depths[-1])
             if known is not None:
                 write_array(folder / "truth" / "normals.npy", known.astype(np.float32))
-                write_array(folder / "truth" / "mask.npy", results[0].mask)
+                write_array(folder / "truth" / "mask.npy", mask)
             write_comparison(
                 folder / "report.html",
                 results,
@@ -103,8 +108,8 @@ def depth_of(source: Path) -> FloatArray | None:
 
 
 def angles_table(names: Sequence[str], results: Sequence[Reconstruction], truth: FloatArray | None) -> Table:
-    """Angles to the truth, or without it to the first result, where all of them know the surface."""
-    mask = np.logical_and.reduce([result.mask for result in results])
+    """Angles to the truth, or without it to the first result; all have one mask."""
+    mask = results[0].mask
     against = results[0].normals if truth is None else truth
     table = Table()
     table.add_column("result")

@@ -17,7 +17,6 @@ from photostereo.commands.as_json import print_json
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
 from photostereo.errors import ConvergenceWarning, ParameterError
-from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory
 from photostereo.files.memory import available_memory, in_words, parse_memory
 from photostereo.files.names import folder_name
@@ -121,17 +120,11 @@ def run(
                 result,
                 surface=surface,
                 report=report,
+                material=material,
                 flip_y=flip_y,
                 made=made,
                 monitor=terminal,
             )
-            if material is not None:
-                from photostereo.exports.write import write_material
-
-                terminal.stage("material")
-                size = PixelSize() if surface is None else surface.pixel_size
-                held = None if in_parts else capture
-                write_material(folder, result, size, capture=held, tileable=material == "tileable")
     if as_json:
         told = [str(warning.message) for warning in caught]
         print_json({**summary, "out": str(target.absolute()), "warnings": told})

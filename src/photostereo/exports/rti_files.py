@@ -81,7 +81,10 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
         info["pixelSizeInMM"] = size.millimetres
     files = {"info.json": json_bytes(info, indent=1)}
     for number, picture in enumerate(planes):
-        files[f"plane_{number}.png"] = encode_png(picture, size=size)
+        words = (
+            f"Coefficient {number} of the light in R, G, B: (value / 255 - bias) * scale, both in info.json."
+        )
+        files[f"plane_{number}.png"] = encode_png(picture, size=size, comment=words)
         files[f"plane_{number}.jpg"] = _encode_jpeg(picture)
     return files
 

@@ -21,6 +21,7 @@ from photostereo.exports.maps import (
 )
 from photostereo.exports.mesh_files import AXES, check_format, write_mesh
 from photostereo.exports.pixel_size import PixelSize
+from photostereo.exports.wavefront import TEXTURES
 from photostereo.files.atomic import write_array, write_bytes
 from photostereo.monitor import SILENT, Monitor
 from photostereo.surface.integration import Surface, integrate
@@ -148,6 +149,7 @@ def write_surface(
         if light:
             facts["textured"] = _write_light(folder, light, surface, given, albedo, fine, decimate, size)
             said |= {f"mesh.{kind}": describe_mesh(kind, size) for kind in light}
+            said |= TEXTURES if "obj" in light else {}
             for _ in light:
                 monitor.advance()
             lap("textures")
@@ -164,7 +166,7 @@ def write_surface(
         "unit": size.unit,
         "depth": {key: value for key, value in heights.items() if key != "files"},
         **facts,
-        "files": sorted({*said, *((facts["textured"] or {}).get("files", ()))}),
+        "files": sorted(said),
         "conventions": said,
         "seconds": seconds,
     }

@@ -10,6 +10,13 @@ from photostereo.exports.pictures import encode_png
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.textured import TexturedMesh
 
+#: What lies beside ``mesh.obj``, and what it means.
+TEXTURES = {
+    "mesh.mtl": "The material of mesh.obj: which picture is its colour, which its normals.",
+    "mesh_albedo.png": "Albedo, sRGB; its 99th percentile is white.",
+    "mesh_normal.png": "Normals in tangent space, OpenGL (green up).",
+}
+
 
 def encode_obj(mesh: TexturedMesh, size: PixelSize, *, stem: str = "mesh") -> dict[str, bytes]:
     """File name → content: ``STEM.obj``, ``STEM.mtl``, ``STEM_albedo.png``, ``STEM_normal.png``.
@@ -35,6 +42,6 @@ def encode_obj(mesh: TexturedMesh, size: PixelSize, *, stem: str = "mesh") -> di
     return {
         f"{stem}.obj": text.getvalue().encode(),
         f"{stem}.mtl": material.encode(),
-        albedo: encode_png(mesh.albedo, comment="Albedo, sRGB; its 99th percentile is white."),
-        normal: encode_png(mesh.normal_map, comment="Normals in tangent space, OpenGL (green up)."),
+        albedo: encode_png(mesh.albedo, comment=TEXTURES["mesh_albedo.png"]),
+        normal: encode_png(mesh.normal_map, comment=TEXTURES["mesh_normal.png"]),
     }

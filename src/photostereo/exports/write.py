@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,9 @@ def export_result(
     surface: dict[str, Any] | None = None
     if "material" in wanted:
         monitor.stage("material")
-        files |= _under("material", material_files(result, size, stem, capture=capture, tileable=tileable))
-        said["material"] = (
-            "Maps of the flat sample; what each means is in its PNG and in the JSON beside them."
-        )
+        made = material_files(result, size, stem, capture=capture, tileable=tileable)
+        files |= _under("material", made)
+        said |= describe_material(made)
     encoding = "linear intensities" if linear else "sRGB, as viewers show it"
     if "ptm" in wanted or "relight" in wanted:
         from photostereo.exports.relighting import fit_lights
@@ -166,10 +166,21 @@ def write_material(
     *,
     capture: Capture | None = None,
     tileable: bool = False,
-) -> None:
-    """``material/`` inside a folder."""
+) -> dict[str, str]:
+    """``material/`` inside a folder; what its files mean."""
     made = material_files(result, size, folder_name(result.capture), capture=capture, tileable=tileable)
     _write(folder, _under("material", made))
+    return describe_material(made)
+
+
+def describe_material(files: Mapping[str, bytes]) -> dict[str, str]:
+    """What the files of a material mean, by their place in the result's folder."""
+    (name,) = (name for name in files if name.endswith(".json"))
+    facts = f"material/{name}", "Size, range of heights, how well the maps wrap, what each of them means."
+    return {
+        **{f"material/{file}": said for file, said in json.loads(files[name])["maps"].items()},
+        facts[0]: facts[1],
+    }
 
 
 def _under(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:

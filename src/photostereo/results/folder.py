@@ -66,12 +66,14 @@ def fill_results(
     *,
     surface: SurfaceChoice | None,
     report: bool,
+    material: str | None = None,
     flip_y: bool = False,
     made: Mapping[str, Any] | None = None,
     monitor: Monitor = SILENT,
 ) -> dict[str, Any]:
     """Write everything that belongs to a result into an existing folder that the caller moves into place.
 
+    ``material`` asks for the maps of a flat sample, ``"tileable"`` for such that wrap.
     ``made`` (see :func:`.provenance.provenance`) enters the summary, so that the result can be repeated.
     """
     monitor.stage("arrays and pictures", 2)
@@ -92,6 +94,7 @@ def fill_results(
     calibration = None if capture is None or capture.origin is None else capture.origin.calibration
     if calibration is not None:
         write_lights(calibration, folder / "lights.csv")
+        said["lights.csv"] = "Directions from the object to the lamps: x right, y up, z towards the camera."
         summary["lights"] = {
             "found_from": sorted(set(calibration.found_from)),
             "strengths_from": calibration.strengths_from,
@@ -105,6 +108,16 @@ def fill_results(
         facts = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
         record_surface(summary, facts)
         summary["seconds"]["surface"] = time.perf_counter() - began
+    # What material and page take from the photographs needs all of them in memory.
+    photographs = capture if capture is not None and capture.in_memory else None
+    if material is not None:
+        from photostereo.exports.write import write_material
+
+        monitor.stage("material")
+        wraps = material == "tileable"
+        summary["conventions"] |= write_material(
+            folder, result, size or PixelSize(), capture=photographs, tileable=wraps
+        )
     if report:
         from photostereo.report import write_report
 
@@ -113,8 +126,6 @@ def fill_results(
         shown = {} if surface is None else surface_to_show(folder)
         files = files_to_offer(folder, summary)
         pixel_size = PixelSize() if size is None else size
-        # What the page shows of the photographs needs all of them in memory.
-        photographs = capture if capture is not None and capture.in_memory else None
         write_report(folder / "report.html", result, photographs, pixel_size=pixel_size, **shown, **files)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)

@@ -20,6 +20,8 @@ ARRAYS = {
     "normals.npy": "Unit normals: x right, y up, z towards the camera; 0 outside the mask.",
     "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
     "mask.npy": "True on the object.",
+    "dictionary.npy": "The atoms that were learned, one in each row: the patch of x, that of y, that of z, each by rows.",
+    "extras.npz": "What else the method has found, by name: map_* are pictures of the object, array_* are not.",
 }
 ALBEDO = "Albedo, sRGB; its 99th percentile is white; black outside the mask."
 
@@ -37,7 +39,8 @@ def write_pictures(
     write_normal_png(folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size)
     albedo = encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
     write_bytes(folder / "albedo.png", albedo)
-    return {**ARRAYS, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
+    arrays = {name: said for name, said in ARRAYS.items() if (folder / name).is_file()}
+    return {**arrays, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 
 def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -38,7 +38,7 @@ class Downloads {
     } else if (kind === "normals-exr") {
       const planes = { R: new Float32Array(count), G: new Float32Array(count), B: new Float32Array(count) };
       for (let i = 0; i < count; i += 1) [planes.R[i], planes.G[i], planes.B[i]] = unpackNormal(at(i)) || [0, 0, 0];
-      saveBlob("normals.exr", exrFile(width, height, planes, { comment: "Normals: R x right, G y up, B z towards the camera; 0 outside the mask." }));
+      saveBlob("normals.exr", exrFile(width, height, planes, { ...options, comment: "Normals: R x right, G y up, B z towards the camera; 0 outside the mask." }));
     } else if (stem === "albedo") {
       const samples = new Uint8Array(3 * count);
       for (let i = 0; i < count; i += 1) samples.set(at(i).subarray(0, 3), 3 * i);
@@ -56,7 +56,7 @@ class Downloads {
         const found = this.probe.height(set, at(i));
         return found === null ? NaN : found * units.size;
       });
-      saveBlob("depth.exr", exrFile(width, height, { Y: heights }, { comment: `Height above the lowest point in ${units.unit}; NaN where unknown.` }));
+      saveBlob("depth.exr", exrFile(width, height, { Z: heights }, { ...options, comment: `Height above the lowest point in ${units.unit}; NaN where unknown.` }));
     }
   }
 

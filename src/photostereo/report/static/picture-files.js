@@ -54,7 +54,7 @@ async function pngFile(width, height, channels, samples, { perMetre = 0, comment
 }
 
 // planes: Float32Array by name; scan lines without compression.
-function exrFile(width, height, planes, { comment = "" } = {}) {
+function exrFile(width, height, planes, { comment = "", perMetre = 0 } = {}) {
   const names = Object.keys(planes).sort();
   const header = [];
   const text = (words) => header.push(...new TextEncoder().encode(words), 0);
@@ -83,6 +83,7 @@ function exrFile(width, height, planes, { comment = "" } = {}) {
   attribute("pixelAspectRatio", "float", 4, () => float(1));
   attribute("screenWindowCenter", "v2f", 8, () => [0, 0].forEach(float));
   attribute("screenWindowWidth", "float", 4, () => float(1));
+  if (perMetre) attribute("xDensity", "float", 4, () => float(perMetre * 0.0254)); // pixels per inch
   header.push(0);
   const line = names.length * width * 4;
   const body = new DataView(new ArrayBuffer(height * (8 + 8 + line)));
