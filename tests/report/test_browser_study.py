@@ -244,7 +244,7 @@ def test_raking_light_rakes(seen, study):
 def test_diffuse_gain_raises_a_low_light(seen, study):
     """1 + 3 (n·l − 1) is black wherever n·l is below two thirds: under a low light, nearly everywhere."""
     words = seen.page.locator("#relight-view .lamp-words")
-    for before, after in ((30, 65), (80, 80)):
+    for before, after in ((30, 65), (70, 70)):
         seen.look(f"light=200,{before}&mode=clay")
         seen.page.locator("[data-preset=gain]").evaluate("(e) => e.click()")
         assert f"{after}° high" in words.inner_text()
