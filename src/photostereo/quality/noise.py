@@ -161,10 +161,14 @@ def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, f
     return float(np.sqrt(max(power, step**2 / 12.0))), step
 
 
-def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> float:
-    """σ² from the second differences of pixels so far apart."""
-    from scipy.special import gammaincinv
+def second_differences(
+    pixels: Any, lights: FloatArray, mask: BoolArray, *, distance: int = 1, most: int = BLOCKS
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """``(a − b − c + d) / 2`` (blocks, d) of the corners of evenly spread blocks, and which pixels the corners a are.
 
+    Without their matte fit, where more than three photographs leave a residual of it. ``distance`` is that between the
+    corners; about ``most`` blocks are looked at, up to twice as many.
+    """
     index = np.full(mask.shape, -1)
     index[mask] = np.arange(len(pixels))
     k = distance
@@ -172,16 +176,25 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
     blocks = np.stack([corner.ravel() for corner in corners])
     blocks = blocks[:, (blocks >= 0).all(axis=0)]
     if not blocks.size:
-        return 0.0
-    chosen = blocks[:, :: max(1, blocks.shape[1] // BLOCKS)]
+        return blocks[0], np.empty((0, lights.shape[1]))
+    chosen = blocks[:, :: max(1, blocks.shape[1] // most)]
     a, b, c, d = chosen if isinstance(pixels, _Frames) else like(chosen, pixels)
-    diagonal = to_numpy(cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64"))
+    detail = to_numpy(cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64"))
     # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
-    freedom = lights.shape[1]
-    if freedom > 3:
-        diagonal = diagonal - (diagonal @ np.linalg.pinv(lights)) @ lights
-        freedom -= 3
-    middle = float(np.median((diagonal * diagonal).sum(1)))
+    if lights.shape[1] > 3:
+        detail = detail - (detail @ np.linalg.pinv(lights)) @ lights
+    return chosen[0], detail
+
+
+def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> float:
+    """σ² from the second differences of pixels so far apart."""
+    from scipy.special import gammaincinv
+
+    detail = second_differences(pixels, lights, mask, distance=distance)[1]
+    if not detail.size:
+        return 0.0
+    freedom = lights.shape[1] - 3 if lights.shape[1] > 3 else lights.shape[1]
+    middle = float(np.median((detail * detail).sum(1)))
     # 2 gammaincinv(k / 2, 1/2) is the median of χ² with k degrees of freedom.
     return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
 

@@ -1,8 +1,9 @@
 """How noisy the photographs of each pixel are: the noise of photons grows with brightness.
 
-The residuals of least squares hold no texture. Their second difference over 2 × 2 pixels is zero on anything
-smooth and keeps white noise at its standard deviation. The median of its absolute value over pixels of like brightness
-and all photographs is that noise; edges of shadows and highlights, a few entries of each pixel, do not move it.
+The residuals of least squares hold no texture. Their second difference over 2 × 2 pixels
+(:func:`photostereo.quality.noise.second_differences`) is zero on anything smooth and keeps white noise at its standard
+deviation. The median of its absolute value over pixels of like brightness and all photographs is that noise; edges of
+shadows and highlights, a few entries of each pixel, do not move it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from photostereo.quality.noise import second_differences
 
 #: Median absolute deviation to standard deviation.
 MAD_TO_SIGMA = 1.482602218505602
@@ -56,16 +59,9 @@ def noise_table(
 ) -> NoiseTable | None:
     """The noise by brightness, as :func:`noise_variance` measures it; None where it cannot be told."""
     count = lights.shape[1]
-    index = np.full(mask.shape, -1)
-    index[mask] = np.arange(len(pixels))
-    corners = (index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:])
-    blocks = np.stack([corner.ravel() for corner in corners])
-    blocks = blocks[:, (blocks >= 0).all(axis=0)]
-    if count <= 3 or not blocks.size:
+    a, detail = second_differences(pixels, lights, mask, most=BLOCKS)
+    if count <= 3 or not detail.size:
         return None
-    a, b, c, d = blocks[:, :: max(1, blocks.shape[1] // BLOCKS)]
-    detail = 0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]).astype(np.float64)
-    detail -= (detail @ np.linalg.pinv(lights)) @ lights
     detail = np.abs(detail) / np.sqrt(1.0 - 3.0 / count)
     brightness = _brightness(pixels)
     classes = np.quantile(brightness[a], np.linspace(0, 1, CLASSES + 1))
@@ -74,4 +70,4 @@ def noise_table(
     for number in range(CLASSES):
         inside = (brightness[a] >= classes[number]) & (brightness[a] <= classes[number + 1])
         found[number] = (MAD_TO_SIGMA * float(np.median(detail[inside]))) ** 2
-    return middle, found
+    return np.asarray(middle, np.float64), found
