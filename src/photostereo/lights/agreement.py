@@ -40,7 +40,7 @@ def combine_balls(
     residual = np.where(total > 0, 1.0 / np.sqrt(np.maximum(total, 1e-12)), np.nan)
     warnings = []
     if len(trusted) > 1:
-        apart = _angles(stack, directions[None])
+        apart = angles_between(stack, directions[None])
         worst = np.nanmax(np.where(known, apart, np.nan), axis=0, initial=0.0)
         # Near lamps make balls differ a little in every photograph; one that differs much more is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
@@ -86,14 +86,14 @@ def mend_and_check(
             )
         directions, residual = directions.copy(), residual.copy()
         directions[missing] = shaded[missing]
-        apart = _angles(shaded, directions)[~missing]
+        apart = angles_between(shaded, directions)[~missing]
         residual[missing] = max(float(np.median(apart)), 1.0)
         words = tuple(
             "shading of the object" if gone else word for word, gone in zip(words, missing, strict=True)
         )
         warnings.append(f"no highlight in {listed}: the direction was found from the shading of the object")
     if shaded is not None:
-        apart = _angles(shaded, directions)
+        apart = angles_between(shaded, directions)
         usual = float(np.median(apart[~missing]))
         limit = max(_DISAGREES, _UNUSUAL * usual)
         for number in np.flatnonzero((apart > limit) & ~missing).tolist():
@@ -156,7 +156,7 @@ def _normals(values: FloatArray, directions: FloatArray, lit: BoolArray) -> Floa
     return surface
 
 
-def _angles(a: FloatArray, b: FloatArray) -> FloatArray:
+def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Degrees between unit vectors along the last axis."""
     cross = np.linalg.norm(np.cross(a, b), axis=-1)
     return np.asarray(np.degrees(np.arctan2(cross, (a * b).sum(axis=-1))))

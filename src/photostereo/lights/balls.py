@@ -18,8 +18,9 @@ from photostereo.lights.ball import Camera, mirrored_directions
 from photostereo.lights.circle import Circle
 from photostereo.lights.circle_search import circles_around, find_circles
 from photostereo.lights.highlight import Highlights, find_highlights
+from photostereo.lights.outline_fit import settle_centre
 from photostereo.lights.rim import true_outline
-from photostereo.lights.shading import Shading, fit_shading
+from photostereo.lights.shading import Shading, fit_shading, settle_circle
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
 #: A shiny ball: its highlight is found in this share of the photographs, ...
@@ -88,7 +89,7 @@ def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 
     for group in _overlapping(candidates):
         chosen.append(group[0] if len(group) == 1 else _best_of(images, group))
     chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
-    return _agreeing(images, chosen)[:most]
+    return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
 
 
 def ball_at(
@@ -113,9 +114,27 @@ def ball_at(
     likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
     if not (matte or (certain and likely)):
         return None
+    return matte_ball(circle, shading)
+
+
+def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
+    """A matte ball whose shading is known."""
     # A deviation of the shading by a share q turns the direction by about q radians at the most.
     residual = np.degrees(shading.residual) / 2.0
     return FoundBall("matte", circle, shading.directions, shading.strengths, residual, shading=shading)
+
+
+def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -> FoundBall:
+    """The ball with its circle from all of its pixels, not from single edges."""
+    if ball.kind == "matte":
+        circle = settle_circle(images, ball.circle, camera)
+        return matte_ball(circle, fit_shading(images, circle, camera))
+    # The profile of the rim is measured at the seen edges, so the true radius is found anew.
+    seen = settle_centre(images, ball.circle)
+    if seen is ball.circle:
+        return ball
+    circle = true_outline(images, seen)
+    return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,18 @@ class Circle:
     def overlaps(self, other: Circle) -> bool:
         """Whether the circles share ground, as two balls cannot."""
         return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)
+
+    def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
+        """The circle moved by so many pixels and larger by ``growth``; its points go with it."""
+        centre = np.array([self.x, self.y])
+        points = (self.points - centre) * (1 + growth / self.radius) + centre + np.array([dx, dy])
+        return replace(
+            self,
+            x=float(self.x + dx),
+            y=float(self.y + dy),
+            radius=float(self.radius + growth),
+            points=points,
+        )
 
     def scaled(self, factor: float) -> Circle:
         """The circle in a frame that is ``factor`` times as fine."""

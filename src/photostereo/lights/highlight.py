@@ -21,6 +21,7 @@ import numpy as np
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.lights.circle import Circle
+from photostereo.lights.spot import CLIPPED, spot_middle
 
 #: Highlights are looked for within this share of the radius: further out a mirror shows what is behind it.
 _REACH = 0.97
@@ -28,6 +29,8 @@ _REACH = 0.97
 _TOGETHER = 0.06
 #: A patch of fewer pixels has most of what is known of its place in the slopes around it.
 _SMALL = 40
+#: The middle of a patch with no more pixels than this comes from its flanks.
+_FITTED = 60
 #: A patch with more than so many times the area of the largest disc inside it has rays.
 _COMPACT = 2.0
 #: A second patch with this share of the first one's peak and mass is a second lamp.
@@ -96,11 +99,14 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     table = np.full((count, 9), np.nan)
     table[:, 5] = 0.0
     noise = _noise(stack, disc)
+    white = _white(stack)
     for number, image in enumerate(stack):
         moving = np.where(disc, np.maximum(image - room, 0), 0).astype(np.float32)
         smooth = cv2.GaussianBlur(moving, (0, 0), size)
         smooth[~disc] = 0
         table[number] = _measure(image, smooth, room, local, noise)
+        if np.isfinite(table[number, 0]):
+            table[number, :2] = _refined(image, room, table[number], local, white=white, noise=noise)
     x, y, peak, area, spread, rival, rx, ry, contrast = table.T
     if np.isfinite(peak).any():
         faint = ~(peak > _FAINT * np.nanmedian(peak))
@@ -120,6 +126,27 @@ def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
 def _noise(stack: FloatArray, disc: BoolArray) -> float:
     step = np.abs(np.diff(stack, axis=2))[:, disc[:, 1:]]
     return float(np.median(step)) / 0.954 if step.size else 0.0  # 0.954: median |difference of two normals|
+
+
+def _white(stack: FloatArray) -> float:
+    """The value at which the sensor clips: the largest, if several pixels share it; infinite otherwise."""
+    top = float(stack.max())
+    return top if float((stack >= CLIPPED * top).sum()) >= 2 * len(stack) else float("inf")
+
+
+def _refined(
+    image: FloatArray, room: FloatArray, measured: FloatArray, ball: Circle, *, white: float, noise: float
+) -> tuple[float, float]:
+    """The middle of a small highlight from its flanks; of a large one, or where that fails, as measured."""
+    x, y, _, area, spread = (float(value) for value in measured[:5])
+    if area * np.pi * ball.radius**2 > _FITTED:
+        return x, y
+    reach = int(3.0 * spread + 5)
+    rows = slice(max(int(y) - reach, 0), int(y) + reach + 2)
+    cols = slice(max(int(x) - reach, 0), int(x) + reach + 2)
+    start = (x - cols.start, y - rows.start)
+    middle = spot_middle(image[rows, cols], room[rows, cols], start, spread, white=white, noise=noise)
+    return (x, y) if middle is None else (middle[0] + cols.start, middle[1] + rows.start)
 
 
 def _measure(

@@ -73,7 +73,7 @@ def _fit(shares: FloatArray, profile: FloatArray, radius: float) -> float:
     """The ratio of true to apparent radius: the best of a grid, then a parabola between its neighbours."""
     ratios = np.arange(0.985, 1.0325, 0.0025)
     blurs = np.array([0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 6.5]) / radius
-    blurs = blurs[blurs < 0.035]
+    blurs = blurs[blurs < max(0.035, float(blurs[1]))]
     cost = np.array([[_misfit(shares, profile, ratio, blur) for blur in blurs] for ratio in ratios])
     lowest = cost.min(axis=1)
     place = int(np.argmin(lowest))

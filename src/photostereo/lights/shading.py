@@ -25,6 +25,10 @@ _MOST_PIXELS = 4000
 _TERMINATOR = 0.06
 #: A pixel with a cosine to the lamp below minus this is turned away from it.
 _AWAY = 0.12
+#: Pixels whose deviations from the model are alike, as a number of neighbours.
+_ALIKE = 4.0
+#: A ball whose albedo varies by less than this is of one colour.
+_ONE_COLOUR = 0.1
 #: The light of the room is believed in where it lowers their mean deviation to this share.
 _ROOM_HELPS = 0.8
 
@@ -64,20 +68,10 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     >>> bool(np.allclose(found.directions, lights, atol=1e-4)), np.round(found.strengths, 3)
     (True, array([1. , 2. , 0.5]))
     """
-    values, normals = _pixels(images, circle, camera)
-    top = float(values.max())
-    white = values >= 0.995 * top
-    usable = ~white if 0.002 < white.mean() < 0.8 else np.ones_like(white)
-    lamps, room, texture = _fit(values, normals, usable, with_room=False)
+    values, normals, _ = _pixels(images, circle, camera)
+    usable = _unclipped(values)
+    lamps, room, texture = _fit_with_room(values, normals, usable)
     fitted = texture * _model(normals, lamps, room)
-    # Pixels that are turned away from the lamp show the room alone, so they decide whether it is lit: shading that
-    # is not quite Lambertian can look like light of the room, but not there.
-    away = usable & (lamps @ normals.T < -_AWAY * np.linalg.norm(lamps, axis=1)[:, None])
-    if away.sum() >= 20:
-        lit = _fit(values, normals, usable, with_room=True)
-        other = lit[2] * _model(normals, *lit[:2])
-        if _misfit(values, other, away) < _ROOM_HELPS * _misfit(values, fitted, away):
-            (lamps, room, texture), fitted = lit, other
     error = np.where(usable, values - fitted, 0)
     level = np.maximum(values.mean(axis=1), 1e-12)
     # Pixels forgotten by the fit count here: a circle that is no ball leaves most of them.
@@ -91,6 +85,94 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
         patchiness=float(np.percentile(texture, 90) - np.percentile(texture, 10)),
         constant=float((np.linalg.norm(room[:3]) + room[3]) / np.mean(strength)),
     )
+
+
+def settle_circle(
+    images: FloatArray, circle: Circle, camera: Camera | None = None, *, edge: float = 0.25
+) -> Circle:
+    """The circle with which a matte ball's shading agrees best, and its outline within ``edge`` pixels or so.
+
+    All pixels of the ball know where its middle is, not those of the outline alone. With the derivatives of the normals
+    by centre and radius the model is linear in these three numbers too; the lamps are eliminated photograph by
+    photograph, which leaves 3 × 3 equations. The outline enters as a prior.
+
+    Examples
+    --------
+    >>> rows, cols = np.mgrid[:60, :60].astype(float)
+    >>> normals = np.nan_to_num(ball_normals(Circle(30.3, 29.8, 25), cols, rows))
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
+    >>> images = np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights))
+    >>> found = settle_circle(images, Circle(30.1, 30.0, 24.8))
+    >>> round(found.x, 1), round(found.y, 1), round(found.radius, 1)
+    (30.3, 29.8, 25.0)
+    """
+    start, total = circle, np.zeros(3)
+    for _ in range(5):
+        values, normals, places = _pixels(images, circle, camera, share=0.93)
+        usable = _unclipped(values)
+        lamps, room, texture = _fit_with_room(values, normals, usable)
+        if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOUR:
+            texture = np.ones_like(texture)  # what varies then is the error of the circle
+        miss = values - texture * _model(normals, lamps, room)
+        slopes = np.stack(
+            [
+                (ball_normals(circle.moved(*(0.05 * axis)), *places, camera) - normals) / 0.05
+                for axis in np.eye(3)
+            ],
+            axis=-1,
+        )
+        known = np.isfinite(slopes).all(axis=(1, 2))
+        slopes = np.where(known[:, None, None], slopes, 0.0)
+        moment, right = np.zeros((3, 3)), np.zeros(3)
+        for number, lamp in enumerate(lamps):
+            lit = normals @ lamp > _TERMINATOR * float(np.linalg.norm(lamp))
+            chosen = usable[number] & lit & known
+            if chosen.sum() < 20:
+                continue
+            scale = max(
+                1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * float(np.linalg.norm(lamp))
+            )
+            weight = np.clip(1 - (miss[number] / (4.685 * scale)) ** 2, 0, 1) ** 2 * chosen / scale**2
+            own = normals * texture[:, None]
+            shift = np.einsum("pcs,c->ps", slopes, lamp) * texture[:, None]
+            inner = own.T @ (weight[:, None] * own) + 1e-9 * np.eye(3)
+            cross = own.T @ (weight[:, None] * shift)
+            free = np.linalg.solve(inner, np.column_stack([cross, own.T @ (weight * miss[number])]))
+            moment += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :3]
+            right += shift.T @ (weight * miss[number]) - cross.T @ free[:, 3]
+        # What the model cannot explain is alike in neighbouring pixels: so many of them count as one.
+        moment, right = moment / _ALIKE, right / _ALIKE
+        prior = np.eye(3) / edge**2
+        step = np.linalg.solve(moment + prior, right - prior @ total)
+        total = total + np.clip(step, -0.5, 0.5)
+        circle = start.moved(*total)
+        if np.abs(step).max() < 0.01:
+            break
+    return circle if np.abs(total).max() < max(1.0, 0.03 * start.radius) else start
+
+
+def _fit_with_room(
+    values: FloatArray, normals: FloatArray, usable: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lamps (d, 3), room (4,) and texture (n,); the room is dark unless the photographs say otherwise.
+
+    Pixels that are turned away from the lamp show the room alone, so they decide whether it is lit: shading that is not
+    quite Lambertian can look like light of the room, but not there.
+    """
+    dark = _fit(values, normals, usable, with_room=False)
+    lamps = dark[0]
+    away = usable & (lamps @ normals.T < -_AWAY * np.linalg.norm(lamps, axis=1)[:, None])
+    if away.sum() < 20:
+        return dark
+    lit = _fit(values, normals, usable, with_room=True)
+    misfits = [_misfit(values, part[2] * _model(normals, *part[:2]), away) for part in (lit, dark)]
+    return lit if misfits[0] < _ROOM_HELPS * misfits[1] else dark
+
+
+def _unclipped(values: FloatArray) -> BoolArray:
+    """Which values lie below white."""
+    white = values >= 0.995 * float(values.max())
+    return np.asarray(~white if 0.002 < white.mean() < 0.8 else np.ones_like(white))
 
 
 def _fit(
@@ -113,15 +195,19 @@ def _misfit(values: FloatArray, fitted: FloatArray, chosen: BoolArray) -> float:
     return float(np.mean(np.abs(values - fitted)[chosen]))
 
 
-def _pixels(images: FloatArray, circle: Circle, camera: Camera | None) -> tuple[FloatArray, FloatArray]:
-    """Values (d, n) and normals (n, 3) of pixels well inside the ball."""
-    rows, cols = np.nonzero(circle.inside(images.shape[1:3], share=0.97))
+def _pixels(
+    images: FloatArray, circle: Circle, camera: Camera | None, *, share: float = 0.97
+) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+    """Values (d, n), normals (n, 3) and places (columns, rows) of pixels well inside the ball."""
+    rows, cols = np.nonzero(circle.inside(images.shape[1:3], share=share))
     if len(rows) > _MOST_PIXELS:
         keep = np.linspace(0, len(rows) - 1, _MOST_PIXELS).astype(np.intp)
         rows, cols = rows[keep], cols[keep]
     normals = ball_normals(circle, cols.astype(np.float64), rows.astype(np.float64), camera)
     known = np.isfinite(normals).all(axis=1)
-    return np.asarray(images[:, rows[known], cols[known]], dtype=np.float64), normals[known]
+    rows, cols = rows[known], cols[known]
+    values = np.asarray(images[:, rows, cols], dtype=np.float64)
+    return values, normals[known], (cols.astype(np.float64), rows.astype(np.float64))
 
 
 def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatArray:

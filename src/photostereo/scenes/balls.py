@@ -8,8 +8,9 @@ Everything is exact up to the supersampling of the balls: truth for directions, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -24,6 +25,8 @@ from photostereo.scenes.textures import turbulence
 
 KINDS = ("mirror", "black", "matte")
 _FINE = 4  # supersampling of the balls, along a side
+_FINEST = 12  # and of the reflections of lamps
+_Radiance = Callable[..., FloatArray]
 _WINDOW = np.array([-0.62, 0.55, 0.56])  # towards its middle
 _SECOND = np.array([0.55, -0.35, 0.76])  # towards the lamp that is always on
 
@@ -53,6 +56,8 @@ class Studio:
     window : brightness of a window that is always there, 0 for none
     second : strength of a second lamp that is always on, as a share of the first; 0 for none
     blur : of the lens, standard deviation in pixels
+    glare : share of the light above white that the sensor bleeds into the rows below (one-sided streaks)
+    haze : degrees by which a rough coat widens every reflection of the lamp; 0 for a clear one
     table : mean albedo of the table, 0 for black cloth
     texture : contrast of the table's pattern, 0 to 1
     read_noise, shot_noise : standard deviation of a dark pixel, and of a white one
@@ -64,6 +69,8 @@ class Studio:
     window: float = 0.8
     second: float = 0.05
     blur: float = 0.7
+    glare: float = 0.0
+    haze: float = 0.0
     table: float = 0.15
     texture: float = 0.5
     read_noise: float = 0.002
@@ -166,10 +173,15 @@ def shoot_table(
     images = np.empty((len(directions), *size), dtype=np.float32)
     for number, image in enumerate(images):
         image[:] = power[number] * shades[number] + room.second * shades[-1]
+        glints = np.zeros_like(image)
         for ball in balls:
-            _paint(image, ball, ((power[number], lamps[number]), (room.second, lamps[-1])), focal, room)
+            lit_by = ((power[number], lamps[number]), (room.second, lamps[-1]))
+            _paint(image, glints, ball, lit_by, focal, room)
         if room.blur:  # what is brighter than white is clipped by the sensor, not by the lens
             image[:] = cv2.GaussianBlur(image, (0, 0), room.blur)
+        image += glints
+        if room.glare:
+            image += room.glare * _streaks(np.maximum(image - 1.0, 0))
         deviation = np.sqrt(room.read_noise**2 + room.shot_noise**2 * np.maximum(image, 0))
         image += (deviation * generator.standard_normal(size)).astype(np.float32)
         np.clip(image, 0, 1, out=image)
@@ -178,6 +190,17 @@ def shoot_table(
             image[:] = np.rint(image * top) / top
     alone = None if capture is None else capture.take(np.arange(len(directions)))
     return Shoot(images, directions, power, tuple(balls), alone, places)
+
+
+def _streaks(excess: NDArray[np.float32], length: float = 6.0) -> NDArray[np.float32]:
+    """Light above white that runs down the columns and fades over ``length`` rows."""
+    result = np.zeros_like(excess)
+    carried = np.zeros_like(excess[0])
+    fade = np.float32(np.exp(-1.0 / length))
+    for row, above in enumerate(excess):
+        result[row] = carried
+        carried = fade * carried + (1 - fade) * above
+    return result
 
 
 def _unit(vector: FloatArray) -> FloatArray:
@@ -224,31 +247,88 @@ def _table(
 
 def _paint(
     image: NDArray[np.float32],
+    glints: NDArray[np.float32],
     ball: Ball,
     lamps: Sequence[tuple[float, _Lamp]],
     focal: float | None,
     room: Studio,
 ) -> None:
-    """One ball into one photograph, supersampled; pixels at its rim are mixed with what is behind."""
+    """One ball into one photograph, supersampled; pixels at its rim are mixed with what is behind.
+
+    The lamps' own reflections may be smaller than a pixel: they are sampled more finely, and the lens blurs them before
+    the pixels gather their light (into ``glints``).
+    """
     height, width = image.shape
     reach = 1.3 * ball.radius + 2  # perspective stretches it
     rows = np.arange(max(int(ball.y - reach), 0), min(int(ball.y + reach) + 2, height))
     cols = np.arange(max(int(ball.x - reach), 0), min(int(ball.x + reach) + 2, width))
-    fine = (np.arange(_FINE) + 0.5) / _FINE - 0.5
-    y = (rows[:, None] + fine).reshape(-1)[:, None]
-    x = (cols[:, None] + fine).reshape(-1)[None, :]
     middle = (0.5 * (width - 1), 0.5 * (height - 1))
-    normals, views = _visible_normals(ball, x, y, middle, focal)
-    hit = np.isfinite(normals[..., 2])
-    n, v = normals[hit], views[hit]
     centre = np.array([ball.x - middle[0], middle[1] - ball.y, ball.radius])
-    values = np.zeros(hit.shape)
-    values[hit] = _radiance(ball, n, v, centre + ball.radius * n, lamps, room)
-    shape = (len(rows), _FINE, len(cols), _FINE)
-    share = hit.reshape(shape).mean(axis=(1, 3))
-    seen = values.reshape(shape).mean(axis=(1, 3))
+
+    def sampled(
+        y: FloatArray, x: FloatArray, radiance: _Radiance, fine: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean radiance of pixels whose samples are at rows y and columns x, and the share that the ball covers."""
+        normals, views = _visible_normals(ball, x, y, middle, focal)
+        hit = np.isfinite(normals[..., 2])
+        n, v = normals[hit], views[hit]
+        values = np.zeros(hit.shape)
+        values[hit] = radiance(ball, n, v, centre + ball.radius * n, lamps, room)
+        shape = (hit.shape[0] // fine, fine, hit.shape[1] // fine, fine)
+        return values.reshape(shape).mean(axis=(1, 3)), hit.reshape(shape).mean(axis=(1, 3))
+
+    seen, share = sampled(_samples(rows, _FINE)[:, None], _samples(cols, _FINE)[None, :], _radiance, _FINE)
     part = image[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     part[:] = part * (1 - share) + seen
+    if ball.kind == "matte":
+        return
+    normals, views = _visible_normals(
+        ball, cols[None, :].astype(float), rows[:, None].astype(float), middle, focal
+    )
+    margin = int(4 * room.blur) + 1
+    for lamp in lamps:
+        near = _lamp_is_near(normals, views, centre, ball, lamp[1], room)
+        if not (near.any() and lamp[0] > 0):
+            continue
+        y0, y1, x0, x1 = _bounds(near)
+        spot_rows = np.arange(max(rows[y0] - margin, 0), min(rows[y1 - 1] + margin + 1, height))
+        spot_cols = np.arange(max(cols[x0] - margin, 0), min(cols[x1 - 1] + margin + 1, width))
+
+        def face(*arguments: Any, lamp: tuple[float, _Lamp] = lamp) -> FloatArray:
+            return _lamp_radiance(*arguments[:4], lamp, room)
+
+        light, _ = sampled(
+            _samples(spot_rows, _FINEST)[:, None], _samples(spot_cols, _FINEST)[None, :], face, 1
+        )
+        if room.blur:
+            light = cv2.GaussianBlur(light, (0, 0), room.blur * _FINEST, borderType=cv2.BORDER_CONSTANT)
+        shape = (len(spot_rows), _FINEST, len(spot_cols), _FINEST)
+        box = (slice(spot_rows[0], spot_rows[-1] + 1), slice(spot_cols[0], spot_cols[-1] + 1))
+        glints[box] += light.reshape(shape).mean(axis=(1, 3)).astype(np.float32)
+
+
+def _samples(places: NDArray[np.intp], fine: int) -> FloatArray:
+    """Where pixels are sampled along one side."""
+    return np.asarray((places[:, None] + (np.arange(fine) + 0.5) / fine - 0.5).reshape(-1))
+
+
+def _bounds(where: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    """First and last (not included) row and column of what is true."""
+    y, x = np.flatnonzero(where.any(axis=1)), np.flatnonzero(where.any(axis=0))
+    return int(y[0]), int(y[-1]) + 1, int(x[0]), int(x[-1]) + 1
+
+
+def _lamp_is_near(
+    normals: FloatArray, views: FloatArray, centre: FloatArray, ball: Ball, lamp: _Lamp, room: Studio
+) -> NDArray[np.bool_]:
+    """Pixels in which some of the lamp's reflection may lie: a pixel further than its own middle tells."""
+    facing = (normals * views).sum(axis=-1, keepdims=True)
+    towards, _ = lamp.seen_from(centre + ball.radius * np.nan_to_num(normals))
+    cosine = np.clip(((2 * facing * normals - views) * towards).sum(axis=-1), -1, 1)
+    per_pixel = 2.0 / (ball.radius * np.maximum(facing[..., 0], 0.05))
+    reach = np.deg2rad(max(0.5 * room.lamp_width, 5.0 * room.haze)) + per_pixel
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.arccos(cosine) < reach)
 
 
 def _visible_normals(
@@ -288,10 +368,8 @@ def _radiance(
         diffuse = {"mirror": 0.0, "black": 0.004, "matte": 0.7}[ball.kind]
         result += diffuse * strength * fall * np.maximum((normals * towards).sum(axis=-1), 0)
         if ball.kind != "matte":
-            near = (mirrored * towards).sum(axis=-1) > np.cos(np.deg2rad(0.5 * room.lamp_width))
             below = mirrored[:, 2] < 0
-            light = np.where(near, room.radiance * strength, 0.0)
-            light += np.where(below, room.table * strength * max(float(lamp.direction[2]), 0.0), 0.0)
+            light = np.where(below, room.table * strength * max(float(lamp.direction[2]), 0.0), 0.0)
             result += _mirror_share(ball.kind, facing) * light
     if ball.kind != "matte" and room.window:
         side, up = _unit(np.cross(_WINDOW, [0, 1, 0])), np.array([0.0, 1.0, 0.0])
@@ -299,6 +377,30 @@ def _radiance(
         inside &= mirrored @ _WINDOW > 0
         result += _mirror_share(ball.kind, facing) * np.where(inside, room.window, 0.0)
     return result
+
+
+def _lamp_radiance(
+    ball: Ball,
+    normals: FloatArray,
+    views: FloatArray,
+    points: FloatArray,
+    lamp: tuple[float, _Lamp],
+    room: Studio,
+) -> FloatArray:
+    """What the points of a shiny ball mirror of one lamp's face."""
+    strength, source = lamp
+    facing = np.clip((normals * views).sum(axis=-1), 0, 1)
+    towards, _ = source.seen_from(points)
+    cosine = ((2 * facing[:, None] * normals - views) * towards).sum(axis=-1)
+    return np.asarray(_mirror_share(ball.kind, facing) * room.radiance * strength * _lamp_face(cosine, room))
+
+
+def _lamp_face(cosine: FloatArray, room: Studio) -> FloatArray:
+    """The lamp's disc as a mirror shows it; hazy ones spread the same light over a lobe."""
+    if not room.haze:
+        return np.asarray((cosine > np.cos(np.deg2rad(0.5 * room.lamp_width))).astype(np.float64))
+    away = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    return np.asarray(0.125 * (room.lamp_width / room.haze) ** 2 * np.exp(-0.5 * (away / room.haze) ** 2))
 
 
 def _mirror_share(kind: str, facing: FloatArray) -> FloatArray:
