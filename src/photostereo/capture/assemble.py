@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
 from photostereo.lights.files import require_strengths
+from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Ingredients:
     expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
     ambient, flat : photographs with the lamps off, and of an even surface, or None
     notes : what the layout noticed
+    positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
     """
 
     path: Path
@@ -58,6 +60,7 @@ class Ingredients:
     ambient: Path | None = None
     flat: Path | None = None
     notes: tuple[str, ...] = ()
+    positions: NDArray[Any] | None = None
 
 
 def assemble(found: Ingredients, options: ReadOptions) -> Capture:
@@ -65,11 +68,33 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     source = open_photographs(found, options)
     images = source.all()
     parts = _parts(found, options, source, lambda: images)
+    if found.positions is not None:
+        positions = options.framing.positions(options.in_our_axes(found.positions), source.full_frame)
+        images, note = correct_near_lamps(images, parts["mask"], positions)
+        parts["origin"] = replace(parts["origin"], notes=(*parts["origin"].notes, *note))
+        if note:
+            parts["lights"] = positions
     return build(found.path, images=images, **parts)
+
+
+def correct_near_lamps(
+    images: NDArray[np.float32], mask: NDArray[np.bool_], positions: NDArray[Any]
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """Photographs as distant lamps would have given them, and a note; as they are where the lamps are far."""
+    turn = turn_over_frame(positions, (int(images.shape[1]), int(images.shape[2])))
+    if turn <= NEAR_DEGREES:
+        return images, ()
+    note = (
+        f"the lamps are near (their direction turns by {turn:.0f}° over the frame): the photographs were corrected to "
+        "those of distant lamps"
+    )
+    return np.asarray(as_if_distant(images, mask, positions)[0], dtype=np.float32), (note,)
 
 
 def assemble_lazily(found: Ingredients, options: ReadOptions) -> Capture:
     """Put a capture together whose photographs stay on disk; the first of them is decoded."""
+    if found.positions is not None:  # the correction of near lamps wants the whole frame
+        return assemble(found, options)
     source = open_photographs(found, options)
     parts = _parts(found, options, source, source.frames)
     return build(found.path, images=source, **parts)

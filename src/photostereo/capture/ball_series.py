@@ -17,6 +17,11 @@ _NAME = re.compile(
 )
 
 
+def is_ball_series(folder: Path) -> bool:
+    """Whether a folder's name says that a ball was photographed in it."""
+    return _NAME.match(folder.resolve().name) is not None
+
+
 def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     """Folders in or beside a capture whose name says ball and that have a photograph for each of these.
 
@@ -27,7 +32,7 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     for parent in dict.fromkeys((capture, capture.resolve().parent)):
         for folder in sorted(entry for entry in parent.iterdir() if entry.is_dir()):
             own = folder.resolve() == photographs[0].resolve().parent
-            if own or not _NAME.match(folder.name):
+            if own or not is_ball_series(folder):
                 continue
             try:
                 pair_photographs(photographs, photographs_and_mask(folder)[0], folder)

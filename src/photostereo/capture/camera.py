@@ -22,7 +22,20 @@ SAME = 0.02
 
 Content = bytes | mmap.mmap
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
-_TAGS = {0x829A: "seconds", 0x829D: "aperture", 0x8827: "iso", 0x920A: "focal", 0xA403: "white_balance"}
+_TAGS = {
+    0x829A: "seconds",
+    0x829D: "aperture",
+    0x8827: "iso",
+    0x920A: "focal",
+    0xA403: "white_balance",
+    0xA405: "focal_35mm",
+    0xA20E: "plane_resolution",
+    0xA210: "plane_unit",
+    0xA002: "width",
+    0xA003: "height",
+}
+#: The diagonal of the film to which "35 mm equivalent" refers, in millimetres.
+_FILM = 43.27
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
 
 
@@ -37,6 +50,9 @@ class Shot:
     aperture : f-number
     focal : focal length in millimetres
     white_balance : 0 automatic, 1 set by hand
+    focal_35mm : focal length in millimetres that sees as much on 35 mm film
+    plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimetre, 4 millimetre)
+    width, height : of the photograph when the camera wrote it, in pixels
     srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
     """
 
@@ -45,6 +61,11 @@ class Shot:
     aperture: float | None = None
     focal: float | None = None
     white_balance: float | None = None
+    focal_35mm: float | None = None
+    plane_resolution: float | None = None
+    plane_unit: float | None = None
+    width: float | None = None
+    height: float | None = None
     srgb: bool = False
 
 
@@ -65,8 +86,8 @@ def read_shot(path: Path) -> Shot:
 def shot_of(head: Content) -> Shot:
     """As :func:`read_shot`, from a file's bytes.
 
-    >>> shot_of(b"no image"), shot_of(JPEG_SIGNATURE).srgb
-    (Shot(seconds=None, iso=None, aperture=None, focal=None, white_balance=None, srgb=False), True)
+    >>> shot_of(b"no image") == Shot(), shot_of(JPEG_SIGNATURE).srgb
+    (True, True)
     """
     is_jpeg = head[:2] == JPEG_SIGNATURE
     try:
@@ -80,6 +101,41 @@ def shot_of(head: Content) -> Shot:
     except (struct.error, IndexError, ValueError):
         pass  # damaged entries tell nothing
     return Shot(srgb=is_jpeg)
+
+
+def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
+    """The focal length in pixels of photographs with this height and width, or None where EXIF does not tell.
+
+    Photographs that were cropped since, or whose focal length changes, tell nothing.
+
+    Examples
+    --------
+    >>> round(focal_in_pixels([Shot(focal_35mm=50.0)] * 3, (400, 600)))
+    833
+    >>> focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None
+    True
+    """
+    found = [_focal_of(shot, frame) for shot in shots]
+    certain = [focal for focal in found if focal is not None]
+    if not certain or len(certain) < len(found) or max(certain) > (1 + SAME) * min(certain):
+        return None
+    return certain[0]
+
+
+def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
+    long, short = max(frame), min(frame)
+    scale = 1.0
+    if shot.width and shot.height:
+        written = (max(shot.width, shot.height), min(shot.width, shot.height))
+        scale = long / written[0]
+        if abs(scale * written[1] - short) > 0.01 * short + 1:
+            return None
+    if shot.focal_35mm:
+        return float(shot.focal_35mm * (long**2 + short**2) ** 0.5 / _FILM)
+    unit = {2: 25.4, 3: 10.0, 4: 1.0}.get(int(shot.plane_unit or 0))
+    if shot.focal and shot.plane_resolution and unit and shot.width:
+        return float(shot.focal * shot.plane_resolution / unit * scale)
+    return None
 
 
 def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...]]:

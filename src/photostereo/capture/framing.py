@@ -78,6 +78,17 @@ class Framing:
             return mask
         return np.asarray(self.picture(mask.astype(np.float32)) >= 0.5)
 
+    def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
+        """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part.
+
+        >>> Framing((50, 0, 50, 40), 0.5).positions(np.array([[25.0, 0.0, 300.0]]), (40, 100)).tolist()
+        [[0.0, 0.0, 150.0]]
+        """
+        rows, cols = self.box(full)
+        x = 0.5 * (cols.start + cols.stop - full[1])
+        y = 0.5 * (full[0] - rows.start - rows.stop)
+        return np.asarray((positions - np.array([x, y, 0.0])) * self.scale)
+
     def truth(self, label: str, values: NDArray[Any]) -> NDArray[Any]:
         """True normals (unit again), depth (in the new pixels) or albedo."""
         if not self.changes:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.assemble import build
-from photostereo.capture.ball_series import find_ball_series, pair_photographs
+from photostereo.capture.assemble import build, correct_near_lamps
+from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
+from photostereo.capture.camera import focal_in_pixels, read_shot
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.framing import Framing
 from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.masks import read_mask
 from photostereo.capture.options import ReadOptions
@@ -25,7 +27,6 @@ from photostereo.conventions import BoolArray, gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.lights.calibration import Calibration, calibrate_lamps, merge_calibrations
 from photostereo.lights.circle import Circle, mask_circle
-from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 
 LAYOUT = "photographs with a ball"
 
@@ -123,19 +124,18 @@ def read(path: Path, options: ReadOptions) -> Capture:
     balls = calibration.balls_mask() if calibration.in_frame else np.zeros(frame, dtype=bool)
     mask, mask_notes = _mask(options, images, unlit, balls)
     notes = [*stack.notes, *mask_notes, _how(calibration), *calibration.warnings]
-    positions = calibration.positions
-    if positions is not None and calibration.in_frame and images.ndim == 3:
-        turn = turn_over_frame(positions, frame)
-        if turn > NEAR_DEGREES:
-            images, _ = as_if_distant(images, mask, positions)
-            notes.append(
-                f"the lamps are near (their direction turns by {turn:.0f}° over the frame): the photographs were "
-                "corrected to those of distant lamps"
-            )
+    lights = calibration.directions
+    if calibration.positions is not None and calibration.in_frame:
+        images, note = correct_near_lamps(images, mask, calibration.positions)
+        notes += note
+    # The ball is looked for in the whole photographs; what is used of them is cut out afterwards.
+    if options.framing.changes:
+        images = np.stack([options.framing.picture(image) for image in images])
+        mask = options.framing.mask(mask)
     return build(
         path,
         images=images,
-        lights=calibration.directions,
+        lights=lights,
         mask=mask,
         name=path.resolve().name,
         origin=Origin(
@@ -183,7 +183,7 @@ def _find_lamps(unlit: Unlit, stack: Stack, options: ReadOptions) -> Calibration
     mask = None
     if unlit.mask_file is not None:
         mask = read_mask(unlit.mask_file, (int(scene.shape[1]), int(scene.shape[2])))[0]
-    common: dict[str, Any] = {"files": names, "focal": options.focal, "card": options.card}
+    common: dict[str, Any] = {"files": names, "card": options.card}
     circles: tuple[Circle, ...] = ()
     if options.circle is not None:
         x, y, radius = options.circle
@@ -193,15 +193,25 @@ def _find_lamps(unlit: Unlit, stack: Stack, options: ReadOptions) -> Calibration
         if not folder.is_dir():
             raise CaptureError(f"The folder of the ball, {folder}, does not exist. Check its name.")
         return _from_series(folder, unlit, scene, mask, circles, options, common)
+    own = unlit.files[0].parent
+    series = find_ball_series(unlit.path, unlit.files)
+    if is_ball_series(own):  # the ball itself was photographed
+        series = [own, *series]
     found = []
-    for folder in find_ball_series(unlit.path, unlit.files):
+    for folder in series:
         try:
             found.append(_from_series(folder, unlit, scene, mask, circles, options, common))
         except CaptureError:
             continue  # a folder that is merely called so
     if found:
         return merge_calibrations(found)
-    return replace(calibrate_lamps(scene, mask=mask, circles=circles, **common), in_frame=True)
+    focal = options.focal or _focal(unlit.files, scene)
+    return replace(calibrate_lamps(scene, mask=mask, circles=circles, focal=focal, **common), in_frame=True)
+
+
+def _focal(files: Sequence[Path], images: NDArray[Any]) -> float | None:
+    """The focal length in pixels that the camera wrote down."""
+    return focal_in_pixels([read_shot(file) for file in files], (int(images.shape[1]), int(images.shape[2])))
 
 
 def _from_series(
@@ -225,7 +235,12 @@ def _from_series(
     try:
         own = folder.resolve() == unlit.files[0].resolve().parent
         return calibrate_lamps(
-            images, scene=None if own else scene, mask=None if own else mask, circles=circles, **common
+            images,
+            scene=None if own else scene,
+            mask=None if own else mask,
+            circles=circles,
+            focal=options.focal or _focal(files, images),
+            **common,
         )
     except CaptureError as error:
         raise CaptureError(f"{error} (In the photographs of {folder}.)") from error
@@ -238,7 +253,7 @@ def _mask(
     gray = _gray(images)
     frame = (int(gray.shape[1]), int(gray.shape[2]))
     mask, notes = settle_mask(
-        options,
+        replace(options, framing=Framing()),
         frame,
         lambda: gray,
         unlit.mask_file,

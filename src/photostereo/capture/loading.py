@@ -172,11 +172,6 @@ def _find(path: str | os.PathLike[str], options: ReadOptions) -> tuple[Path, Rea
     by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
     if layout is None and not by_ball and place.is_dir() and lights_given and list_images(place):
         layout = folder
-    if (by_ball or layout is None) and options.framing.changes:
-        raise CaptureError(
-            f"{place} has no light file, and a ball can only be looked for in the whole photographs. Find the lights "
-            "first (photostereo lights), then use --crop or --scale with the file that it writes."
-        )
     if by_ball:
         return place, options, lamps
     return place, options, _Ball() if layout is None else layout

@@ -136,6 +136,12 @@ class PhotographFiles:
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
         exposed, self.camera_notes = exposures(lit)
+        if (
+            exposed is not None
+            and intensities is not None
+            and _contain(self._strengths, exposed[: len(files)])
+        ):
+            exposed, self.camera_notes = None, (*self.camera_notes[:-1], _CONTAINED)
         if exposed is not None:
             self._strengths = self._strengths * np.asarray(exposed[: len(files)])[:, None]
         self._framing = framing or Framing()
@@ -324,6 +330,24 @@ class PhotographFiles:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+#: What is said where the strengths of a light file follow the exposures.
+_CONTAINED = (
+    "the exposure changes between the photographs, and the strengths in the light file change with it: they are taken to "
+    "contain the exposure, which is not compensated once more"
+)
+
+
+def _contain(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
+    """Whether strengths (d, 3) follow the exposures: dividing by both would count these twice.
+
+    >>> _contain(np.array([[1.1], [2.0], [3.9]]), [0.5, 1.0, 2.0]), _contain(np.ones((3, 1)), [0.5, 1.0, 2.0])
+    (True, False)
+    """
+    exposure = np.log(np.asarray(exposed))
+    rest = np.log(strengths.mean(axis=1)) - exposure
+    return bool(np.std(rest) < 0.35 * np.std(exposure))
 
 
 def _develop_into(

@@ -33,6 +33,9 @@ _SHINY_CONTRAST = 3.0
 _SHINY_WANDER = 0.06
 #: A lamp is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
 _SHINY_PEAK = 0.2
+#: Where the outline is whole and a speck wanders far over it in nearly every photograph, it may be fainter.
+_CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
+_CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
 #: Around a circle of this coverage another one is looked for.
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
@@ -130,8 +133,8 @@ def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -
         circle = settle_circle(images, ball.circle, camera)
         return matte_ball(circle, fit_shading(images, circle, camera))
     # The profile of the rim is measured at the seen edges, so the true radius is found anew.
-    seen = settle_centre(images, ball.circle)
-    if seen is ball.circle:
+    seen = settle_centre(images, ball.circle) if camera is None else ball.circle
+    if seen is ball.circle:  # and away from the camera's axis the outline is no circle
         return ball
     circle = true_outline(images, seen)
     return shiny_ball(circle, find_highlights(images, circle), camera)
@@ -165,10 +168,19 @@ def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
         return False
     x, y = highlights.x[found], highlights.y[found]
     wander = float(np.hypot(np.std(x), np.std(y))) / circle.radius
-    return bool(
-        np.median(highlights.area[found]) < _SHINY_AREA
-        and np.median(highlights.contrast[found]) > _SHINY_CONTRAST
-        and np.median(highlights.peak[found]) > _SHINY_PEAK * bright
+    area = float(np.median(highlights.area[found]))
+    contrast, peak = float(np.median(highlights.contrast[found])), float(np.median(highlights.peak[found]))
+    if (
+        circle.coverage > _CERTAIN_COVERAGE
+        and found.mean() >= _CERTAIN_FOUND
+        and area < _CERTAIN_AREA
+        and wander > _CERTAIN_WANDER
+    ):
+        return contrast > _CERTAIN_CONTRAST and peak > _CERTAIN_PEAK * bright
+    return (
+        area < _SHINY_AREA
+        and contrast > _SHINY_CONTRAST
+        and peak > _SHINY_PEAK * bright
         and wander > _SHINY_WANDER
     )
 

@@ -7,6 +7,9 @@ Text and CSV
 
     A line ``Header: ...`` and a line with the number of lights may come first.
 
+    Columns ``position_x``, ``position_y``, ``position_z`` say where near lamps stand, in pixels from the middle of the
+    frame.
+
 JSON
     A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
     ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes.
@@ -48,6 +51,7 @@ _STRENGTH_WORDS = {
     **dict.fromkeys(("g", "green", "intensity_g", "ig", "i_g"), 1),
     **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
 }
+_POSITION_WORDS = ("position_x", "position_y", "position_z")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
 
@@ -62,12 +66,14 @@ class LightTable:
     vectors : (d, 3) directions as written, not normalised, none of them zero
     intensities : (d,) or (d, 3) strengths, or None
     files : base names of the photographs, one per light, or None
+    positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
     """
 
     path: Path
     vectors: NDArray[np.float64]
     intensities: NDArray[np.float64] | None = None
     files: tuple[str, ...] | None = None
+    positions: NDArray[np.float64] | None = None
 
     @property
     def lengths(self) -> NDArray[np.float64]:
@@ -92,7 +98,10 @@ class LightTable:
         place = {name.casefold(): index for index, name in enumerate(self.files)}
         order = [place[photograph.name.casefold()] for photograph in photographs]
         strengths = None if self.intensities is None else self.intensities[order]
-        return LightTable(self.path, self.vectors[order], strengths, tuple(self.files[i] for i in order))
+        positions = None if self.positions is None else self.positions[order]
+        return LightTable(
+            self.path, self.vectors[order], strengths, tuple(self.files[i] for i in order), positions
+        )
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
         """Raise a :class:`CaptureError` unless the file names each of these photographs once, and no other."""
@@ -196,6 +205,13 @@ def checked(table: LightTable) -> LightTable:
             )
     if table.intensities is not None:
         require_strengths(table.intensities, table.path)
+    if table.positions is not None and not (
+        np.isfinite(table.positions).all() and (table.positions[:, 2] > 0).all()
+    ):
+        raise CaptureError(
+            f"In {table.path} a lamp has no position above the table (position_z is not positive, or not a number). "
+            "Correct that line, or remove the columns position_x, position_y, position_z."
+        )
     return table
 
 
@@ -274,6 +290,9 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
     strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
     names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
+    places = [header.index(word) for word in _POSITION_WORDS if word in header]
+    if not axes and len(places) == 3:  # where a lamp stands says in which direction it is seen
+        axes = dict(enumerate(places))
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
         raise CaptureError(
             f"The first line of {path} names the columns {', '.join(header)}; expected x, y, z, and perhaps "
@@ -286,11 +305,12 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
                 f"Row {number + 1} of {path} has {len(row)} values, but the first line names {len(header)} "
                 "columns. Correct that row."
             )
-    wanted = [axes[0], axes[1], axes[2], *strengths]
+    wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
     values = _rectangle([[row[column] for column in wanted] for row in body], path)
     files = tuple(base_name(row[names[0]]) for row in body) if names else None
-    intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:]
-    return LightTable(path, np.ascontiguousarray(values[:, :3]), intensity, files)
+    intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:6]
+    positions = np.ascontiguousarray(values[:, -3:]) if len(places) == 3 else None
+    return LightTable(path, np.ascontiguousarray(values[:, :3]), intensity, files, positions)
 
 
 def _split(line: str) -> list[str]:

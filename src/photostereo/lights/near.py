@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.lights.strength import weighted_normals
 
 #: A lamp whose direction turns by more degrees than this, from the middle of the frame to its edge, is near.
@@ -88,7 +88,7 @@ def as_if_distant(
 
     Parameters
     ----------
-    images : linear intensities, strengths divided out
+    images : linear intensities, strengths divided out; (d, H, W, 3) in colour, whose channels are corrected alike
     mask : the object; outside it only the fall-off is corrected
     positions : (d, 3) of the lamps, in pixels from the middle of the frame
     tile : side of the tiles in pixels
@@ -104,11 +104,14 @@ def as_if_distant(
                 slice(col * field.tile, (col + 1) * field.tile),
             )
             part = result[:, box[0], box[1]]
-            part /= field.falloff[row, col][:, None, None].astype(np.float32)
+            falloff = field.falloff[row, col].astype(np.float32)
+            part /= falloff.reshape(-1, *(1,) * (part.ndim - 1))
             inside = mask[box]
             if inside.any():
-                values = part[:, inside].T.astype(np.float64)
-                part[:, inside] = (values * _ratio(values, field.directions[row, col], far)).T
+                values = part[:, inside].astype(np.float64)
+                gray = values if values.ndim == 2 else gray_from_rgb(values)
+                ratio = _ratio(gray.T, field.directions[row, col], far).T
+                part[:, inside] = values * (ratio if values.ndim == 2 else ratio[..., None])
     return result, far
 
 

@@ -121,7 +121,7 @@ def settle_circle(
             ],
             axis=-1,
         )
-        known = np.isfinite(slopes).all(axis=(1, 2))
+        known = np.asarray(np.isfinite(slopes).all(axis=(1, 2)))
         slopes = np.where(known[:, None, None], slopes, 0.0)
         moment, right = np.zeros((3, 3)), np.zeros(3)
         for number, lamp in enumerate(lamps):

@@ -294,8 +294,10 @@ def _paint(
         spot_rows = np.arange(max(rows[y0] - margin, 0), min(rows[y1 - 1] + margin + 1, height))
         spot_cols = np.arange(max(cols[x0] - margin, 0), min(cols[x1 - 1] + margin + 1, width))
 
-        def face(*arguments: Any, lamp: tuple[float, _Lamp] = lamp) -> FloatArray:
-            return _lamp_radiance(*arguments[:4], lamp, room)
+        def face(
+            ball: Ball, n: FloatArray, v: FloatArray, points: FloatArray, *_: Any, lamp: Any = lamp
+        ) -> FloatArray:
+            return _lamp_radiance(ball, n, v, points, lamp, room)
 
         light, _ = sampled(
             _samples(spot_rows, _FINEST)[:, None], _samples(spot_cols, _FINEST)[None, :], face, 1

@@ -70,7 +70,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         table.require_names_of(files)
         by_name = {file.name.casefold(): file for file in files}
         files = [by_name[name.casefold()] for name in table.files]
-    notes = list(table.length_note())
+    notes = list(table.length_note() if table.positions is None else ())
     if chosen is None and len(present) > 1:
         notes.append(
             f"several light files: {source.name} is used, {', '.join(p.name for p in present[1:])} not"
@@ -96,6 +96,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         name=path.name,
         files=files,
         lights=table.vectors,
+        positions=table.positions,
         light_file=source,
         intensities=intensities,
         mask_file=mask,
