@@ -9,7 +9,7 @@ directions that explain the shading of everything else in the frame win.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from photostereo.conventions import BoolArray, FloatArray
 from photostereo.lights.ball import Camera, mirrored_directions
 from photostereo.lights.circle import Circle
 from photostereo.lights.circle_search import circles_around, find_circles
+from photostereo.lights.facing import facing_view
 from photostereo.lights.highlight import Highlights, find_highlights
 from photostereo.lights.outline_fit import settle_centre
 from photostereo.lights.rim import true_outline
@@ -133,11 +134,27 @@ def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -
         circle = settle_circle(images, ball.circle, camera)
         return matte_ball(circle, fit_shading(images, circle, camera))
     # The profile of the rim is measured at the seen edges, so the true radius is found anew.
-    seen = settle_centre(images, ball.circle) if camera is None else ball.circle
-    if seen is ball.circle:  # and away from the camera's axis the outline is no circle
+    if camera is not None:
+        return _settled_in_perspective(images, ball, camera)
+    circle = true_outline(images, settle_centre(images, ball.circle))
+    return shiny_ball(circle, find_highlights(images, circle))
+
+
+def _settled_in_perspective(images: FloatArray, ball: FoundBall, camera: Camera) -> FoundBall:
+    """As a camera sees it that looks at the ball; the directions are turned back."""
+    if ball.circle.radius > camera.focal or len(ball.circle.points) < 24:
         return ball
-    circle = true_outline(images, seen)
-    return shiny_ball(circle, find_highlights(images, circle), camera)
+    view = facing_view(images, ball.circle, camera)
+    circle = true_outline(view.images, settle_centre(view.images, view.circle))
+    circle = replace(circle, points=np.zeros((0, 2)))
+    turned = shiny_ball(circle, find_highlights(view.images, circle), view.camera)
+    if (
+        turned.highlights is None
+        or ball.highlights is None
+        or (turned.highlights.found != ball.highlights.found).any()
+    ):
+        return ball
+    return replace(ball, directions=turned.directions @ view.axes, residual=turned.residual)
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
