@@ -18,6 +18,8 @@ from photostereo.conventions import BoolArray, FloatArray
 
 #: A pixel with this share of white is clipped.
 CLIPPED = 0.985
+#: Light below this share of the top that the model does not expect is glare, and counts this much.
+_FAINT, _GLARE = 0.3, 0.02
 _TURNS = 25
 
 
@@ -62,13 +64,17 @@ def spot_middle(
         [np.log(top * (3.0 if clipped.any() else 1.0)), start[0], start[1], wide**-2, wide**-2, 0.0]
     )
     floor = max(2.0 * noise, 0.01 * top)
+    faint = np.asarray(seen - below < _FAINT * top) & clipped.any()
+    glare = max(4.0 * noise, 0.03 * top)
     cost, damping = np.inf, 1e-3
     residual, jacobian = _model(state, x, y, seen, below, clipped, white)
     scale = floor
     for turn in range(_TURNS):
         scale = max(1.4826 * float(np.median(np.abs(residual))), floor)
-        limit = 4.685 * scale * (4.0 if turn < 5 else 1.0)  # nothing is an outlier before the shape is known
+        # Nothing is an outlier before the shape is known.
+        limit = 4.685 * scale if turn >= 5 else np.inf
         weight = np.clip(1 - (residual / limit) ** 2, 0, 1) ** 2
+        weight = np.where(faint & (residual > glare), _GLARE * weight, weight)
         moment = jacobian.T @ (weight[:, None] * jacobian)
         right = jacobian.T @ (weight * residual)
         cost = float((weight * residual**2).sum())

@@ -1,0 +1,97 @@
+"""Highlights smaller than a pixel, small balls, perspective: what limits the directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo.lights.agreement import angles_between
+from photostereo.lights.ball import Camera
+from photostereo.lights.balls import find_balls
+from photostereo.lights.calibration import calibrate_lamps
+from photostereo.lights.circle import Circle
+from photostereo.lights.facing import facing_view
+from photostereo.lights.highlight import find_highlights
+from photostereo.lights.shading import fit_shading, settle_circle
+from photostereo.lights.spot import spot_middle
+from photostereo.scenes import random_lights
+from photostereo.scenes.balls import Ball, Studio, shoot_table
+
+LIGHTS = random_lights(12, max_angle=50, rng=4)
+
+
+@pytest.mark.parametrize("clip", [1.0, 40.0])
+def test_a_clipped_spot_with_glare_keeps_its_middle(clip: float) -> None:
+    rows, cols = np.mgrid[:25, :25]
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x, y = 12 + rng.uniform(-0.5, 0.5, 2)
+        spot = 30 * np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / (2 * 1.1**2))
+        seen = np.minimum(spot + rng.normal(0, 0.004, spot.shape), clip)
+        seen[16:, 11:14] += 0.1 * np.exp(-np.arange(9) / 4)[:, None]  # a streak below it
+        middle = spot_middle(seen, np.zeros_like(seen), (12.0, 12.4), 1.5, white=clip, noise=0.004)
+        assert middle is not None
+        assert np.hypot(middle[0] - x, middle[1] - y) < 0.08
+
+
+def test_highlights_are_found_to_a_few_hundredths_of_a_pixel() -> None:
+    for kind in ("mirror", "black"):
+        shoot = shoot_table([Ball(kind, 48.3, 44.6, 27.0)], size=(90, 96), scene=None, lights=LIGHTS)
+        found = find_highlights(shoot.images, Circle(48.3, 44.6, 27.0))
+        half = shoot.lights + np.array([0, 0, 1])
+        half /= np.linalg.norm(half, axis=1, keepdims=True)
+        error = np.hypot(found.x - (48.3 + 27 * half[:, 0]), found.y - (44.6 - 27 * half[:, 1]))
+        assert error.max() < 0.12 and error.mean() < 0.05
+
+
+def test_shading_knows_the_circle_better_than_the_outline() -> None:
+    shoot = shoot_table([Ball("matte", 48.3, 44.6, 27.0)], size=(90, 96), scene=None, lights=LIGHTS)
+    guess = Circle(48.6, 44.2, 26.7)
+    found = settle_circle(shoot.images, guess)
+    assert np.hypot(found.x - 48.3, found.y - 44.6) < 0.06
+    before, after = (
+        angles_between(fit_shading(shoot.images, circle).directions, shoot.lights).mean()
+        for circle in (guess, found)
+    )
+    assert before > 1.0 and after < 0.3
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("mirror", 0.5), ("black", 0.5), ("matte", 0.3)])
+def test_balls_of_sixty_pixels(kind: str, limit: float) -> None:
+    shoot = shoot_table(
+        [Ball(kind, 58.3, 53.6, 30.0)], size=(110, 116), scene=None, lights=LIGHTS, studio=Studio(texture=0.2)
+    )
+    [ball] = find_balls(shoot.images)
+    assert np.nanmean(angles_between(ball.directions, shoot.lights)) < limit
+
+
+@pytest.mark.parametrize("kind", ["mirror", "black", "matte"])
+def test_perspective_of_every_kind(kind: str) -> None:
+    """Far from the axis the outline is an ellipse; without the focal length the lamps are off by ten degrees."""
+    shoot = shoot_table(
+        [Ball(kind, 290.0, 60.0, 45)], scene=None, focal=500.0, lights=LIGHTS, studio=Studio(texture=0.2)
+    )
+    found = calibrate_lamps(shoot.images, focal=500.0)
+    assert angles_between(found.directions, shoot.lights).mean() < (0.9 if kind == "mirror" else 0.6)
+
+
+def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
+    camera = Camera(400.0, 150.0, 100.0)
+    shoot = shoot_table(
+        [Ball("matte", 260.0, 50.0, 30)], size=(201, 301), scene=None, focal=400.0, lights=LIGHTS[:3]
+    )
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    # Points of the outline from the cone of rays that touch the sphere.
+    centre = np.array([260.0 - 150.0, 100.0 - 50.0, -400.0])
+    axis = centre / np.linalg.norm(centre)
+    half = np.arcsin(30 / np.linalg.norm(centre))
+    side = np.linalg.svd(axis[None])[2][1:]
+    rays = np.cos(half) * axis + np.sin(half) * (
+        np.cos(angle)[:, None] * side[0] + np.sin(angle)[:, None] * side[1]
+    )
+    points = np.stack([150 - 400 * rays[:, 0] / rays[:, 2], 100 + 400 * rays[:, 1] / rays[:, 2]], axis=1)
+    assert np.ptp(np.hypot(*(points - points.mean(axis=0)).T)) > 0.5
+    view = facing_view(shoot.images, Circle(260.0, 50.0, 30.0, points=points), camera)
+    distance = np.hypot(*(view.circle.points - [view.circle.x, view.circle.y]).T)
+    assert np.ptp(distance) < 1e-6
+    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
