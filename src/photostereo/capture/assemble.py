@@ -69,8 +69,11 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     images = source.all()
     parts = _parts(found, options, source, lambda: images)
     if found.positions is not None:
-        positions = options.framing.positions(options.in_our_axes(found.positions), source.full_frame)
-        images, note = correct_near_lamps(images, parts["mask"], positions)
+        whole = options.in_our_axes(found.positions)
+        positions = options.framing.positions(whole, source.full_frame)
+        # Strengths are those at the middle of the photographs, not of the part that is used.
+        distances = options.framing.scale * np.linalg.norm(whole, axis=1)
+        images, note = correct_near_lamps(images, parts["mask"], positions, distances)
         parts["origin"] = replace(parts["origin"], notes=(*parts["origin"].notes, *note))
         if note:
             parts["lights"] = positions
@@ -78,9 +81,15 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
 
 
 def correct_near_lamps(
-    images: NDArray[np.float32], mask: NDArray[np.bool_], positions: NDArray[Any]
+    images: NDArray[np.float32],
+    mask: NDArray[np.bool_],
+    positions: NDArray[Any],
+    distances: NDArray[Any] | None = None,
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """Photographs as distant lamps would have given them, and a note; as they are where the lamps are far."""
+    """Photographs as distant lamps would have given them, and a note; as they are where the lamps are far.
+
+    ``distances`` are those at which the lamps' strengths hold; the distances from the middle where missing.
+    """
     turn = turn_over_frame(positions, (int(images.shape[1]), int(images.shape[2])))
     if turn <= NEAR_DEGREES:
         return images, ()
@@ -88,7 +97,11 @@ def correct_near_lamps(
         f"the lamps are near (their direction turns by {turn:.0f}° over the frame): the photographs were corrected to "
         "those of distant lamps"
     )
-    return np.asarray(as_if_distant(images, mask, positions)[0], dtype=np.float32), (note,)
+    corrected = np.asarray(as_if_distant(images, mask, positions)[0], dtype=np.float32)
+    if distances is not None:
+        nearer = (distances / np.linalg.norm(positions, axis=1)) ** 2
+        corrected /= nearer.astype(np.float32).reshape(-1, *(1,) * (images.ndim - 1))
+    return corrected, (note,)
 
 
 def assemble_lazily(found: Ingredients, options: ReadOptions) -> Capture:

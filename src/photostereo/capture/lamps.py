@@ -15,7 +15,6 @@ from photostereo.capture.assemble import build, correct_near_lamps
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.camera import focal_in_pixels, read_shot
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.framing import Framing
 from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.masks import read_mask
 from photostereo.capture.options import ReadOptions
@@ -253,7 +252,7 @@ def _mask(
     gray = _gray(images)
     frame = (int(gray.shape[1]), int(gray.shape[2]))
     mask, notes = settle_mask(
-        replace(options, framing=Framing()),
+        replace(options, crop=None, scale=1.0),
         frame,
         lambda: gray,
         unlit.mask_file,

@@ -1,0 +1,144 @@
+"""Positions of near lamps from a light file, crops of a capture with a ball, and exposures beside strengths."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.capture.camera import Shot, focal_in_pixels, read_shot
+from photostereo.errors import CaptureError
+from photostereo.lights.files import read_lights
+from photostereo.scenes import dome_lights
+from photostereo.scenes.balls import Ball, Studio, shoot_table
+
+
+def write_png(path: Path, image: np.ndarray) -> None:
+    stored = np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16)
+    path.write_bytes(cv2.imencode(".png", stored[..., ::-1] if stored.ndim == 3 else stored)[1].tobytes())
+
+
+def near_capture(folder: Path, *, color: bool) -> tuple[np.ndarray, np.ndarray]:
+    """A wavy sheet under lamps at 400 pixels; its normals and the lamps."""
+    frame = (81, 121)
+    positions = dome_lights(10, max_angle=45) * 400.0
+    rows, cols = np.mgrid[: frame[0], : frame[1]].astype(float)
+    slope = np.stack([0.4 * np.sin(cols / 9), 0.4 * np.cos(rows / 11), np.ones(frame)], axis=-1)
+    normals = slope / np.linalg.norm(slope, axis=-1, keepdims=True)
+    points = np.stack([cols - 60, 40 - rows, 0 * rows], axis=-1)
+    folder.mkdir(parents=True)
+    lines = ["file,x,y,z,intensity,position_x,position_y,position_z"]
+    for number, position in enumerate(positions):
+        towards = position - points
+        distance = np.linalg.norm(towards, axis=-1)
+        shade = np.maximum((towards * normals).sum(-1) / distance, 0) * (400.0 / distance) ** 2 * 0.5
+        image = shade[..., None] * np.array([1.0, 0.6, 0.3]) if color else shade
+        write_png(folder / f"s{number:02d}.png", image)
+        x, y, z = position / 400.0
+        lines.append(f"s{number:02d}.png,{x},{y},{z},1,{position[0]},{position[1]},{position[2]}")
+    (folder / "lights.csv").write_text("\n".join(lines))
+    return normals, positions
+
+
+def normals_error(capture: ps.Capture, truth: np.ndarray) -> float:
+    images = np.asarray(capture.gray().images)
+    found = np.einsum("cd,dhw->hwc", np.linalg.pinv(capture.lights), images)
+    found /= np.linalg.norm(found, axis=-1, keepdims=True)
+    return float(np.degrees(np.arccos(np.clip((found * truth).sum(-1), -1, 1))).mean())
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_near_lamps_from_a_light_file(tmp_path: Path, color: bool) -> None:
+    normals, positions = near_capture(tmp_path / "near", color=color)
+    table = read_lights(tmp_path / "near" / "lights.csv")
+    np.testing.assert_allclose(table.positions, positions)
+    capture = ps.load(tmp_path / "near", color=color)
+    assert any("the lamps are near" in note for note in capture.origin.notes)
+    assert normals_error(capture, normals) < 0.8
+    text = (tmp_path / "near" / "lights.csv").read_text()
+    (tmp_path / "near" / "lights.csv").write_text(text.replace("position_", "where_"))
+    assert normals_error(ps.load(tmp_path / "near", color=color), normals) > 2.0  # taken as distant
+
+
+def test_positions_follow_a_crop(tmp_path: Path) -> None:
+    normals, _ = near_capture(tmp_path / "near", color=False)
+    capture = ps.load(tmp_path / "near", crop=(60, 20, 60, 50))
+    assert normals_error(capture, normals[20:70, 60:120]) < 0.8
+
+
+def test_a_position_below_the_table_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "lights.csv"
+    file.write_text("x,y,z,position_x,position_y,position_z\n0,0,1,0,0,-5\n")
+    with pytest.raises(CaptureError, match="no position above the table"):
+        read_lights(file)
+
+
+def test_crop_and_scale_with_a_ball(tmp_path: Path) -> None:
+    shoot = shoot_table(
+        [Ball("black", 195.3, 60.7, 34)],
+        size=(130, 240),
+        scene="vase",
+        lights=dome_lights(8, max_angle=45),
+        studio=Studio(table=0.03, second=0.0, window=0.3),
+    )
+    (tmp_path / "vase").mkdir()
+    for number, image in enumerate(shoot.images):
+        write_png(tmp_path / "vase" / f"s{number}.png", image)
+    whole = ps.load(tmp_path / "vase")
+    part = ps.load(tmp_path / "vase", crop=(10, 10, 100, 100), scale=0.5)
+    assert part.frame == (50, 50)
+    np.testing.assert_allclose(part.lights, whole.lights)
+    np.testing.assert_allclose(
+        np.asarray(part.images[0]),
+        cv2.resize(np.asarray(whole.images[0])[10:110, 10:110], (50, 50), interpolation=cv2.INTER_AREA),
+        atol=1e-6,
+    )
+
+
+def exif_jpeg(path: Path, seconds: float, level: float, *, film: int = 0) -> None:
+    """A plain JPEG with an exposure time, and perhaps a focal length, in EXIF."""
+    entries = [(0x829A, 5, 1, 0)] + ([(0xA405, 3, 1, film)] if film else [])
+    start = 8 + 18 + 2 + 12 * len(entries) + 4
+    body = b"MM\0*" + struct.pack(">I", 8) + struct.pack(">HHHII", 1, 0x8769, 4, 1, 26) + b"\0" * 4
+    body += struct.pack(">H", len(entries))
+    for tag, kind, count, value in entries:
+        body += struct.pack(">HHI", tag, kind, count)
+        body += struct.pack(">I", start) if kind == 5 else struct.pack(">HH", value, 0)
+    body += b"\0" * 4 + struct.pack(">II", round(seconds * 1000), 1000)
+    image = cv2.imencode(".jpg", np.full((40, 60), round(255 * level), np.uint8))[1].tobytes()
+    block = b"Exif\0\0" + body
+    path.write_bytes(image[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + image[2:])
+
+
+def test_the_focal_length_of_exif(tmp_path: Path) -> None:
+    exif_jpeg(tmp_path / "a.jpg", 0.1, 0.5, film=50)
+    shot = read_shot(tmp_path / "a.jpg")
+    assert shot.focal_35mm == 50 and shot.seconds == pytest.approx(0.1)
+    focal = focal_in_pixels([shot, shot], (40, 60))
+    assert focal == pytest.approx(50 * np.hypot(40, 60) / 43.27, rel=1e-6)
+    # The other way that cameras tell it: so many pixels per inch on the sensor.
+    other = Shot(focal=50.0, plane_resolution=60 * 25.4 / 36, plane_unit=2, width=120, height=80)
+    assert focal_in_pixels([other], (40, 60)) == pytest.approx(50 * 60 / 36 / 2)
+    assert focal_in_pixels([other], (40, 40)) is None  # cropped since
+    assert focal_in_pixels([shot, Shot()], (40, 60)) is None
+
+
+@pytest.mark.parametrize("contained", [False, True])
+def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: bool) -> None:
+    """Lamps of equal strength, exposures of 1 : 2 : 4; the light file has the lamps' strengths, or the pictures'."""
+    exposures = (0.1, 0.2, 0.4)
+    lines = ["file,x,y,z,intensity"]
+    for number, seconds in enumerate(exposures):
+        exif_jpeg(tmp_path / f"{number}.jpg", seconds, 0.8 * seconds / 0.4)
+        strength = seconds / 0.2 * (1.05, 0.97, 1.0)[number] if contained else (1.05, 0.97, 1.0)[number]
+        lines.append(f"{number}.jpg,{0.3 * number},{0.2 * (number == 1)},1,{strength}")
+    (tmp_path / "lights.csv").write_text("\n".join(lines))
+    capture = ps.load(tmp_path, srgb=False)
+    level = np.asarray(capture.images).mean(axis=(1, 2)) * (1.05, 0.97, 1.0)
+    np.testing.assert_allclose(level / level[0], 1, atol=0.02)
+    said = " ".join(capture.origin.notes)
+    assert ("contain the exposure" in said) == contained and ("compensated" in said)
