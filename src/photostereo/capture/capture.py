@@ -13,18 +13,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.backend import CPU, Array, Device, contiguous, like
-from photostereo.capture.photographs import PhotographFiles, Photographs, PhotographsInMemory
-from photostereo.capture.stack import bit_depth, notes_on
+from photostereo.capture.source import Photographs, PhotographsInMemory
 from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
-from photostereo.lights.calibration import Calibration
+
+if TYPE_CHECKING:
+    from photostereo.lights.calibration import Calibration
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
@@ -180,6 +181,9 @@ class Capture:
         """The same capture in memory; what was noticed while its photographs were decoded joins the notes."""
         if self.in_memory:
             return self
+        from photostereo.capture.photographs import PhotographFiles
+        from photostereo.capture.stack import bit_depth, notes_on
+
         images, origin = self.images, self.origin
         if origin is not None and isinstance(self.photographs, PhotographFiles):
             notes = tuple(dict.fromkeys((*origin.notes, *notes_on(self.photographs))))

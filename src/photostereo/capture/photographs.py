@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import cv2
 import numpy as np
@@ -26,65 +26,14 @@ from numpy.typing import NDArray
 from photostereo.capture.camera import exposures, read_shot
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
+from photostereo.capture.source import Float32
 from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.memory import require_memory
 from photostereo.files.spool import Spool, Spooled, open_spool
 
-Float32 = NDArray[np.float32]
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
-
-
-@runtime_checkable
-class Photographs(Protocol):
-    """A source of photographs that need not be in memory."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(d, H, W), or (d, H, W, 3) in colour."""
-
-    def take(self, chosen: Sequence[int]) -> Photographs:
-        """Some of the photographs."""
-
-    def frames(self) -> Iterator[Float32]:
-        """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
-
-    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
-        """These rows of all photographs, or of some: (d, last − first, W) or (d, last − first, W, 3)."""
-
-    def all(self) -> Float32:
-        """The whole stack."""
-
-    def keep_decoded(self) -> None:
-        """Promise that they are asked for more than once: decoding is not to be repeated."""
-
-
-class PhotographsInMemory:
-    """A stack that is in memory already."""
-
-    def __init__(self, images: Float32) -> None:
-        self._images = images.view()
-        self._images.flags.writeable = False
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._images.shape
-
-    def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
-        return PhotographsInMemory(self._images[chosen])
-
-    def frames(self) -> Iterator[Float32]:
-        yield from self._images
-
-    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
-        return self._images[which, first:last]
-
-    def all(self) -> Float32:
-        return self._images
-
-    def keep_decoded(self) -> None:
-        """They are in memory."""
 
 
 class PhotographFiles:

@@ -1,0 +1,62 @@
+"""Where the photographs of a capture are: in memory, or anywhere that gives them one by one and in bands of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32 = NDArray[np.float32]
+
+
+@runtime_checkable
+class Photographs(Protocol):
+    """A source of photographs that need not be in memory."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(d, H, W), or (d, H, W, 3) in colour."""
+
+    def take(self, chosen: Sequence[int]) -> Photographs:
+        """Some of the photographs."""
+
+    def frames(self) -> Iterator[Float32]:
+        """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
+
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
+        """These rows of all photographs, or of some: (d, last − first, W) or (d, last − first, W, 3)."""
+
+    def all(self) -> Float32:
+        """The whole stack."""
+
+    def keep_decoded(self) -> None:
+        """Promise that they are asked for more than once: decoding is not to be repeated."""
+
+
+class PhotographsInMemory:
+    """A stack that is in memory already."""
+
+    def __init__(self, images: Float32) -> None:
+        self._images = images.view()
+        self._images.flags.writeable = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._images.shape
+
+    def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
+        return PhotographsInMemory(self._images[chosen])
+
+    def frames(self) -> Iterator[Float32]:
+        yield from self._images
+
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
+        return self._images[which, first:last]
+
+    def all(self) -> Float32:
+        return self._images
+
+    def keep_decoded(self) -> None:
+        """They are in memory."""
