@@ -25,9 +25,8 @@ from photostereo.reflectance.lowrank.model import LowRank, robust_pca, robust_pc
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
-    l1_reweighted_readable,
-    sbl_readable,
 )
+from photostereo.reflectance.sparse.readable import l1_reweighted_readable, sbl_readable
 from photostereo.scenes import dome_lights
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")

@@ -11,9 +11,8 @@ from photostereo.quality.noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
-    l1_reweighted_readable,
-    sbl_readable,
 )
+from photostereo.reflectance.sparse.readable import l1_reweighted_readable, sbl_readable
 
 
 def dome(photographs: int, seed: int = 0):

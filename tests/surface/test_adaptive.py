@@ -7,7 +7,7 @@ import pytest
 
 from photostereo.surface import adaptive, build_mesh, integrate
 from photostereo.surface.adaptive import block_errors, patch_error_readable, triangulate_adaptively
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import boundary_edges, triangulate
 
 

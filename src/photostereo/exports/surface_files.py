@@ -24,7 +24,8 @@ from photostereo.exports.pixel_size import PixelSize
 from photostereo.exports.wavefront import TEXTURES
 from photostereo.files.atomic import write_array, write_bytes
 from photostereo.monitor import SILENT, Monitor
-from photostereo.surface.integration import Surface, integrate
+from photostereo.surface.integrated import Surface
+from photostereo.surface.integration import integrate
 from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, decimate_mesh
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
 from photostereo.errors import ParameterError
 from photostereo.exports.raster import interpolate
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 from photostereo.surface.mesh import build_mesh, decimate_mesh, geometric_normals, white_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, held_links, triangles_of_squares, triangulate
 
 Float32 = NDArray[np.float32]

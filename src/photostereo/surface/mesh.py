@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.conventions import srgb_from_linear
 from photostereo.errors import MissingDependencyError, ParameterError
 from photostereo.surface.adaptive import triangulate_adaptively
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate
 
 if TYPE_CHECKING:

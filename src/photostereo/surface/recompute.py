@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.integration import Surface
+from photostereo.surface.integrated import Surface
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]

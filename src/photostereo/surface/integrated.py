@@ -1,0 +1,74 @@
+"""What an integration gives: heights, the parts they belong to, and where the surface is torn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.surface.slopes import Camera
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """An integrated surface. Its arrays are read-only.
+
+    Attributes
+    ----------
+    depth : (H, W) float64
+        Height in pixels, growing towards the camera; NaN outside the mask. With a camera it is −Z, the
+        negative distance along the optical axis, on a scale where the mean distance is the focal length (in
+        pixels).
+    mask : (H, W) bool
+    labels : (H, W) int32
+        The connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related,
+        unless anchors say so: each has the mean zero.
+    torn_right, torn_down : (H, W) bool
+        Whether the link to the right neighbour, or to the one below, is cut.
+    method, status : str
+        The status is "converged", "direct" or "max_iter".
+    iterations : int
+        Of the outer loop (robust) or of the conjugate gradients; the most over all parts.
+    residual : float
+        The largest ``‖b − A z‖ / ‖b‖`` of the linear systems that were solved.
+    energy : tuple of float
+        For ``robust``, the energy before every iteration of the largest part.
+    camera : Camera or None
+    unknown, away : int
+        Normals that were zero or not finite, and normals that faced away from the camera.
+    """
+
+    depth: Float64
+    mask: Bool
+    labels: NDArray[np.int32]
+    torn_right: Bool
+    torn_down: Bool
+    method: str
+    status: str
+    iterations: int
+    residual: float
+    energy: tuple[float, ...] = ()
+    camera: Camera | None = None
+    unknown: int = 0
+    away: int = 0
+    depth_range: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        inside = self.depth[self.mask]
+        object.__setattr__(self, "depth_range", (float(inside.min()), float(inside.max())))
+        for array in (self.depth, self.mask, self.labels, self.torn_right, self.torn_down):
+            array.flags.writeable = False
+
+    @property
+    def parts(self) -> int:
+        """How many connected parts."""
+        return int(self.labels.max())
+
+    @property
+    def tears(self) -> int:
+        """How many links are cut."""
+        return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))
