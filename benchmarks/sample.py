@@ -1,9 +1,11 @@
 """Is a dictionary learned on a sample as good as one learned on all? Mean angular errors of both, and their ratio.
 
-    python -m benchmarks.sample [--method dlsr] [--crops 20] [--snr 5 15] [CAPTURE ...]
+    python -m benchmarks.sample [--method dlsr] [--crops 20] [--snr 5 15] [--size 600] [CAPTURE ...]
 
-Without captures: the six of DiLiGenT (where they are found) and three scenes. 20 photographs with Poisson noise; the
-default parameters throughout. "all" is `photostereo.solve`; "sample" is what a large capture does.
+Without captures: the six of DiLiGenT (where they are found), and three scenes. 20 photographs with Poisson noise; the
+default parameters throughout. "all" is `photostereo.solve`; "sample" is what a large capture does. The objects are
+small, so their sample is made small too (20 crops of 32 × 32 pixels, about 1,000 patches); scenes have the default
+sample of 200 crops, and a frame that is larger than it.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ from collections.abc import Iterator
 
 import photostereo as ps
 from benchmarks.captures import diligent_folder
-from photostereo.solver.large import choose_sample, solve_large
+from photostereo.solver.large import CROPS, choose_sample, solve_large
 
 SCENES = ("figure", "relief", "vase")
 
 
-def captures(named: list[str]) -> Iterator[ps.Capture]:
+def captures(named: list[str], size: int, crops: int) -> Iterator[tuple[ps.Capture, int]]:
+    """Captures, and how many crops to learn on."""
     if named:
-        yield from map(ps.load, named)
+        yield from ((ps.load(path), crops) for path in named)
         return
     folder = diligent_folder()
     if folder is not None:
-        yield from map(ps.load, sorted((folder / "pmsData").glob("*PNG")))
+        yield from ((ps.load(path), crops) for path in sorted((folder / "pmsData").glob("*PNG")))
     for scene in SCENES:
-        yield ps.render_scene(scene, size=300)
+        yield ps.render_scene(scene, size=size), CROPS
 
 
 def main() -> None:
@@ -36,17 +39,18 @@ def main() -> None:
     parser.add_argument("--method", default="dlsr")
     parser.add_argument("--crops", type=int, default=20)
     parser.add_argument("--snr", type=float, nargs="+", default=[5.0, 15.0])
+    parser.add_argument("--size", type=int, default=600)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| capture | SNR | method | pixels | of them in the sample | all | sample | ratio |")
     print("|---|---|---|---|---|---|---|---|")
-    for capture in captures(options.captures):
+    for capture, crops in captures(options.captures, options.size, options.crops):
         chosen = capture.take(min(20, len(capture)), rng=0)
-        seen = choose_sample(chosen.mask, crops=options.crops).index.size
+        seen = choose_sample(chosen.mask, crops=crops).index.size
         for snr in options.snr:
             noisy = ps.add_poisson(chosen, snr, rng=0)
             whole = ps.solve(noisy, options.method).angular_error
-            part = solve_large(noisy, options.method, crops=options.crops).angular_error
+            part = solve_large(noisy, options.method, crops=crops).angular_error
             assert whole is not None and part is not None
             print(
                 f"| {capture.name} | {snr:g} dB | `{options.method}` | {chosen.pixel_count} | "
