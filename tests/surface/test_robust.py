@@ -7,11 +7,19 @@ import pytest
 
 from photostereo.errors import ConvergenceWarning
 from photostereo.surface import integrate, robust
+from photostereo.surface.lattice import place_links
 from photostereo.surface.links import find_links
 from photostereo.surface.pyramid import coarsen, prolong
 from photostereo.surface.robust import RobustProblem, descend, solve_robust, start_from_least_squares
 from photostereo.surface.slopes import slope_field
-from photostereo.surface.softmin import shift_tears, soft_choice, soft_choice_readable, torn_links
+from photostereo.surface.softmin import (
+    shared_equations,
+    shared_pictures,
+    shift_tears,
+    soft_choice,
+    soft_choice_readable,
+    torn_links,
+)
 
 
 def problem_of(normals: np.ndarray, mask: np.ndarray | None = None) -> RobustProblem:
@@ -24,6 +32,18 @@ def problem_of(normals: np.ndarray, mask: np.ndarray | None = None) -> RobustPro
 def noisy_flap(shapes) -> RobustProblem:
     _, normals = shapes.flap(40)
     return problem_of(normals + 0.05 * np.random.default_rng(0).normal(size=normals.shape))
+
+
+def test_the_weighted_problem_as_pictures() -> None:
+    """One sweep over the mask makes what the readable equations and their placing make, on a mask with holes."""
+    rng = np.random.default_rng(3)
+    mask = rng.random((23, 31)) < 0.7
+    normals = rng.normal(0, 0.3, (23, 31, 3)) + np.array([0.0, 0.0, 1.0])
+    field, links = slope_field(normals, mask), find_links(mask)
+    shares = (rng.uniform(0.01, 0.99, links.size), rng.uniform(0.01, 0.99, links.size))
+    expected = place_links(mask, *shared_equations(field, links, shares))
+    for found, wanted in zip(shared_pictures(field, shares), expected, strict=True):
+        assert np.allclose(found, wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [64, 75, 106])

@@ -26,7 +26,7 @@ from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, bytes_of_results, fill_results
 from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
-from photostereo.solver.large import fits, solve_large
+from photostereo.solver.large import bands_of, fits, solve_large
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.solve import solve
 from photostereo.solver.tiles import OF_THE_PROGRAM
@@ -85,6 +85,7 @@ def run(
             )
         if in_parts:
             require_for_results(found.frame, OF_THE_PROGRAM + writing, budget)
+            bands_of(found, entry, entry.resolve(parameters), budget)  # an error now, not after a minute
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)

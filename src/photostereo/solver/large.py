@@ -11,7 +11,7 @@ Least squares alone needs no bands: three sums a pixel are kept of the photograp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from photostereo.solver.prepared import Clock
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import CROPS, choose_sample
 from photostereo.solver.survey import Learned, Survey, learn, take_survey
-from photostereo.solver.tiles import Band, bytes_in_whole, plan_bands, require_for_sums
+from photostereo.solver.tiles import Band, bytes_for_sums, bytes_in_whole, plan_bands
 from photostereo.threads import shorten_spinning
 
 #: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.tiles`.
@@ -104,30 +104,11 @@ def solve_large(
     shorten_spinning()  # before the compiled kernels bring OpenMP
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
-    if entry.model.name in UNDIVIDED:
-        raise ParameterError(
-            f"{entry.name} sees all pixels at once and cannot be solved in parts. Use another method, allow more "
-            "memory (--memory), or look at a part (--crop) or at a lower resolution (--scale)."
-        )
     budget = available_memory() // 2 if memory is None else memory
-    channels = 3 if capture.is_color else 1
-    if entry.name == "ls":
-        require_for_sums(capture.frame, capture.pixel_count, channels, budget)
+    bands = bands_of(capture, entry, values, budget)
+    sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
+    if entry.name == "ls" and sums <= budget:
         return _least_squares(capture, entry, monitor)
-    present = np.flatnonzero(capture.mask.any(axis=1))
-    bands = plan_bands(
-        capture.frame,
-        len(capture),
-        channels,
-        budget,
-        prior=entry.has_prior,
-        colours=looks_at_colours(capture, entry),
-        sums=entry.model.joins,
-        workspace=entry.model.workspace,
-        neighbours="mask" in entry.model.sees,
-        step=values.get("stride", 1),
-        rows=(int(present[0]), int(present[-1]) + 1),
-    )
     capture.photographs.keep_decoded()
     clock = Clock()
     lights = np.ascontiguousarray(capture.lights.T)
@@ -165,6 +146,35 @@ def solve_large(
         history=learned.history,
         arrays=learned.arrays or {},
         chosen=why,
+    )
+
+
+def bands_of(capture: Capture, entry: Method, values: Mapping[str, Any], memory: int) -> list[Band]:
+    """The bands in which a capture is solved within so many bytes.
+
+    Raises
+    ------
+    ParameterError
+        If even the smallest band does not fit, or the method cannot be solved in parts.
+    """
+    if entry.model.name in UNDIVIDED:
+        raise ParameterError(
+            f"{entry.name} sees all pixels at once and cannot be solved in parts. Use another method, allow more "
+            "memory (--memory), or look at a part (--crop) or at a lower resolution (--scale)."
+        )
+    present = np.flatnonzero(capture.mask.any(axis=1))
+    return plan_bands(
+        capture.frame,
+        len(capture),
+        3 if capture.is_color else 1,
+        memory,
+        prior=entry.has_prior,
+        colours=looks_at_colours(capture, entry),
+        sums=entry.model.joins,
+        workspace=entry.model.workspace,
+        neighbours="mask" in entry.model.sees,
+        step=values.get("stride", 1),
+        rows=(int(present[0]), int(present[-1]) + 1),
     )
 
 

@@ -139,16 +139,9 @@ def plan_bands(
     return bands
 
 
-def require_for_sums(frame: tuple[int, int], pixels: int, channels: int, memory: int) -> None:
-    """Raise a :class:`ParameterError` where least squares, photograph by photograph, does not fit.
+def bytes_for_sums(frame: tuple[int, int], pixels: int, channels: int) -> int:
+    """What least squares takes, photograph by photograph.
 
     Beside the sums there are four photographs at a time: two being decoded, two decoded.
     """
-    area = frame[0] * frame[1]
-    need = OF_THE_PROGRAM + area * (OF_A_RESULT + 4 * 5 * channels) + pixels * OF_SUMS
-    if need > memory:
-        raise ParameterError(
-            f"Least squares on photographs of {frame[1]} × {frame[0]} pixels needs {in_words(need)} of memory, but "
-            f"{in_words(max(memory, 0))} may be used. Allow more (--memory), look at a part (--crop) or at a lower "
-            "resolution (--scale), or close other programs."
-        )
+    return OF_THE_PROGRAM + frame[0] * frame[1] * (OF_A_RESULT + 4 * 5 * channels) + pixels * OF_SUMS

@@ -96,7 +96,7 @@ def integrate(
     Notes
     -----
     Time and memory are linear in pixels: ``poisson`` takes 0.75 processor seconds and 95 MB a megapixel, from
-    1 to 24 of them, the normals included; ``robust`` about 20 times as long and 230 MB.
+    1 to 24 of them, the normals included; ``robust`` about 20 times as long and 175 MB.
     It fails, as all least squares do, by smearing depth discontinuities; ``robust`` keeps those that end
     somewhere inside the mask. No integrator can know the height of a step that separates two regions
     completely.
@@ -317,7 +317,7 @@ def _solve_group(
         solution.values[group] = centre_parts(solution.values[group], labels[group], pulled)
         return _Outcome(solution.values, whole, whole, status, solution.iterations, solution.residual)
 
-    parts = np.unique(labels[group], return_inverse=True)[1]
+    parts = np.unique(labels[group], return_inverse=True)[1].astype(np.int32)
     pull_packed = None if pull is None else pull[group]
     target_packed = None if target is None else target[group]
     links = find_links(group)

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.lattice import Lattice, place_links, place_pixels
+from photostereo.surface.lattice import Lattice, place_pixels
 from photostereo.surface.links import Laplacian, Links, find_links
 from photostereo.surface.multigrid import (
     DIRECT_LIMIT,
@@ -46,7 +46,14 @@ from photostereo.surface.multigrid import (
 )
 from photostereo.surface.pyramid import coarsen, prolong
 from photostereo.surface.slopes import SlopeField
-from photostereo.surface.softmin import Shares, shared_equations, shift_tears, soft_choice, torn_links
+from photostereo.surface.softmin import (
+    Shares,
+    shared_equations,
+    shared_pictures,
+    shift_tears,
+    soft_choice,
+    torn_links,
+)
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -107,14 +114,14 @@ class _WeightedSolver:
     def step(self, values: Float64, shares: Shares) -> LinearSolution:
         """From ``values`` until the gradient is ``rtol`` of what it was."""
         p = self.problem
-        weight, goal = shared_equations(p.field, p.links, shares)
         if self.laplacian is not None:
+            weight, goal = shared_equations(p.field, p.links, shares)
             self.laplacian.set_weights(weight, p.pull)
             side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
             return solve_direct(self.laplacian.matrix, side, p.parts, p.pull)
         mask = p.field.mask
-        right, down, side = place_links(mask, weight, goal)
-        del weight, goal
+        right, down, side = shared_pictures(p.field, shares)
+        del shares
         pull = None if p.pull is None else place_pixels(mask, p.pull)
         if p.pull is not None and p.target is not None:
             side[mask] += p.pull * p.target
@@ -132,10 +139,10 @@ class _WeightedSolver:
 
 @dataclass(frozen=True)
 class _State:
-    """Heights with their best shares and their energy."""
+    """Heights and the energy of their best shares, which are found again when they are needed: they take twice as
+    much memory as the heights."""
 
     values: Float64
-    shares: Shares
     energy: float
 
 
@@ -151,7 +158,7 @@ def descend(
     """Alternate shares and heights from ``start`` at one resolution."""
 
     def state(values: Float64) -> _State:
-        return _State(values, *problem.shares(values))
+        return _State(values, problem.shares(values)[1])
 
     solver = _WeightedSolver(problem, inner_rtol)
     now = state(start)
@@ -160,7 +167,7 @@ def descend(
     if progress is not None:
         progress(0, max_iter, now.energy)
     for iteration in range(1, max_iter + 1):
-        solution = solver.step(now.values, now.shares)
+        solution = solver.step(now.values, problem.shares(now.values)[0])
         residual = solution.residual
         following = state(solution.values)
         # Reweighting takes short steps: look further along, and keep that if it is lower.
@@ -182,7 +189,7 @@ def descend(
             break
     return RobustSolution(
         centre_parts(now.values, problem.parts, problem.pull),
-        torn_links(problem.links, now.shares),
+        torn_links(problem.links, problem.shares(now.values)[0]),
         tuple(energies),
         len(energies) - 1,
         residual,

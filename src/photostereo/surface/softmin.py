@@ -99,6 +99,17 @@ def shared_equations(field: SlopeField, links: Links, shares: Shares) -> tuple[F
     return weight, goal
 
 
+def shared_pictures(field: SlopeField, shares: Shares) -> tuple[Float64, Float64, Float64]:
+    """The same as pictures (see :mod:`.lattice`): weights of the links to the right and downwards, and the right-hand
+    side."""
+    from photostereo.surface.softmin_kernel import shared_lattice
+
+    right, down, side = (np.zeros(field.mask.shape) for _ in range(3))
+    tilts = field.facing, field.tilt_col, field.tilt_row, field.confidence
+    shared_lattice(field.mask, *tilts, *shares, right, down, side)
+    return right, down, side
+
+
 def torn_links(links: Links, shares: Shares) -> Bool:
     """Links that both of their ends have turned away from."""
     torn = np.empty(links.first.size, dtype=bool)
