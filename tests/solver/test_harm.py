@@ -88,7 +88,7 @@ def _descent(scale: float, noise: float, blocky: bool):
     pixels = truth @ lights + disturbed.reshape(-1, 12)
     plain, mask = Lambertian(pixels, lights), np.ones((side, side), bool)
     start = plain.start(SILENT)
-    evidence = NoiseEvidence(noise, noise, 1.94, noise_fields(pixels, lights, noise))
+    evidence = NoiseEvidence(noise, noise, noise, 1.94, noise_fields(pixels, lights, noise))
     model = WithinNoise(plain, start, evidence)
     prior = DictionaryPrior(PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), mu=1.5 * noise / 2.0)
     end, weight = begin(*start, prior), 4.0

@@ -57,12 +57,14 @@ class NoiseEvidence:
     Attributes
     ----------
     sigma : standard deviation of an intensity, of what is noise to the model
+    disturbing : the same of what disturbs the model's normals: also noise that the model bends its curve around
     common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
     doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
     fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.quality.noise_fields.noise_fields`
     """
 
     sigma: float
+    disturbing: float
     common: float
     doubtful: float
     fields: Array
@@ -70,11 +72,13 @@ class NoiseEvidence:
     @classmethod
     def of(cls, model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> NoiseEvidence:
         common, freedom = noise_over_blocks(pixels, lights, mask), max(lights.shape[1] - 3, 1)
+        own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
         return cls(
             sigma=noise_to(model, pixels, lights, mask),
+            disturbing=measured if own is None else own,
             common=common,
             doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / freedom)),
-            fields=noise_fields(pixels, lights, noise_of_intensities(pixels, lights, mask)),
+            fields=noise_fields(pixels, lights, measured),
         )
 
 
@@ -128,7 +132,7 @@ class WithinNoise(Model):
     ) -> None:
         self._model = model
         self._evidence = noise if isinstance(noise, NoiseEvidence) else None
-        sigma = noise.sigma if isinstance(noise, NoiseEvidence) else noise
+        sigma = noise.disturbing if isinstance(noise, NoiseEvidence) else noise
         centre, unknowns = start
         self._centre = cast(centre, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
@@ -146,7 +150,7 @@ class WithinNoise(Model):
         assert self._evidence is not None
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
         fields = cast(self._evidence.fields, "float64")
-        return self._evidence.sigma * fields @ like(np.ascontiguousarray(root.T), fields)
+        return self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields)
 
     @cached_property
     def _doubt(self) -> Array:

@@ -11,13 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, is_tensor, like
+from photostereo.backend import Array, is_tensor, like, to_numpy
 from photostereo.monitor import Monitor
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
 
 Knots = Literal["max", "range"]
+#: Pixels that tell how sure the normals are.
+SAMPLED = 5000
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,16 @@ class Piecewise(Model):
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._reduced.hessian)
+
+    def excess_variance(self, unknowns: Unknowns) -> float:
+        """Noise passes through the curve, so it is as much larger as its slopes are; and H differs between pixels."""
+        step = max(1, len(unknowns["slopes"]) // SAMPLED)
+        slopes = to_numpy(unknowns["slopes"][::step])
+        hessians = to_numpy(self._reduced.hessian[::step])[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+        mean = hessians.mean(0)
+        spread = np.trace(np.linalg.pinv(hessians, hermitian=True), axis1=1, axis2=2)
+        own = np.median(spread * (slopes**2).mean(1)) / np.trace(np.linalg.inv(mean))
+        return float(max(own, 1.0))
 
     def alone(self, monitor: Monitor) -> Fit:
         normals, slopes = self._kernels.constrained_fit(
