@@ -39,7 +39,7 @@ function profileChart(along, curves, unit) {
     });
     const tone = `tone-${2 + number}`;
     chart.append(vector("path", { class: `line ${tone}`, d: path }));
-    if (curves.length > 1) chart.append(vector("text", { class: `curve-name ${tone}`, x: left + 44 + 92 * number, y: 10 }, title));
+    if (curves.length > 1) chart.append(vector("text", { class: `curve-name ${tone}`, x: left + 44 + 92 * number, y: 10 }, title.length > 13 ? `${title.slice(0, 12)}…` : title));
   });
   return chart;
 }
