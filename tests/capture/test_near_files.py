@@ -127,6 +127,23 @@ def test_the_focal_length_of_exif(tmp_path: Path) -> None:
     assert focal_in_pixels([shot, Shot()], (40, 60)) is None
 
 
+def test_exif_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    block = b"Exif\0\0MM\0*" + struct.pack(">I", 8) + b"\xff\xff\xff"  # a directory that ends too early
+    for number in range(3):
+        image = cv2.imencode(".jpg", np.full((40, 60), 100 + number, np.uint8))[1].tobytes()
+        (tmp_path / f"{number}.jpg").write_bytes(
+            image[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + image[2:]
+        )
+    (tmp_path / "lights.csv").write_text("x,y,z\n0,0,1\n0.5,0,1\n0,0.5,1\n")
+    shot = read_shot(tmp_path / "0.jpg")
+    assert shot.damaged and shot.srgb and shot.seconds is None
+    notes = ps.load(tmp_path).origin.notes
+    assert any("EXIF entries of 3 of 3 photographs cannot be read" in note for note in notes)
+    plain = cv2.imencode(".jpg", np.full((40, 60), 100, np.uint8))[1].tobytes()
+    (tmp_path / "0.jpg").write_bytes(plain)
+    assert not read_shot(tmp_path / "0.jpg").damaged  # none at all is nothing to speak of
+
+
 @pytest.mark.parametrize("contained", [False, True])
 def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: bool) -> None:
     """Lamps of equal strength, exposures of 1 : 2 : 4; the light file has the lamps' strengths, or the pictures'."""

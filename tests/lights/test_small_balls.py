@@ -75,6 +75,22 @@ def test_perspective_of_every_kind(kind: str) -> None:
     assert angles_between(found.directions, shoot.lights).mean() < (0.9 if kind == "mirror" else 0.6)
 
 
+def test_strengths_beside_a_flat_object() -> None:
+    """A coin on a table: all normals alike, so strengths and cosines cannot be told apart by shading."""
+    strengths = np.random.default_rng(5).uniform(0.6, 1.4, len(LIGHTS))
+    shoot = shoot_table(
+        [Ball("black", 158.3, 53.6, 30.0)],
+        size=(110, 196),
+        scene="coin",
+        lights=LIGHTS,
+        strengths=strengths,
+        studio=Studio(second=0.0),
+    )
+    found = calibrate_lamps(shoot.images)
+    assert "flat" in found.strengths_from
+    assert np.abs(found.strengths / shoot.strengths - 1).max() < 0.05
+
+
 def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
     camera = Camera(400.0, 150.0, 100.0)
     shoot = shoot_table(

@@ -21,6 +21,7 @@ from photostereo.files.safe import opened
 SAME = 0.02
 
 Content = bytes | mmap.mmap
+_BEGINNINGS = (PNG_SIGNATURE[:4], b"II*\0", b"MM\0*")
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
 _TAGS = {
     0x829A: "seconds",
@@ -53,6 +54,7 @@ class Shot:
     focal_35mm : focal length in millimetres that sees as much on 35 mm film
     plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimetre, 4 millimetre)
     width, height : of the photograph when the camera wrote it, in pixels
+    damaged : there are EXIF entries, but they cannot be read
     srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
     """
 
@@ -67,6 +69,7 @@ class Shot:
     width: float | None = None
     height: float | None = None
     srgb: bool = False
+    damaged: bool = False
 
 
 def read_shot(path: Path) -> Shot:
@@ -92,15 +95,15 @@ def shot_of(head: Content) -> Shot:
     is_jpeg = head[:2] == JPEG_SIGNATURE
     try:
         if is_jpeg:
-            return Shot(**_exif(_jpeg_exif(head)), srgb=True)
+            return Shot(**_exif(_jpeg_exif(head)), srgb=True, damaged=False)
         if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
             chunks = _png_chunks(head)
-            return Shot(**_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks))
+            return Shot(**_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False)
         if head[:4] in (b"II*\0", b"MM\0*"):
-            return Shot(**_exif(head), srgb=_tiff_is_srgb(head))
-    except (struct.error, IndexError, ValueError):
+            return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False)
+    except (struct.error, IndexError, ValueError, KeyError):
         pass  # damaged entries tell nothing
-    return Shot(srgb=is_jpeg)
+    return Shot(srgb=is_jpeg, damaged=True) if is_jpeg or head[:4] in _BEGINNINGS else Shot()
 
 
 def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
@@ -150,6 +153,12 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     [0.5, 2.0]
     """
     notes = []
+    damaged = sum(shot.damaged for shot in shots)
+    if damaged:
+        notes.append(
+            f"the EXIF entries of {damaged} of {len(shots)} photographs cannot be read: their exposure is taken to be that "
+            "of the others, and their focal length is not known. Export them again, or give --focal"
+        )
     for label, words in (
         ("aperture", "the aperture changes (f/{} to f/{}): brightness and sharpness change with it"),
         ("focal", "the focal length changes ({} to {} mm): the photographs do not lie on each other"),
@@ -240,8 +249,10 @@ def _order_of(data: Content) -> str:
 
 
 def _exif(data: Content) -> dict[str, float]:
-    if data[:2] not in (b"II", b"MM"):
+    if not data:
         return {}
+    if data[:2] not in (b"II", b"MM"):
+        raise ValueError("no TIFF header")
     order = _order_of(data)
     entries = _entries(data, order, struct.unpack_from(order + "I", data, 4)[0])
     if _EXIF_POINTER in entries:

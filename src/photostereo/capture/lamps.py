@@ -107,7 +107,10 @@ def find_lamps(path: str | os.PathLike[str], options: ReadOptions) -> Calibratio
         raise CaptureError(f"{place} is not a folder. Give the folder that holds the photographs.")
     unlit = photographs_of(place)
     _require_photographs(unlit)
-    return _find_lamps(unlit, _read(unlit.files, options), options)
+    stack = _read(unlit.files, options)
+    found = _find_lamps(unlit, stack, options)
+    # What the camera wrote down and does not fit is said here too.
+    return replace(found, warnings=(*stack.camera_notes, *found.warnings))
 
 
 def read(path: Path, options: ReadOptions) -> Capture:

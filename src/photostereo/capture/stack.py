@@ -25,11 +25,13 @@ class Stack:
     images : (d, H, W) or (d, H, W, 3) float32
     bit_depth : bits per channel on disk (the largest where they differ)
     notes : what the user should know
+    camera_notes : those of them that come from what the camera wrote down
     """
 
     images: NDArray[np.float32]
     bit_depth: int
     notes: tuple[str, ...]
+    camera_notes: tuple[str, ...] = ()
 
 
 def read_stack(files: Sequence[Path], **options: Any) -> Stack:
@@ -43,7 +45,7 @@ def read_stack(files: Sequence[Path], **options: Any) -> Stack:
 def decoded(source: PhotographFiles) -> Stack:
     """All photographs of a source, decoded."""
     images = source.all()
-    return Stack(images, bit_depth(source), notes_on(source))
+    return Stack(images, bit_depth(source), notes_on(source), source.camera_notes)
 
 
 def bit_depth(source: PhotographFiles) -> int:

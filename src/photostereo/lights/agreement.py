@@ -75,7 +75,7 @@ def mend_and_check(
             "The ball shows no highlight in any photograph. Check that the lamp is on and reaches the ball."
         )
     shaded = None
-    if pixels is not None and (~missing).sum() >= 5 and _is_solid(pixels[:, ~missing], directions[~missing]):
+    if pixels is not None and (~missing).sum() >= 5 and is_solid(pixels[:, ~missing], directions[~missing]):
         shaded = directions_from_shading(pixels, directions)
     if missing.any():
         listed = _listed([names[i] for i in np.flatnonzero(missing).tolist()])
@@ -104,7 +104,7 @@ def mend_and_check(
     return directions, residual, words, warnings
 
 
-def _is_solid(pixels: FloatArray, directions: FloatArray) -> bool:
+def is_solid(pixels: FloatArray, directions: FloatArray) -> bool:
     """Whether the object turns towards all sides: a flat thing says nothing about where a lamp was."""
     lit = pixels > 0.1 * pixels.max(axis=1, keepdims=True)
     surface = _normals(pixels, directions, lit)

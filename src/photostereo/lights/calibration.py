@@ -15,7 +15,7 @@ import numpy as np
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import CaptureError
-from photostereo.lights.agreement import combine_balls, mend_and_check
+from photostereo.lights.agreement import combine_balls, is_solid, mend_and_check
 from photostereo.lights.ball import Camera
 from photostereo.lights.balls import FoundBall, ball_at, find_balls
 from photostereo.lights.circle import Circle
@@ -27,6 +27,7 @@ from photostereo.lights.strength import (
     equal_strengths_suffice,
     sample_pixels,
     strengths_from_card,
+    strengths_from_flat,
     strengths_from_shading,
 )
 
@@ -236,6 +237,8 @@ def _strengths(
         return equal, "taken as equal"
     if equal_strengths_suffice(pixels, directions):
         return equal, "equal, as the shading of the object says"
+    if not is_solid(pixels, directions):
+        return strengths_from_flat(pixels, directions), "brightness of what is flat, taken to face the camera"
     if scene is not None:
         return strengths_from_shading(scene, directions, mask).strengths, "shading of the object"
     where = np.ones(images.shape[1:3], dtype=bool) if mask is None else mask.copy()

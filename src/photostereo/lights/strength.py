@@ -176,6 +176,22 @@ def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
     return equal < 1.25 * unexplained_light(pixels, directions)[0] + 1e-4
 
 
+def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArray:
+    """Strengths from pixels (n, d) of something flat that faces the camera, such as a relief or the table.
+
+    Where all normals are alike, a lamp's strength and its cosine cannot be told apart from shading; that the flat thing
+    faces the camera settles it.
+
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])
+    >>> found = strengths_from_flat(np.array([[0.2], [0.7]]) * lights[:, 2] * [1.0, 2.0, 0.5], lights)
+    >>> np.round(found, 6)
+    array([1. , 2. , 0.5])
+    """
+    relative = pixels / np.maximum(np.median(pixels, axis=1, keepdims=True), 1e-12)
+    strengths = np.maximum(np.median(relative, axis=0), 1e-6) / np.maximum(directions[:, 2], 0.05)
+    return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
+
+
 def strengths_from_card(
     images: FloatArray, directions: FloatArray, box: tuple[int, int, int, int]
 ) -> FloatArray:
