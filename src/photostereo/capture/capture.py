@@ -365,7 +365,7 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
 def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
     """Gray values of pixels (flat numbers) of one photograph."""
     if photograph.ndim == 2:
-        return np.asarray(photograph.reshape(-1)[index], dtype=np.float32)
+        return np.asarray(np.take(photograph, index), dtype=np.float32)
     return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), dtype=np.float32)
 
 

@@ -61,16 +61,16 @@ class Lambertian(Model):
         >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Monitor()).normals, n))
         True
         """
-        projected, energy = np.zeros((0, 3)), 0.0
+        sums, part, energy = np.zeros((3, 0)), np.zeros(0), 0.0
         for frame, light in zip(frames, lights.T, strict=True):
-            if not len(projected):
-                projected = np.zeros((len(frame), 3))
-            for column, share in zip(projected.T, light, strict=True):
-                column += frame * frame.dtype.type(share)
+            if not sums.size:
+                sums, part = np.zeros((3, len(frame))), np.empty_like(frame)
+            for total, share in zip(sums, light, strict=True):
+                total += np.multiply(frame, frame.dtype.type(share), out=part)
             energy += float(np.einsum("i,i->", frame, frame, dtype=np.float64))
         model = cls.__new__(cls)
         model._energies = None
-        model._reduce(lights, projected, np.float64(energy))
+        model._reduce(lights, np.ascontiguousarray(sums.T), np.float64(energy))
         return model
 
     @classmethod
