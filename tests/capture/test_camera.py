@@ -166,6 +166,9 @@ def test_ambient_light_is_subtracted_and_a_flat_field_divided(tmp_path, color):
     cv2.imwrite(str(tmp_path / "room.png"), room.astype(np.uint16))
     named = load(elsewhere, color=color, ambient=tmp_path / "room.png")
     assert np.abs(named.images - expected.images).max() < 1e-5
+    moved = tmp_path / "even.png"
+    (with_both / "flat.png").rename(moved)
+    assert np.abs(load(with_both, color=color, flat=moved).images - found.images).max() < 1e-6
 
 
 def test_ambient_light_is_taken_at_the_exposure_of_each_photograph(tmp_path):
@@ -191,3 +194,101 @@ def test_an_ambient_photograph_of_another_size_is_refused(tmp_path):
     place = _place(tmp_path, "c", np.full((3, 20, 30), 99, np.uint8), ambient=np.zeros((10, 30), np.uint8))
     with pytest.raises(CaptureError, match=r"ambient\.png has the shape"):
         load(place)
+
+
+def directory(order, entries, start):
+    """A directory of ready-made entries (tag, type, count, four bytes or the bytes to point to) at ``start``."""
+    body, tail = struct.pack(order + "H", len(entries)), b""
+    after = start + 2 + 12 * len(entries) + 4
+    for tag, kind, count, value in entries:
+        body += struct.pack(order + "HHI", tag, kind, count)
+        body += value.ljust(4, b"\0") if len(value) <= 4 else struct.pack(order + "I", after + len(tail))
+        tail += value if len(value) > 4 else b""
+    return body + struct.pack(order + "I", 0) + tail
+
+
+def block_of(order, entries):
+    return (
+        (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8) + directory(order, entries, 8)
+    )
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ((0x829A, 5, 1, (10, 4000)), {"seconds": 0.0025}),
+        ((0x829A, 10, 1, (1, 30)), {"seconds": 1 / 30}),
+        ((0x829A, 5, 1, (1, 0)), {}),
+        ((0x829A, 5, 1, (0, 0)), {}),
+        ((0x829A, 5, 1, (4294967295, 1)), {}),
+        ((0x9201, 10, 1, (6, 1)), {"seconds": 2**-6}),
+        ((0x9201, 10, 1, (-1, 1)), {"seconds": 2.0}),
+        ((0x9202, 5, 1, (6, 1)), {"aperture": 8.0}),
+    ],
+)
+def test_odd_rationals(order, entry, expected):
+    tag, kind, count, value = entry
+    raw = struct.pack(order + ("II" if kind == 5 else "ii"), *value)
+    assert shot_of(jpeg(GRAY, block_of(order, [(tag, kind, count, raw)]))) == Shot(**expected, srgb=True)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_sensitivity_is_found_where_cameras_put_it(order):
+    short, long = (lambda v: struct.pack(order + "H", v)), (lambda v: struct.pack(order + "I", v))
+
+    def iso(*entries):
+        return shot_of(jpeg(GRAY, block_of(order, list(entries)))).iso
+
+    assert iso((0x8827, 3, 2, short(400) + short(0))) == 400  # two numbers
+    assert iso((0x8827, 4, 1, long(1600))) == 1600  # of the wrong type
+    assert iso((0x8827, 3, 1, short(65535)), (0x8832, 4, 1, long(102400))) == 102400
+    assert iso((0x8833, 4, 1, long(800))) == 800
+    assert iso((0x8827, 2, 4, b"400\0")) is None  # text
+
+
+def test_garbage_beside_the_entries_does_not_matter():
+    rng = np.random.default_rng(0)
+    seconds = struct.pack("<II", 1, 125)
+    for _ in range(50):
+        note = rng.integers(0, 256, 400, dtype=np.uint8).tobytes()
+        entries = [(0x010F, 2, 6, b"Maker\0"), (0x829A, 5, 1, seconds), (0x927C, 7, 400, note)]
+        assert shot_of(jpeg(GRAY, block_of("<", entries))).seconds == 1 / 125
+    wrong = [(0x829A, 5, 1, seconds), (0x8769, 4, 1, struct.pack("<I", 10**9))]  # a pointer to nowhere
+    assert shot_of(jpeg(GRAY, block_of("<", wrong))).seconds == 1 / 125
+    filled = jpeg(GRAY, exif())
+    assert shot_of(filled[:2] + b"\xff\xff" + filled[2:]).seconds == 0.02  # filling before a marker
+    xmp = b"\xff\xe1" + struct.pack(">H", 40) + b"http://ns.adobe.com/xap/1.0/\0".ljust(38, b"x")
+    assert shot_of(filled[:2] + xmp + filled[2:]).seconds == 0.02
+
+
+def test_files_of_other_programs(tmp_path):
+    """Pillow's JPEG and PNG, tifffile's TIFF and BigTIFF in both byte orders."""
+    import tifffile
+    from PIL import Image
+    from PIL.TiffImagePlugin import IFDRational
+
+    for name in ("a.jpg", "a.png"):
+        info = Image.Exif()
+        info.get_ifd(0x8769).update({0x829A: IFDRational(1, 60), 0x829D: IFDRational(56, 10), 0x8827: 320})
+        Image.fromarray(GRAY).save(tmp_path / name, exif=info.tobytes())
+        shot = read_shot(tmp_path / name)
+        assert (shot.seconds, shot.iso, shot.aperture) == (1 / 60, 320, 5.6), name
+    whole = (tmp_path / "a.png").read_bytes()
+    place, size = whole.index(b"eXIf") - 4, struct.unpack_from(">I", whole, whole.index(b"eXIf") - 4)[0]
+    chunk = whole[place : place + 12 + size]
+    late = whole[:place] + whole[place + 12 + size : -12] + chunk + whole[-12:]
+    assert shot_of(late).seconds == 1 / 60  # after the pixels
+    for order in ("<", ">"):
+        for big in (False, True):
+            extra = [(0x829A, 5, 1, (1, 80), True), (0x8827, 3, 1, 100, True)]
+            tifffile.imwrite(
+                tmp_path / "b.tif",
+                GRAY,
+                photometric="minisblack",
+                byteorder=order,
+                bigtiff=big,
+                extratags=extra,
+            )
+            shot = read_shot(tmp_path / "b.tif")
+            assert (shot.seconds, shot.iso) == (1 / 80, 100)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.brackets import find_brackets, shortest_of
+from photostereo.capture.camera import read_shot
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.options import ReadOptions
@@ -41,6 +43,7 @@ class Ingredients:
     truths : for each truth of :class:`Capture` that is known, the file it came from and its values
     expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
     ambient, flat : photographs with the lamps off, and of an even surface, or None
+    brackets : where several exposures of a light are there, all of them for the one among ``files``
     notes : what the layout noticed
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
     """
@@ -59,12 +62,14 @@ class Ingredients:
     expected_bits: int = 0
     ambient: Path | None = None
     flat: Path | None = None
+    brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     positions: NDArray[Any] | None = None
 
 
 def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     """Decode the photographs and put the capture together."""
+    found = with_brackets(found)
     source = open_photographs(found, options)
     images = source.all()
     parts = _parts(found, options, source, lambda: images)
@@ -108,6 +113,7 @@ def assemble_lazily(found: Ingredients, options: ReadOptions) -> Capture:
     """Put a capture together whose photographs stay on disk; the first of them is decoded."""
     if found.positions is not None:  # the correction of near lamps wants the whole frame
         return assemble(found, options)
+    found = with_brackets(found)
     source = open_photographs(found, options)
     parts = _parts(found, options, source, source.frames)
     return build(found.path, images=source, **parts)
@@ -126,8 +132,32 @@ def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFile
         gray_limit=found.gray_limit,
         framing=options.framing,
         ambient=options.path_of("ambient") or found.ambient,
-        flat=found.flat,
+        flat=options.path_of("flat") or found.flat,
+        brackets=found.brackets,
         workers=options.workers,
+    )
+
+
+def with_brackets(found: Ingredients) -> Ingredients:
+    """One photograph for each light where several exposures of it are there."""
+    if found.brackets:
+        return found
+    shots = [read_shot(file) for file in found.files]
+    groups = find_brackets(found.files, shots, found.lights)
+    if groups is None:
+        return found
+    files, brackets = shortest_of(groups, found.files, shots)
+    each = len(found.lights) == len(found.files)
+    firsts = [group[0] for group in groups]
+    strengths = found.intensities
+    return replace(
+        found,
+        files=files,
+        brackets=brackets,
+        lights=found.lights[firsts] if each else found.lights,
+        intensities=strengths[firsts]
+        if strengths is not None and len(strengths) == len(found.files)
+        else strengths,
     )
 
 
@@ -152,7 +182,8 @@ def _parts(
     )
     ambient = options.path_of("ambient") or found.ambient
     corrected = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
-    corrected += [] if found.flat is None else [f"the photographs are divided by {found.flat.name}"]
+    flat = options.path_of("flat") or found.flat
+    corrected += [] if flat is None else [f"the photographs are divided by {flat.name}"]
     notes = [*found.notes, *corrected, *options.axes_notes(), *notes_on(source), *mask_notes]
     lights = options.in_our_axes(found.lights)
     behind = int((lights[:, 2] <= 0).sum())
@@ -201,7 +232,7 @@ def require_matching(files: Sequence[Path], lights: int, path: Path, light_file:
             f"{light_file} gives {lights} lights, {few} than the {len(files)} photographs in {path} (from "
             f"{files[0].name} to {files[-1].name}). Each photograph needs exactly one light, in the same "
             "order: complete the light file, or move pictures that are not photographs of the object out "
-            "of the folder."
+            "of the folder. Several exposures of one light are merged where EXIF tells their times."
         )
 
 

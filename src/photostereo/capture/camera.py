@@ -21,7 +21,8 @@ from photostereo.files.safe import opened
 SAME = 0.02
 
 Content = bytes | mmap.mmap
-_BEGINNINGS = (PNG_SIGNATURE[:4], b"II*\0", b"MM\0*")
+_TIFF_MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_BEGINNINGS = (PNG_SIGNATURE[:4], *_TIFF_MARKS)
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
 _TAGS = {
     0x829A: "seconds",
@@ -37,7 +38,29 @@ _TAGS = {
 }
 #: The diagonal of the film to which "35 mm equivalent" refers, in millimetres.
 _FILM = 43.27
-_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
+#: Sensitivities that do not fit into the usual entry (65535 there) or stand alone: recommended index, ISO speed.
+_FURTHER_ISO, _ISO_FULL = (0x8832, 0x8833), 65535
+#: Exposure time and f-number in APEX units, as logarithms to base 2.
+_APEX = {0x9201: ("seconds", -1.0), 0x9202: ("aperture", 0.5)}
+_SIZES = {
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 4,
+    5: 8,
+    6: 1,
+    7: 1,
+    8: 2,
+    9: 4,
+    10: 8,
+    11: 4,
+    12: 8,
+    13: 4,
+    16: 8,
+    17: 8,
+    18: 8,
+}
+_FORMATS = {3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 18: "Q"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +122,7 @@ def shot_of(head: Content) -> Shot:
         if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
             chunks = _png_chunks(head)
             return Shot(**_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False)
-        if head[:4] in (b"II*\0", b"MM\0*"):
+        if head[:4] in _TIFF_MARKS:
             return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False)
     except (struct.error, IndexError, ValueError, KeyError):
         pass  # damaged entries tell nothing
@@ -141,6 +164,15 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
     return None
 
 
+def exposure_of(shot: Shot) -> float | None:
+    """How much a photograph was exposed: time times sensitivity; None where the file does not say.
+
+    >>> exposure_of(Shot(seconds=0.5, iso=200)), exposure_of(Shot(iso=200))
+    (100.0, None)
+    """
+    return shot.seconds * (shot.iso or 100.0) if shot.seconds else None
+
+
 def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...]]:
     """How strongly each photograph was exposed, 1 on (geometric) average, and what to tell the user.
 
@@ -159,17 +191,8 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
             f"the EXIF entries of {damaged} of {len(shots)} photographs cannot be read: their exposure is taken to be that "
             "of the others, and their focal length is not known. Export them again, or give --focal"
         )
-    for label, words in (
-        ("aperture", "the aperture changes (f/{} to f/{}): brightness and sharpness change with it"),
-        ("focal", "the focal length changes ({} to {} mm): the photographs do not lie on each other"),
-    ):
-        known = [value for shot in shots if (value := getattr(shot, label)) is not None]
-        if known and max(known) > (1 + SAME) * min(known):
-            notes.append(f"{words.format(f'{min(known):g}', f'{max(known):g}')}. Set it by hand")
-    balances = {shot.white_balance for shot in shots if shot.white_balance is not None}
-    if len(balances) > 1:
-        notes.append("the white balance changes between the photographs. Set it by hand")
-    strengths = [shot.seconds * (shot.iso or 100.0) if shot.seconds else None for shot in shots]
+    notes += changes(shots)
+    strengths = [exposure_of(shot) for shot in shots]
     certain = [strength for strength in strengths if strength is not None]
     if not certain or max(certain) <= (1 + SAME) * min(certain):
         return None, tuple(notes)
@@ -187,26 +210,50 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     return [strength / product for strength in certain], tuple(notes)
 
 
+def changes(shots: Sequence[Shot]) -> tuple[str, ...]:
+    """What changed between photographs and cannot be compensated, in words.
+
+    >>> changes([Shot(aperture=8), Shot(aperture=11)])[0][:36]
+    'the aperture changes (f/8 to f/11): '
+    """
+    notes = []
+    for label, words in (
+        ("aperture", "the aperture changes (f/{} to f/{}): brightness and sharpness change with it"),
+        ("focal", "the focal length changes ({} to {} mm): the photographs do not lie on each other"),
+    ):
+        known = [value for shot in shots if (value := getattr(shot, label)) is not None]
+        if known and max(known) > (1 + SAME) * min(known):
+            notes.append(f"{words.format(f'{min(known):g}', f'{max(known):g}')}. Set it by hand")
+    balances = {shot.white_balance for shot in shots if shot.white_balance is not None}
+    if len(balances) > 1:
+        notes.append("the white balance changes between the photographs. Set it by hand")
+    return tuple(notes)
+
+
 def _jpeg_exif(head: Content) -> bytes:
     place = 2
     while place + 4 <= len(head) and head[place] == 0xFF:
-        marker, size = head[place + 1], struct.unpack_from(">H", head, place + 2)[0]
+        marker = head[place + 1]
+        if marker == 0xFF or marker == 0x01 or 0xD0 <= marker <= 0xD7:  # filling, and markers without a body
+            place += 1 if marker == 0xFF else 2
+            continue
         if marker == 0xDA:
             break
+        size = struct.unpack_from(">H", head, place + 2)[0]
         body = head[place + 4 : place + 2 + size]
-        if marker == 0xE1 and body.startswith(b"Exif\0\0"):
+        if marker == 0xE1 and body.startswith(b"Exif\0"):
             return body[6:]
-        place += 2 + size
+        place += 2 + max(size, 2)
     return b""
 
 
 def _png_chunks(head: Content) -> dict[bytes, bytes]:
+    """All chunks but the pixels; EXIF may stand before or after those."""
     place, found = len(PNG_SIGNATURE), {}
     while place + 8 <= len(head):
         size, name = struct.unpack_from(">I4s", head, place)
-        if name == b"IDAT":
-            break
-        found[name] = head[place + 8 : place + 8 + size]
+        if name != b"IDAT":
+            found[name] = head[place + 8 : place + 8 + size]
         place += 12 + size
     return found
 
@@ -220,32 +267,44 @@ def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
     return b"sRGB" in chunks
 
 
-def _entries(data: Content, order: str, place: int) -> dict[int, bytes]:
-    """The entries of a TIFF directory: tag → its raw value with the type in front."""
-    found = {}
-    (count,) = struct.unpack_from(order + "H", data, place)
-    for k in range(count):
-        tag, kind, number = struct.unpack_from(order + "HHI", data, place + 2 + 12 * k)
+def _first_entries(data: Content) -> tuple[str, dict[int, bytes]]:
+    """The byte order of a TIFF block, and the entries of its first directory."""
+    order = "<" if data[:2] == b"II" else ">"
+    (version,) = struct.unpack_from(order + "H", data, 2)
+    big = version == 43
+    (place,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
+    return order, _entries(data, order, place, big=big)
+
+
+def _entries(data: Content, order: str, place: int, *, big: bool = False) -> dict[int, bytes]:
+    """The entries of a TIFF (or BigTIFF) directory: tag → its raw value with the type in front."""
+    found: dict[int, bytes] = {}
+    head, counted, wide = (8, "Q", 8) if big else (2, "H", 4)
+    width = 12 + 2 * (wide - 4)
+    (count,) = struct.unpack_from(order + counted, data, place)
+    for k in range(min(count, 4096)):  # no camera writes more
+        start = place + head + width * k
+        tag, kind, number = struct.unpack_from(order + ("HHQ" if big else "HHI"), data, start)
         size = _SIZES.get(kind, 0) * number
-        start = place + 10 + 12 * k
-        if size > 4:
-            (start,) = struct.unpack_from(order + "I", data, start)
-        found[tag] = bytes([kind]) + data[start : start + size]
+        start += 4 + wide
+        if size > wide:
+            (start,) = struct.unpack_from(order + ("Q" if big else "I"), data, start)
+        found.setdefault(tag, bytes([kind]) + data[start : start + min(size, 1 << 20)])
     return found
 
 
 def _number(raw: bytes, order: str) -> float | None:
+    """The first number of an entry; None where it is cut off, undefined or absurd."""
     kind, body = raw[0], raw[1:]
-    if kind in (5, 10):
-        above, below = struct.unpack_from(order + ("II" if kind == 5 else "ii"), body)
-        value = above / below if below else 0.0
-    else:
-        value = float(struct.unpack_from(order + {3: "H", 4: "I", 9: "i"}[kind], body)[0])
-    return value if 0 <= value < 1e9 else None
-
-
-def _order_of(data: Content) -> str:
-    return "<" if data[:2] == b"II" else ">"
+    try:
+        if kind in (5, 10):
+            above, below = struct.unpack_from(order + ("II" if kind == 5 else "ii"), body)
+            value = above / below if below else 0.0
+        else:
+            value = float(struct.unpack_from(order + _FORMATS[kind], body)[0])
+    except (struct.error, KeyError):
+        return None
+    return value if 0 <= value < 1e9 or (kind in (10, 11, 12) and -1e3 < value < 0) else None
 
 
 def _exif(data: Content) -> dict[str, float]:
@@ -253,20 +312,30 @@ def _exif(data: Content) -> dict[str, float]:
         return {}
     if data[:2] not in (b"II", b"MM"):
         raise ValueError("no TIFF header")
-    order = _order_of(data)
-    entries = _entries(data, order, struct.unpack_from(order + "I", data, 4)[0])
-    if _EXIF_POINTER in entries:
-        place = struct.unpack_from(order + "I", entries[_EXIF_POINTER], 1)[0]
-        entries |= _entries(data, order, place)
-    found = {}
-    for tag, label in _TAGS.items():
-        value = _number(entries[tag], order) if entries.get(tag, b"\0")[0] in (3, 4, 5, 9, 10) else None
-        if value is not None and (value > 0 or label == "white_balance"):
-            found[label] = value
+    order, entries = _first_entries(data)
+    pointer = _number(entries[_EXIF_POINTER], order) if _EXIF_POINTER in entries else None
+    if pointer is not None:
+        big = data[2:4] in (b"+\0", b"\0+")
+        try:
+            entries = {**_entries(data, order, int(pointer), big=big), **entries}
+        except struct.error:  # cut off: the first directory may tell all the same
+            if not entries.keys() & _TAGS.keys():
+                raise
+    numbers = {tag: value for tag, raw in entries.items() if (value := _number(raw, order)) is not None}
+    found = {
+        label: numbers[tag]
+        for tag, label in _TAGS.items()
+        if tag in numbers and (numbers[tag] > 0 or (label == "white_balance" and numbers[tag] == 0))
+    }
+    further = [numbers[tag] for tag in _FURTHER_ISO if numbers.get(tag, 0) > 0]
+    if further and found.get("iso", _ISO_FULL) == _ISO_FULL:
+        found["iso"] = further[0]
+    for tag, (label, factor) in _APEX.items():
+        if label not in found and tag in numbers and abs(numbers[tag]) < 40:
+            found[label] = 2.0 ** (factor * numbers[tag])
     return found
 
 
 def _tiff_is_srgb(data: Content) -> bool:
-    order = _order_of(data)
-    profile = _entries(data, order, struct.unpack_from(order + "I", data, 4)[0]).get(_ICC, b"")
+    profile = _first_entries(data)[1].get(_ICC, b"")
     return b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.assemble import build, correct_near_lamps
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
+from photostereo.capture.brackets import find_brackets, shortest_of
 from photostereo.capture.camera import focal_in_pixels, read_shot
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.ground import MOST_FRAMES
@@ -37,6 +38,7 @@ class Unlit:
     path: Path
     files: list[Path]
     mask_file: Path | None
+    brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
 
 
 def photographs_of(path: Path) -> Unlit:
@@ -44,7 +46,12 @@ def photographs_of(path: Path) -> Unlit:
     inside = path / "Objects"
     place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
     files, mask = photographs_and_mask(place)
-    return Unlit(path, files, mask)
+    shots = [read_shot(file) for file in files]
+    groups = find_brackets(files, shots)
+    if groups is None:
+        return Unlit(path, files, mask)
+    chosen, brackets = shortest_of(groups, files, shots)
+    return Unlit(path, chosen, mask, brackets)
 
 
 def calibrate(
@@ -107,7 +114,7 @@ def find_lamps(path: str | os.PathLike[str], options: ReadOptions) -> Calibratio
         raise CaptureError(f"{place} is not a folder. Give the folder that holds the photographs.")
     unlit = photographs_of(place)
     _require_photographs(unlit)
-    stack = _read(unlit.files, options)
+    stack = decoded(_open(unlit, options))
     found = _find_lamps(unlit, stack, options)
     # What the camera wrote down and does not fit is said here too.
     return replace(found, warnings=(*stack.camera_notes, *found.warnings))
@@ -117,7 +124,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     """A capture from photographs and a ball."""
     unlit = photographs_of(path)
     _require_photographs(unlit)
-    stack = _read(unlit.files, options)
+    stack = decoded(_open(unlit, options))
     calibration = _find_lamps(unlit, stack, options)
     images = stack.images
     for image, strength in zip(images, calibration.strengths, strict=True):
@@ -159,20 +166,17 @@ def _require_photographs(unlit: Unlit) -> None:
         )
 
 
-def _open(files: Sequence[Path], options: ReadOptions) -> PhotographFiles:
-    ambient, flat = ambient_and_flat(files[0].parent)
+def _open(unlit: Unlit, options: ReadOptions) -> PhotographFiles:
+    ambient, flat = ambient_and_flat(unlit.files[0].parent)
     return PhotographFiles(
-        files,
+        unlit.files,
         color=options.color,
         srgb=options.srgb,
         ambient=options.path_of("ambient") or ambient,
-        flat=flat,
+        flat=options.path_of("flat") or flat,
+        brackets=unlit.brackets,
         workers=options.workers,
     )
-
-
-def _read(files: Sequence[Path], options: ReadOptions) -> Stack:
-    return decoded(_open(files, options))
 
 
 def _gray(images: NDArray[Any]) -> NDArray[Any]:
@@ -261,7 +265,7 @@ def _mask(
         unlit.mask_file,
         name=unlit.path.name,
         otherwise="auto",
-        telling=lambda: _open(unlit.files, options).sample(MOST_FRAMES, color=True).frames(),
+        telling=lambda: _open(unlit, options).sample(MOST_FRAMES, color=True).frames(),
         without=balls,
     )
     mask = mask & ~balls

@@ -63,6 +63,7 @@ def load(
     lights_axes: str | None = None,
     reverse_lights: bool = False,
     ambient: str | os.PathLike[str] | None = None,
+    flat: str | os.PathLike[str] | None = None,
     lazy: bool = False,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognised.
@@ -88,6 +89,7 @@ def load(
         another convention: ``"x,-y,z"`` where y points down
     reverse_lights : the light file's directions point from the lamp to the object
     ambient : a photograph with the lamps off, to be subtracted; by default ``ambient.*`` in a plain folder
+    flat : a photograph of an even surface under the same light, to be divided by; by default ``flat.*``
     lazy : leave the photographs on disk until they are asked for, for captures larger than memory (see
         :func:`photostereo.solver.large.solve_large`). An archive and a capture whose lights a ball tells are read at once
 
@@ -121,6 +123,7 @@ def load(
         lights_axes=lights_axes,
         reverse_lights=reverse_lights,
         ambient=ambient,
+        flat=flat,
         ball=ball,
         circle=circle,
         focal=focal,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from photostereo.capture.framing import Framing
 
 #: Options whose value may name a file or folder; results may not take its place.
-NAMED_FILES = ("mask", "lights", "ambient", "ball")
+NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class ReadOptions:
     lights_axes : what the light file has where x, y and z belong, e.g. ``"x,-y,z"``; None where it has our axes
     reverse_lights : the light file's directions point from the lamp to the object
     ambient : a photograph with the lamps off, to subtract; None for ``ambient.*`` in the folder
+    flat : a photograph of an even surface, to divide by; None for ``flat.*`` in the folder
     ball : folder of photographs of a ball under the same lamps; None to look for one
     circle : (x, y, radius) of the ball in pixels; None to find it
     focal : focal length in pixels, for the perspective of the ball
@@ -59,6 +60,7 @@ class ReadOptions:
     lights_axes: str | None = None
     reverse_lights: bool = False
     ambient: str | os.PathLike[str] | None = None
+    flat: str | os.PathLike[str] | None = None
     ball: str | os.PathLike[str] | None = None
     circle: Sequence[float] | None = None
     focal: float | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.camera import exposures, read_shot
+from photostereo.capture.brackets import merge_exposures
+from photostereo.capture.camera import changes, exposure_of, exposures, read_shot
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
 from photostereo.capture.source import Float32
@@ -52,6 +53,7 @@ class PhotographFiles:
     framing : the part that is used
     ambient : a photograph with the lamps off: subtracted in linear values, at the exposure of each
     flat : a photograph of an even surface: each is divided by it, its mean being 1
+    brackets : for a photograph that is one of several exposures of its light, all of them: they are merged
     workers : threads; as many as there are processors where missing
 
     Raises
@@ -72,9 +74,11 @@ class PhotographFiles:
         framing: Framing | None = None,
         ambient: Path | None = None,
         flat: Path | None = None,
+        brackets: Mapping[Path, Sequence[Path]] | None = None,
         workers: int | None = None,
     ) -> None:
         self.files = tuple(files)
+        self._brackets = dict(brackets or {})
         self._strengths = (
             np.ones((len(files), 3)) if intensities is None else _as_rgb(np.asarray(intensities, np.float64))
         )
@@ -84,6 +88,11 @@ class PhotographFiles:
         #: Whether the sRGB curve of each photograph is undone, and whether its file decided that.
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
+        #: What each exposure of a bracket has for its curve and its exposure.
+        self._bracket_shots = {
+            file: [read_shot(other) for other in group] for file, group in self._brackets.items()
+        }
+        self._srgb = srgb
         exposed, self.camera_notes = exposures(lit)
         if (
             exposed is not None
@@ -91,6 +100,11 @@ class PhotographFiles:
             and _contain(self._strengths, exposed[: len(files)])
         ):
             exposed, self.camera_notes = None, (*self.camera_notes[:-1], _CONTAINED)
+        if self._brackets:
+            every = [shot for group in self._bracket_shots.values() for shot in group]
+            total = len(files) - len(self._brackets) + len(every)
+            told = f"the {total} photographs are several exposures of {len(files)} lights: merged, one for each light"
+            self.camera_notes = tuple(dict.fromkeys((told, *self.camera_notes, *changes(every))))
         if exposed is not None:
             self._strengths = self._strengths * np.asarray(exposed[: len(files)])[:, None]
         self._framing = framing or Framing()
@@ -177,9 +191,36 @@ class PhotographFiles:
         if spool is not None and place is not None:
             return spool.read(place, rows)
         path = self.files[number]
+        if path in self._brackets:
+            return self._merged(path)[rows]
         stored = self._first if number == 0 and self._first is not None else decode_image(path)
         if number == 0:
             self._first = None  # it was only kept because it had to be looked at
+        self._require_like_first(stored, path)
+        self.kinds[number] = stored.dtype
+        if spool is not None:
+            try:
+                self._spooled[number] = spool.write(stored)
+            except OSError:  # the disk is full after all: decode again what is not there
+                self._spool, self._spooled = None, {}
+        return stored[rows]
+
+    def _merged(self, path: Path) -> Float32:
+        """The exposures of a bracket as one linear photograph, at the exposure of ``path``, the shortest."""
+        linear, full, times = [], [], []
+        for file, shot in zip(self._brackets[path], self._bracket_shots[path], strict=True):
+            stored = decode_image(file)
+            self._require_like_first(stored, file)
+            top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+            full.append(stored.astype(np.float32) / np.float32(top))
+            curved = shot.srgb if self._srgb is None else self._srgb
+            linear.append(_decoded_srgb(stored) if curved else full[-1])
+            times.append(exposure_of(shot) or 1.0)
+        self.kinds[self.files.index(path)] = stored.dtype
+        return merge_exposures(linear, times, full)
+
+    def _require_like_first(self, stored: NDArray[Any], path: Path) -> None:
+        """An error where a photograph has another size or mode than the first."""
         if stored.shape[:2] != self.full_frame:
             raise CaptureError(
                 f"{path} measures {stored.shape[0]} × {stored.shape[1]} pixels (rows × columns) but "
@@ -192,20 +233,14 @@ class PhotographFiles:
             raise CaptureError(
                 f"{path} is {here} but {self.files[0].name} is {there}. Export all photographs in the same mode."
             )
-        self.kinds[number] = stored.dtype
-        if spool is not None:
-            try:
-                self._spooled[number] = spool.write(stored)
-            except OSError:  # the disk is full after all: decode again what is not there
-                self._spool, self._spooled = None, {}
-        return stored[rows]
 
     def _develop_part(
         self, target: Float32, part: NDArray[Any], number: int, same: Callable[[Float32], Float32]
     ) -> None:
         """Make a part of a photograph linear; ``same`` cuts that part out of the ambient and the flat photograph."""
         strength = self._strengths[number]
-        _develop_into(target, part, strength, self.curved[number], self._gray_limit)
+        curved = self.curved[number] and self.files[number] not in self._brackets  # merged ones are linear
+        _develop_into(target, part, strength, curved, self._gray_limit)
         if self._ambient is not None:
             dark = np.empty_like(target)
             # The ambient light of an exposure of 1; the exposure is in the strength, which divides it out again.

@@ -61,6 +61,9 @@ ReverseLights = Annotated[
 Ambient = Annotated[
     Path | None, typer.Option("--ambient", metavar="PICTURE", help="Taken with the lamps off: subtracted.")
 ]
+Flat = Annotated[
+    Path | None, typer.Option("--flat", metavar="PICTURE", help="Of an even surface: divided by.")
+]
 BallFolder = Annotated[
     Path | None, typer.Option("--ball", metavar="FOLDER", help="Photographs of a ball under the same lamps.")
 ]
@@ -92,6 +95,7 @@ def read_options(
     lights_axes: LightsAxes = None,
     reverse_lights: ReverseLights = False,
     ambient: Ambient = None,
+    flat: Flat = None,
     ball: BallFolder = None,
     circle: BallCircle = None,
     focal: Focal = None,
@@ -107,6 +111,7 @@ def read_options(
         lights_axes=lights_axes,
         reverse_lights=reverse_lights,
         ambient=ambient,
+        flat=flat,
         ball=ball,
         circle=numbers(circle, 3, "--circle"),
         focal=focal,

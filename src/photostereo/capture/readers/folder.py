@@ -65,8 +65,8 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files))
-    require_matching(files, len(table.vectors), path, source)
     if table.files is not None:  # its order counts
+        require_matching(files, len(table.vectors), path, source)
         table.require_names_of(files)
         by_name = {file.name.casefold(): file for file in files}
         files = [by_name[name.casefold()] for name in table.files]
@@ -78,7 +78,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     intensities = table.intensities
     strengths = next((path / name for name in _STRENGTH_FILES if (path / name).is_file()), None)
     if intensities is None and strengths is not None:
-        intensities = read_intensities(strengths, len(files))
+        intensities = read_intensities(strengths, len(table.vectors))
     elif intensities is None:
         notes.append("no light strengths: all lights are taken to be equally strong")
     if intensities is not None:
