@@ -78,6 +78,15 @@ def test_page_without_capture_depth_or_learning(tmp_path, make_result):
     for identity in ("surface", "photographs", "learning", "diagnosis"):
         assert f'id="{identity}"' not in text
     assert 'id="relight"' in text and "unheard of" in text
+    assert "Expected error" not in text
+
+
+def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, make_result):
+    result = make_result()
+    spread = np.where(result.mask, 7.25, 0.0).astype(np.float32)
+    write_report(tmp_path / "report.html", replace(result, maps={"spread": spread}))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Expected error" in text and "expects them to be, 7.2° typically" in text
 
 
 @pytest.mark.parametrize("before", ["another surface", "no surface"])

@@ -95,6 +95,19 @@ def error_figure(
     )
 
 
+def spread_figure(spread: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
+    """The error that the method itself expects of each normal."""
+    inside = spread[mask]
+    return _figure(
+        "Expected error",
+        f"Where not to trust the normals: how far off the method expects them to be, {np.median(inside):.1f}° typically. "
+        "Too small where light bounces between hollow parts.",
+        paint(pictures.shrink_map(spread, mask, frame), 0, ERROR_TOP, "ember"),
+        f"Expected error of the normals: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
+        colour_bar("ember", 0, ERROR_TOP, suffix="°"),
+    )
+
+
 def dark_figure(dark_count: NDArray[np.int32], photographs: int, mask: BoolArray, frame: Frame) -> MapFigure:
     """In how many photographs each pixel is dark."""
     inside = dark_count[mask]

@@ -97,6 +97,8 @@ def write_report(
     if capture is not None and capture.truth is not None:
         truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
         maps.insert(1, figures.normals_figure(truth, truth_known, title="True normals"))
+    if "spread" in result.maps:
+        maps.append(figures.spread_figure(result.maps["spread"], result.mask, frame))
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
