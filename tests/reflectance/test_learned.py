@@ -14,6 +14,7 @@ from photostereo.reflectance.learned.matte import fit_all, matte_witness, misfit
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.noise import noise_variance
 from photostereo.reflectance.learned.outline import rim_of, with_rim
+from photostereo.reflectance.learned.strengths import lamp_strengths
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import (
     SHIPPED_DIGEST,
@@ -144,6 +145,20 @@ def test_a_matte_pixel_in_shadows_keeps_the_fit_to_its_lit_photographs() -> None
     assert angles(fit_all(pixels, lights).scaled, truth[None]).mean() > 3.0
     assert errors.mean() < 0.3
     assert 0.4 < np.median(found.variance) / np.mean(np.deg2rad(errors) ** 2) < 2.5
+
+
+@pytest.mark.parametrize(
+    ("reflectance", "wrong"), [("lambertian", 6), ("ggx", 6), ("ggx", 0), ("oren-nayar", 0)]
+)
+def test_photographs_of_another_strength_are_told_and_no_others(reflectance, wrong) -> None:
+    capture = scenes.render_scene(
+        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
+    )
+    pixels = np.stack([image[capture.mask] for image in capture.images], 1)
+    pixels[:, :wrong] *= 1.25
+    found = lamp_strengths(pixels, capture.lights.T, np.zeros(len(pixels), np.float32))
+    np.testing.assert_allclose(found[:wrong], 1.25, atol=0.08)
+    assert (found[wrong:] == 1.0).all()
 
 
 def test_the_rim_points_outwards() -> None:

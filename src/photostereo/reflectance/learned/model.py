@@ -16,6 +16,7 @@ from photostereo.monitor import Monitor
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.noise import NoiseTable, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
+from photostereo.reflectance.learned.strengths import lamp_strengths
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
@@ -62,7 +63,6 @@ class Learned(Model):
         sample: Learned | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
-        self._pixels, self._lights = pixels, lights
         gray = to_numpy(pixels)
         self._sample = sample
         self._noise_table = None
@@ -71,6 +71,11 @@ class Learned(Model):
         elif mask is not None:
             self._noise_table = noise_table(gray, lights, mask)
         noise = variance_of(gray, self._noise_table)
+        self._strengths = lamp_strengths(gray, lights, noise) if sample is None else sample._strengths
+        if (self._strengths != 1.0).any():
+            pixels = pixels / like(self._strengths, pixels)
+            colours = None if colours is None else colours / like(self._strengths[:, None], pixels)
+        self._pixels, self._lights = pixels, lights
         if neighbours and mask is not None and noise.any():
             pixels, colours, noise = _quieter(pixels, colours, mask, noise)
 
