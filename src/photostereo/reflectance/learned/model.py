@@ -71,7 +71,9 @@ class Learned(Model):
         elif mask is not None:
             self._noise_table = noise_table(gray, lights, mask)
         noise = variance_of(gray, self._noise_table)
-        self._strengths = lamp_strengths(gray, lights, noise) if sample is None else sample._strengths
+        self._strengths: NDArray[np.float32] = (
+            lamp_strengths(gray, lights, noise) if sample is None else sample._strengths
+        )
         if (self._strengths != 1.0).any():
             pixels = pixels / like(self._strengths, pixels)
             colours = None if colours is None else colours / like(self._strengths[:, None], pixels)
