@@ -88,10 +88,7 @@ def test_a_sweep_gives_the_maps_that_it_has_kept(made, tmp_path: Path) -> None:
         "status": "done",
     }
     row |= dict.fromkeys(("parameters", "settled", "extra", "stages", "versions", "host"), "{}")
-    with store._connection() as database:
-        database.execute(
-            f"INSERT INTO trials ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values())
-        )
+    store._database.put("trials", row)
     (tmp_path / "arrays").mkdir()
     np.savez(tmp_path / "arrays" / "abc.npz", normals=capture.truth, truth=capture.truth, mask=capture.mask)
     (column,), truth = columns_of(tmp_path, None)

@@ -217,7 +217,4 @@ def test_photographs_that_are_dark_altogether_are_told(make_capture):
     "change", [lambda c: c.take(5, rng=0), lambda c: noisy(c, 0.2), lambda c: noisy(c, 0.03)]
 )
 def test_advice_recommends_the_default(make_capture, change):
-    from photostereo.solver.methods import DEFAULT_METHOD
-
-    said = " ".join(diagnose(change(make_capture(24))).advice)
-    assert f"the default ({DEFAULT_METHOD})" in said
+    assert "the default" in " ".join(diagnose(change(make_capture(24))).advice)

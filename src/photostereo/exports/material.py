@@ -159,42 +159,65 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     ``NAME_OcclusionRoughnessMetallic.png`` (the three in R, G, B, as glTF and Unreal pack them) and
     ``NAME.json`` with the range of the heights and how well the maps wrap.
     """
-    everywhere = np.ones(material.height.shape, dtype=bool)
-    low, high = float(material.height.min()), float(material.height.max())
-    shown = (material.height - low) / (high - low if high > low else 1.0)
-    occlusion, rough = (_levels(m, material.tileable) for m in (material.occlusion, material.roughness))
-    n = material.normals.astype(np.float32)
-    unit = "mm" if size.known else "pixels"
-    rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low * size.millimetres:.9g}, "
-    maps: dict[str, tuple[NDArray[Any], str]] = {
-        "BaseColor": (
-            np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
-            "Base colour, sRGB.",
-        ),
-        "Normal_OpenGL": (encode_normals(n, everywhere), "Normals, OpenGL: green up."),
-        "Normal_DirectX": (encode_normals(n, everywhere, flip_y=True), "Normals, DirectX: green down."),
-        "Height": (np.rint(65535 * shown).astype(np.uint16), f"{rule}high = {high * size.millimetres:.9g}"),
-        "Roughness": (rough, "Perceptual roughness, linear; alpha is its square."),
-        "AmbientOcclusion": (occlusion, "Ambient occlusion, linear; white is open."),
-        "OcclusionRoughnessMetallic": (
-            np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1),
-            "R ambient occlusion, G roughness, B metallic (0), linear.",
-        ),
-    }
-    files = {
-        f"{name}_{kind}.png": encode_png(m, size=size, comment=words) for kind, (m, words) in maps.items()
-    }
+    maps, words = _maps(material), _words(material, size)
+    files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
     rows, cols = material.height.shape
     facts = {
         "pixels": [cols, rows],
         "size": [cols * size.millimetres, rows * size.millimetres],
         "unit": size.unit,
-        "height_range": [low * size.millimetres, high * size.millimetres],
+        "height_range": [bound * size.millimetres for bound in _range(material)],
         "tileable": material.tileable,
         # Mean step across the seam over that between neighbours, from right to left and from bottom to top.
-        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()},
+        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
-        "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
+        "maps": {f"{name}_{kind}.png": words[kind] for kind in maps},
     }
     files[f"{name}.json"] = json_bytes(facts, indent=1)
     return files
+
+
+def describe_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, str]:
+    """File name → what it means, for the files of :func:`encode_material`."""
+    words = {f"{name}_{kind}.png": said for kind, said in _words(material, size).items()}
+    return {
+        **words,
+        f"{name}.json": "Size, range of heights, how well the maps wrap, what each of them means.",
+    }
+
+
+def _maps(material: Material) -> dict[str, NDArray[Any]]:
+    """The pictures as they are written, by the names that engines expect."""
+    everywhere = np.ones(material.height.shape, dtype=bool)
+    low, high = _range(material)
+    shown = (material.height - low) / (high - low if high > low else 1.0)
+    occlusion, rough = (_levels(m, material.tileable) for m in (material.occlusion, material.roughness))
+    n = material.normals.astype(np.float32)
+    return {
+        "BaseColor": np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
+        "Normal_OpenGL": encode_normals(n, everywhere),
+        "Normal_DirectX": encode_normals(n, everywhere, flip_y=True),
+        "Height": np.rint(65535 * shown).astype(np.uint16),
+        "Roughness": rough,
+        "AmbientOcclusion": occlusion,
+        "OcclusionRoughnessMetallic": np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1),
+    }
+
+
+def _words(material: Material, size: PixelSize) -> dict[str, str]:
+    """What each picture means."""
+    low, high = (bound * size.millimetres for bound in _range(material))
+    unit = "mm" if size.known else "pixels"
+    return {
+        "BaseColor": "Base colour, sRGB.",
+        "Normal_OpenGL": "Normals, OpenGL: green up.",
+        "Normal_DirectX": "Normals, DirectX: green down.",
+        "Height": f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}",
+        "Roughness": "Perceptual roughness, linear; alpha is its square.",
+        "AmbientOcclusion": "Ambient occlusion, linear; white is open.",
+        "OcclusionRoughnessMetallic": "R ambient occlusion, G roughness, B metallic (0), linear.",
+    }
+
+
+def _range(material: Material) -> tuple[float, float]:
+    return float(material.height.min()), float(material.height.max())

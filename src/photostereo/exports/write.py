@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from photostereo.capture import Capture
 from photostereo.errors import ParameterError, did_you_mean
@@ -14,6 +13,8 @@ from photostereo.files.atomic import write_bytes
 from photostereo.files.names import folder_name
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
+
+Content = TypeVar("Content")
 
 #: What can be asked for, and what it is for.
 KINDS = {
@@ -96,9 +97,9 @@ def export_result(
     surface: dict[str, Any] | None = None
     if "material" in wanted:
         monitor.stage("material")
-        made = material_files(result, size, stem, capture=capture, tileable=tileable)
+        made, meanings = material_files(result, size, stem, capture=capture, tileable=tileable)
         files |= _under("material", made)
-        said |= describe_material(made)
+        said |= _under("material", meanings)
     encoding = "linear intensities" if linear else "sRGB, as viewers show it"
     if "ptm" in wanted or "relight" in wanted:
         from photostereo.exports.relighting import fit_lights
@@ -142,9 +143,9 @@ def material_files(
     *,
     capture: Capture | None = None,
     tileable: bool = False,
-) -> dict[str, bytes]:
-    """File name → content of the material of a flat sample."""
-    from photostereo.exports.material import encode_material, make_material
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """File name → content of the material of a flat sample, and file name → what it means."""
+    from photostereo.exports.material import describe_material, encode_material, make_material
     from photostereo.exports.roughness import estimate_roughness
 
     rough = None
@@ -156,7 +157,7 @@ def material_files(
             )
         rough = estimate_roughness(capture, result.normals)
     material = make_material(result.normals, result.albedo, result.mask, roughness=rough, tileable=tileable)
-    return encode_material(material, size, name)
+    return encode_material(material, size, name), describe_material(material, size, name)
 
 
 def write_material(
@@ -168,22 +169,14 @@ def write_material(
     tileable: bool = False,
 ) -> dict[str, str]:
     """``material/`` inside a folder; what its files mean."""
-    made = material_files(result, size, folder_name(result.capture), capture=capture, tileable=tileable)
+    made, meanings = material_files(
+        result, size, folder_name(result.capture), capture=capture, tileable=tileable
+    )
     _write(folder, _under("material", made))
-    return describe_material(made)
+    return _under("material", meanings)
 
 
-def describe_material(files: Mapping[str, bytes]) -> dict[str, str]:
-    """What the files of a material mean, by their place in the result's folder."""
-    (name,) = (name for name in files if name.endswith(".json"))
-    facts = f"material/{name}", "Size, range of heights, how well the maps wrap, what each of them means."
-    return {
-        **{f"material/{file}": said for file, said in json.loads(files[name])["maps"].items()},
-        facts[0]: facts[1],
-    }
-
-
-def _under(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
+def _under(folder: str, files: Mapping[str, Content]) -> dict[str, Content]:
     return {f"{folder}/{name}": content for name, content in files.items()}
 
 

@@ -44,7 +44,10 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
         return like(rng.standard_normal((len(pixels), 3)), pixels)
     # The same light keeps its part, in whatever order the photographs come.
     mixture = rest.T @ (rest @ rng.standard_normal((lights.shape[1], 3))[np.argsort(np.lexsort(lights))])
-    mixture = np.linalg.qr(mixture)[0] if len(rest) >= 3 else mixture / np.linalg.norm(mixture, axis=0)
+    if len(rest) >= 3:  # by Cholesky: the signs of a QR would go by the order
+        mixture = np.linalg.solve(np.linalg.cholesky(mixture.T @ mixture), mixture.T).T
+    else:
+        mixture = mixture / np.linalg.norm(mixture, axis=0)
     fields = np.asarray(to_numpy(pixels) @ mixture, dtype=np.float64)
     widest = WIDEST * np.median(np.abs(fields), axis=0) / MEDIAN
     fields = np.clip(fields, -widest, widest)
