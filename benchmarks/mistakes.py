@@ -4,6 +4,7 @@ Named: the right kind of mistake. Mended: what is advised gives the right direct
 nothing was falsified.
 
 Run: python -m benchmarks.mistakes [-v]       Needs the shared captures (PHOTOSTEREO_DATA or ../shared/data).
+     python -m benchmarks.mistakes --unseen   On captures that no threshold was set on (benchmarks/unseen.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
+from benchmarks.unseen import Unseen, unseen
 from photostereo import scenes
 from photostereo.conventions import srgb_from_linear
 from photostereo.lights.axes import axes_matrix
@@ -97,6 +99,12 @@ def others() -> Iterator[tuple[str, ps.Capture]]:
                 yield f"{shape} {reflectance}", capture
 
 
+def held_out() -> Iterator[tuple[str, Unseen]]:
+    """Random captures of seeds that were not looked at before the thresholds stood."""
+    for capture in unseen(range(100, 148)):
+        yield capture.name, capture
+
+
 def mends(found: tuple[Mistake, ...], falsified: np.ndarray, right: np.ndarray) -> bool:
     """Whether the options advised give the right directions back."""
     lights = falsified
@@ -109,13 +117,13 @@ def mends(found: tuple[Mistake, ...], falsified: np.ndarray, right: np.ndarray) 
 
 
 def main() -> None:
-    if diligent_folder() is None:
+    if "--unseen" not in sys.argv and diligent_folder() is None:
         print(f"Skipped, {ABSENT}.")
         return
     named = {way.name: [] for way in WAYS}
     mended = {way.name: [] for way in WAYS}
     alarms, unfalsified, seconds = [], 0, []
-    for name, capture in telling():
+    for name, capture in held_out() if "--unseen" in sys.argv else telling():
         capture = capture.gray()
         parts = capture.images, capture.lights, capture.mask
         unfalsified += 1
@@ -132,7 +140,7 @@ def main() -> None:
                 mended[way.name].append(mends(found, falsified[1], capture.lights))
             if "-v" in sys.argv or not named[way.name][-1]:
                 print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)
-    for name, capture in others():
+    for name, capture in () if "--unseen" in sys.argv else others():
         unfalsified += 1
         gray = capture.gray()
         alarms += [f"{name}: {mistake}" for mistake in find_mistakes(gray.images, gray.lights, gray.mask)]

@@ -27,6 +27,10 @@ class Unseen:
     mask: np.ndarray
     whole: bool
 
+    def gray(self) -> Unseen:
+        """As it is."""
+        return self
+
 
 def unseen(seeds: range) -> Iterator[Unseen]:
     """A capture for each seed."""

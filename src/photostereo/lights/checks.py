@@ -100,6 +100,11 @@ def find_mistakes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> tu
         return ()
     wrong_order = _wrong_order(order)
     if wrong_order is not None:
+        # A tone curve bends what shallow slopes do by as much as a wrong order: it is tried first.
+        straight = order_evidence(np.maximum(small.values, 0) ** CURVE_EXPONENT, lights)
+        curve = _curve(small, lights)
+        if curve is not None and _wrong_order(straight) is None and straight.given < 0.5 * order.given:
+            return (curve,)
         return (wrong_order,)  # normals from it would mean nothing
     found = [_wrong_axes(small, lights, _open_sides(mask)), _curve(small, lights)]
     return tuple(mistake for mistake in found if mistake is not None)
