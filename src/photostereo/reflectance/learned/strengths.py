@@ -3,7 +3,7 @@
 A lamp that was changed, or an exposure, scales a whole photograph. Were the object matte, each photograph's strength
 would be the median over its lit pixels of what was seen over what the other photographs let expect. A gloss moves that
 by a few per cent, and on metal by more. So a photograph is corrected only where it stands out: further from the closest
-half of all photographs than four deviations of those, by a tenth at least and a factor of two at most, and alike all
+half of all photographs than four deviations of those, by an eighth at least and a factor of two at most, and alike all
 over the object: a lamp's strength is the same in every part of a photograph, a gloss is not.
 """
 
@@ -21,7 +21,7 @@ SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS, ROUNDS = 3000, 500, 8, 30
 #: Entries that count face the lamp by this cosine at least.
 FACING = 0.3
 #: A strength stands out beyond so many deviations of the closest half, and by this factor at least and at most.
-DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.1, 2.0
+DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
 #: Each of so many parts of the object must show this share of it.
 PARTS, IN_EACH = 5, 0.6
 #: Half of a Gaussian lies within so many deviations.
