@@ -25,8 +25,8 @@ def capture() -> ps.Capture:
 
 def test_words_stand_for_methods(capture) -> None:
     assert find_method("best").name == find_method("auto").name == "dlnet"
-    assert find_method("fast").name == "sbl"
-    assert method_for(capture, "fast")[0].name == "sbl"
+    assert find_method("fast").name == "dlsr"
+    assert method_for(capture, "fast")[0].name == "dlsr"
     assert method_for(capture, "ls") == (find_method("ls"), "")
     assert method_for(capture, find_method("pls"))[0].name == "pls"
     with pytest.raises(ParameterError, match="auto, fast, best"):

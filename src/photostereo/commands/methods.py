@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from photostereo.commands.terminal import Terminal
-from photostereo.solver.choice import BEST, FAST, SOLID
+from photostereo.solver.choice import BEST, FAST
 from photostereo.solver.methods import find_method, method_names
 
 
@@ -21,8 +21,8 @@ def run(name: str | None) -> None:
             table.add_row(method.name, method.title, method.assumes)
         terminal.say(table)
         terminal.say(
-            f"Unless told otherwise, photostereo solve takes {BEST}, or {SOLID} for captures so large that {BEST} would "
-            f"take much longer; --method best is always {BEST}, --method fast is {FAST}."
+            f"Unless told otherwise, photostereo solve takes {BEST}, or {FAST} for captures so large that {BEST} would "
+            f"take much longer; --method best is always {BEST}, --method fast always {FAST}."
         )
         terminal.say(
             "The dictionary prior goes on any of the others too: photostereo solve X --method cbr --prior dictionary"

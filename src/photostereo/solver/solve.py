@@ -39,7 +39,7 @@ def solve(
     capture : Capture
     method : str
         A registered method, see :func:`photostereo.method_names`; or a word: ``"best"`` (``dlnet``), ``"fast"``
-        (``sbl``), ``"auto"`` (the best that is a matter of minutes; the result's ``chosen`` says why).
+        (``dlsr``), ``"auto"`` (the best that is a matter of minutes; the result's ``chosen`` says why).
     prior : str, optional
         Put this prior on a method that has none: ``prior="dictionary"``.
     device : str
