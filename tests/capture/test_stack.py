@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+import cv2
 import numpy as np
 import pytest
 import tifffile
@@ -149,3 +150,18 @@ def test_photographs_are_decoded_at_the_same_time(tmp_path, shots, monkeypatch):
     monkeypatch.setattr(photographs_module, "decode_image", watched)
     read_stack(shots.write(tmp_path), workers=3)
     assert most == 3
+
+
+def test_another_size_is_told_by_the_header(tmp_path, monkeypatch):
+    """Before any photograph but the first is decoded: the first may be the large one."""
+    for name, side in (("a.png", 40), ("b.png", 8), ("c.jpg", 8)):
+        cv2.imwrite(str(tmp_path / name), np.zeros((side, side), np.uint8))
+    decoded = []
+    decode = photographs_module.decode_image
+    monkeypatch.setattr(
+        photographs_module, "decode_image", lambda path: decoded.append(path.name) or decode(path)
+    )
+    for other in ("b.png", "c.jpg"):
+        with pytest.raises(CaptureError, match=r"measures 8 × 8 pixels .* but a\.png 40 × 40"):
+            photographs_module.PhotographFiles([tmp_path / "a.png", tmp_path / other])
+    assert decoded == ["a.png", "a.png"]

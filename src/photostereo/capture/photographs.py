@@ -25,14 +25,18 @@ from numpy.typing import NDArray
 
 from photostereo.capture.brackets import merge_exposures
 from photostereo.capture.camera import changes, exposure_of, exposures, read_shot
+from photostereo.capture.declared import declared_size
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
 from photostereo.capture.source import Float32
 from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.memory import require_memory
+from photostereo.files.safe import opened
 from photostereo.files.spool import Spool, Spooled, open_spool
 
+#: Bytes of a file in which its header lies, but for the largest thumbnails.
+_HEADER = 1 << 16
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
 
@@ -111,6 +115,7 @@ class PhotographFiles:
         self.workers = workers or processors()
         self._first: NDArray[Any] | None = decode_image(files[0])
         self.full_frame = (int(self._first.shape[0]), int(self._first.shape[1]))
+        self._require_declared_alike()
         self.is_color = self._first.ndim == 3
         frame = self._framing.frame(self.full_frame)
         self.shape: tuple[int, ...] = (
@@ -219,15 +224,25 @@ class PhotographFiles:
         self.kinds[self.files.index(path)] = stored.dtype
         return merge_exposures(linear, times, full)
 
+    def _require_declared_alike(self) -> None:
+        """An error where a header declares another size: before the large one of them is developed."""
+        for path in self.files[1:]:
+            frame = _declared_frame(path)
+            if frame is not None and frame != self.full_frame:
+                raise self._unlike_first(frame, path)
+
+    def _unlike_first(self, frame: tuple[int, int], path: Path) -> CaptureError:
+        return CaptureError(
+            f"{path} measures {frame[0]} × {frame[1]} pixels (rows × columns) but "
+            f"{self.files[0].name} {self.full_frame[0]} × {self.full_frame[1]}. All photographs must come "
+            "from the same camera position and have the same size: export them again without cropping or "
+            "rotating."
+        )
+
     def _require_like_first(self, stored: NDArray[Any], path: Path) -> None:
         """An error where a photograph has another size or mode than the first."""
         if stored.shape[:2] != self.full_frame:
-            raise CaptureError(
-                f"{path} measures {stored.shape[0]} × {stored.shape[1]} pixels (rows × columns) but "
-                f"{self.files[0].name} {self.full_frame[0]} × {self.full_frame[1]}. All photographs must come "
-                "from the same camera position and have the same size: export them again without cropping or "
-                "rotating."
-            )
+            raise self._unlike_first((stored.shape[0], stored.shape[1]), path)
         if (stored.ndim == 3) != self.is_color:
             here, there = ("RGB", "gray") if not self.is_color else ("gray", "RGB")
             raise CaptureError(
@@ -388,3 +403,13 @@ def processors() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS or Windows
         return os.cpu_count() or 1
+
+
+def _declared_frame(path: Path) -> tuple[int, int] | None:
+    """Rows and columns as a file's header has them; None where only decoding can tell."""
+    try:
+        with opened(path, "image") as file:
+            declared = declared_size(file.read(_HEADER))
+    except CaptureError:
+        return None
+    return (declared.height, declared.width) if declared is not None and declared.size else None
