@@ -50,10 +50,10 @@ def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
     Examples
     --------
     >>> rows, cols = np.mgrid[:90, :120]
-    >>> disc = np.clip(25.5 - np.hypot(cols - 70.25, rows - 40.5), 0, 1)
+    >>> disc = np.clip(25.5 - np.hypot(cols - 70.3, rows - 40.5), 0, 1)
     >>> circle = find_circles(np.stack([disc, 0.5 * disc, 0.8 * disc]))[0]
     >>> round(circle.x, 1), round(circle.y, 1), round(circle.radius, 1)
-    (70.2, 40.5, 25.0)
+    (70.3, 40.5, 25.0)
     """
     black = black_level(images)
     pyramid: list[Outlines] = []
