@@ -196,6 +196,13 @@ def test_an_outline_that_is_no_contour_says_nothing() -> None:
     )  # a mask that ends where the surface still faces us
     faces = Witness(cut.truth[cut.mask].astype(np.float32), np.full(cut.mask.sum(), 0.1))
     assert with_rim(faces, cut.mask) is faces
+    down, right = np.mgrid[-40:41, -40:41]
+    bevel = np.hypot(down, right) < 35  # steep, but it does not turn away
+    outwards = (
+        np.stack([right, -down, 0 * right], -1)[bevel] / np.maximum(np.hypot(down, right), 1)[bevel, None]
+    )
+    cone = Witness((0.9 * outwards + [0, 0, 0.436]).astype(np.float32), np.full(bevel.sum(), 0.1))
+    assert with_rim(cone, bevel) is cone
 
 
 def test_a_gloss_below_the_noise_is_seen_over_many_pixels() -> None:
