@@ -151,10 +151,10 @@ class Poison(WorkerPlugin):
 
         honest = module._solve
 
-        def deadly(trial, keep):
+        def deadly(trial, *rest):
             if trial.seed == 3 and trial.method == "ls":
                 os._exit(1)
-            return honest(trial, keep)
+            return honest(trial, *rest)
 
         module._solve = deadly
 

@@ -16,7 +16,7 @@ from photostereo.cli.cluster_options import (
     Workers,
 )
 from photostereo.cli.composed import composed
-from photostereo.cli.options import Quiet
+from photostereo.cli.options import Device, Quiet
 from photostereo.errors import ParameterError
 
 
@@ -39,6 +39,7 @@ def reproduce(
     only_figures: OnlyFigures = False,
     retry_failed: RetryFailed = False,
     limits: Deadlines,
+    device: Device = "cpu",
     quiet: Quiet = False,
 ) -> None:
     """Every table and figure of the paper, by name, beside the paper's figures."""
@@ -62,5 +63,6 @@ def reproduce(
         only_figures=only_figures,
         retry_failed=retry_failed,
         limits=limits,
+        device=device,
         monitor=monitor_for(quiet=quiet),
     )

@@ -16,7 +16,7 @@ from photostereo.cli.cluster_options import (
     Workers,
 )
 from photostereo.cli.composed import composed
-from photostereo.cli.options import Quiet
+from photostereo.cli.options import Device, Quiet
 
 
 @composed
@@ -30,6 +30,7 @@ def sweep(
     only_figures: OnlyFigures = False,
     retry_failed: RetryFailed = False,
     limits: Deadlines,
+    device: Device = "cpu",
     quiet: Quiet = False,
 ) -> None:
     """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
@@ -45,5 +46,6 @@ def sweep(
         only_figures=only_figures,
         retry_failed=retry_failed,
         limits=limits,
+        device=device,
         monitor=monitor_for(quiet=quiet),
     )

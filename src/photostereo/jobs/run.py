@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from photostereo.jobs.deal import Coordinator, Job, Tally
+from photostereo.jobs.grids import grids_of
 from photostereo.jobs.limits import Limits
 from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
 from photostereo.jobs.store import Outcome, Store
@@ -26,6 +27,7 @@ def run_trials(
     keep: Collection[str] = (),
     retry_failed: bool = False,
     limits: Limits | None = None,
+    device: str = "cpu",
     monitor: RunMonitor = SILENT_RUN,
 ) -> Progress:
     """Run the trials that the store does not have, and write each result as it comes.
@@ -38,6 +40,7 @@ def run_trials(
     keep : hashes of trials whose maps are wanted; those run again where the maps are missing
     retry_failed : run failed trials again
     limits : how long a trial, and a cluster without workers, may take; what takes longer is a failed row
+    device : of the workers; on a GPU the settings of a grid over (λ, μ) are solved together
     monitor : receives progress
 
     Returns
@@ -61,9 +64,15 @@ def run_trials(
         monitor=monitor,
     )
     if missing:
-        warm_workers(client, [trial.method for trial in missing], limits, monitor)
+        warm_workers(client, [trial.method for trial in missing], limits, monitor, device)
+    grids = grids_of(missing) if device != "cpu" else {}
     coordinator.add(
-        Job(t.hash, partial(run_trial, t.as_dict(), keep=t.hash in wanted), t.scene, t.method)
+        Job(
+            t.hash,
+            partial(run_trial, t.as_dict(), keep=t.hash in wanted, device=device, grid=grids.get(t.hash, ())),
+            t.scene,
+            t.method,
+        )
         for t in missing
     )
     return coordinator.run()

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+from photostereo.backend import find_device
 from photostereo.files.atomic import write_text
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.curves import draw_curves
@@ -31,6 +32,7 @@ def sweep(
     only_figures: bool = False,
     retry_failed: bool = False,
     limits: Limits | None = None,
+    device: str = "cpu",
     monitor: RunMonitor = SILENT_RUN,
 ) -> Progress:
     """Run a plan written as TOML; see :mod:`.plan_file` for its form.
@@ -39,6 +41,7 @@ def sweep(
     and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
     level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. A sweep
     that was interrupted goes on where it stopped. What passes a deadline of ``limits`` is a failed row.
+    With ``device="cuda"`` the workers solve on their GPU, the settings of a grid over (λ, μ) together.
 
     Raises
     ------
@@ -46,6 +49,8 @@ def sweep(
         If the plan cannot be run; nothing has been run or written then.
     """
     plan = read_plan(plan_path, data=data)
+    if scheduler is None:  # the workers are here
+        find_device(device)
     store = Store(out)
     store.keep_plan(plan, {"notes": []})
     if not only_figures:
@@ -60,6 +65,7 @@ def sweep(
                     keep=[trial.hash for trial in plan.trials] if plan.maps else (),
                     retry_failed=retry_failed,
                     limits=limits,
+                    device=device,
                     monitor=monitor,
                 )
             finally:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 #: A cold cache is spoken of after so many seconds; a warm one takes less.
 COLD_SECONDS = 5.0
 
-_warm: set[str] = set()
+_warm: set[tuple[str, str]] = set()
 
 
-def warm_workers(client: Client, methods: Iterable[str], limits: Limits, monitor: RunMonitor) -> None:
+def warm_workers(
+    client: Client, methods: Iterable[str], limits: Limits, monitor: RunMonitor, device: str = "cpu"
+) -> None:
     """Let one worker of each machine compile what the methods need, and wait for it."""
     from distributed import wait
 
@@ -31,7 +33,9 @@ def warm_workers(client: Client, methods: Iterable[str], limits: Limits, monitor
     for address in client.nthreads():
         one_each.setdefault(address.rsplit(":", 1)[0], address)
     names = tuple(dict.fromkeys(methods))
-    tasks = [client.submit(warm_up_all, names, workers=[name], pure=False) for name in one_each.values()]
+    tasks = [
+        client.submit(warm_up_all, names, device, workers=[name], pure=False) for name in one_each.values()
+    ]
     if not tasks:
         return
     began = time.monotonic()
@@ -49,17 +53,17 @@ def warm_workers(client: Client, methods: Iterable[str], limits: Limits, monitor
                 task.cancel(force=True)
 
 
-def warm_up_all(methods: Iterable[str]) -> None:
+def warm_up_all(methods: Iterable[str], device: str = "cpu") -> None:
     """Warm up several methods."""
     for method in methods:
-        warm_up(method)
+        warm_up(method, device)
 
 
-def warm_up(method: str) -> None:
+def warm_up(method: str, device: str = "cpu") -> None:
     """Compile a method's kernels (or fetch them from the cache) outside any timing, on a small surface."""
-    if method in _warm:
+    if (method, device) in _warm:
         return
-    _warm.add(method)
+    _warm.add((method, device))
     import numpy as np
 
     from photostereo.capture import Capture
@@ -77,6 +81,6 @@ def warm_up(method: str) -> None:
             brief["max_iter"] = 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solve(capture, method, **brief)
+            solve(capture, method, device=device if entry.on_gpu else "cpu", **brief)
     except Exception:  # the trial itself will say what is wrong
         return

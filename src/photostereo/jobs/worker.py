@@ -16,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,11 +26,13 @@ from photostereo.capture import Capture
 from photostereo.capture.corruptions import noise_of_seed, photographs_of_seed
 from photostereo.conventions import FloatArray
 from photostereo.errors import CaptureError, ParameterError, PhotostereoError
+from photostereo.jobs.grids import Setting, as_parameters, setting_of, without_setting
 from photostereo.jobs.store import Outcome
 from photostereo.jobs.trial import CaptureSpec, Corruption, Trial
 from photostereo.jobs.warmth import warm_up
 
 if TYPE_CHECKING:
+    from photostereo.reconstruction import Reconstruction
     from photostereo.solver.prepared import Prepared
 
 Value = TypeVar("Value")
@@ -76,15 +78,20 @@ class _Scene:
 _captures = _Recent(3)
 _scenes = _Recent(2)
 _prepared = _Recent(3)
+_grids = _Recent(2)
 
 
-def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
+def run_trial(
+    facts: dict[str, Any], keep: bool = False, device: str = "cpu", grid: Sequence[Setting] = ()
+) -> Outcome:
     """Run one trial; whatever goes wrong with it is an outcome, not an exception.
 
     Parameters
     ----------
     facts : of the trial, as :meth:`Trial.as_dict` gives them
     keep : send the maps along: normals, truth, mask, history, dictionaries
+    device : where it is solved; methods without a GPU path run on the CPU
+    grid : settings of λ and μ to solve together with its own, once; the trials they belong to find them made
     """
     trial = Trial.from_dict(facts)
     with one_at_a_time():
@@ -92,7 +99,7 @@ def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
             set_threads()
             if trial.task == "represent":
                 return _represent(trial)
-            return _solve(trial, keep)
+            return _solve(trial, keep, device, grid)
         except PhotostereoError as problem:
             return _failure(str(problem))
         except MemoryError:
@@ -103,23 +110,29 @@ def run_trial(facts: dict[str, Any], keep: bool = False) -> Outcome:
             return _failure(f"{type(problem).__name__}: {problem} ({where})")
 
 
-def _solve(trial: Trial, keep: bool) -> Outcome:
+def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Outcome:
     from photostereo.quality.metrics import summarise_error
     from photostereo.solver.methods import find_method
-    from photostereo.solver.solve import solve
 
     scene = load_scene(*trial.scene)
-    warm_up(trial.method)
     entry = find_method(trial.method)
-    model_values = entry.of_model(entry.resolve(trial.parameters))
+    device = device if entry.on_gpu else "cpu"
+    warm_up(trial.method, device)
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
+    setting = setting_of(trial.parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
-        key = None if keep else (trial.scene, trial.method, repr(sorted(model_values.items())))
-        prepared, spent = _prepared.get(key, lambda: _prepare(capture, trial.method, model_values))
-        began = time.process_time()
-        result = solve(capture, trial.method, prepared=prepared, **trial.parameters)
-        spent += time.process_time() - began
+        if setting is not None and setting in grid and not keep:
+            key = (
+                trial.scene,
+                trial.method,
+                repr(sorted(without_setting(trial.parameters).items())),
+                tuple(grid),
+            )
+            results, spent = _grids.get(key, lambda: _solve_grid(trial, capture, device, grid))
+            result = results[setting]
+        else:
+            result, spent = _solve_one(trial, capture, device, keep)
     summary = summarise_error(result.normals, scene.truth, capture.mask)
     facts = result.summary()
     return Outcome(
@@ -133,18 +146,51 @@ def _solve(trial: Trial, keep: bool) -> Outcome:
         seconds=float(sum(result.seconds.values())),
         stages={name: round(value, 4) for name, value in result.seconds.items()},
         versions=dict(result.versions),
-        host=host_facts(),
+        host={**host_facts(), "device": device},
         arrays=_packed(result, scene.truth) if keep else None,
     )
 
 
-def _prepare(capture: Capture, method: str, values: dict[str, Any]) -> tuple[Prepared, float]:
-    """The model's statistics, and the processor seconds that they took."""
+def _solve_one(trial: Trial, capture: Capture, device: str, keep: bool) -> tuple[Reconstruction, float]:
+    """The result and its processor seconds; the statistics are kept for the next one, and count for each."""
+    from photostereo.solver.solve import solve
+
+    prepared, spent = _prepare(trial, capture, device, keep)
+    began = time.process_time()
+    result = solve(capture, trial.method, device=device, prepared=prepared, **trial.parameters)
+    return result, spent + time.process_time() - began
+
+
+def _solve_grid(
+    trial: Trial, capture: Capture, device: str, grid: Sequence[Setting]
+) -> tuple[dict[Setting, Reconstruction], float]:
+    """The results by setting, and the processor seconds of one."""
+    from photostereo.solver.solve import solve_grid
+
+    prepared, spent = _prepare(trial, capture, device)
+    settings = [as_parameters(setting) for setting in grid]
+    began = time.process_time()
+    common = without_setting(trial.parameters)
+    results = solve_grid(capture, trial.method, settings, device=device, prepared=prepared, **common)
+    return dict(zip(grid, results, strict=True)), spent + (time.process_time() - began) / len(grid)
+
+
+def _prepare(trial: Trial, capture: Capture, device: str, keep: bool = False) -> tuple[Prepared, float]:
+    """The model's statistics, kept for the trials that share them, and the processor seconds that they took."""
+    from photostereo.solver.methods import find_method
     from photostereo.solver.prepared import prepare
 
-    began = time.process_time()
-    prepared = prepare(capture, method, **values)
-    return prepared, time.process_time() - began
+    entry = find_method(trial.method)
+    values = entry.of_model(entry.resolve(trial.parameters))
+
+    def make() -> tuple[Prepared, float]:
+        began = time.process_time()
+        prepared = prepare(capture, trial.method, device=device, **values)
+        return prepared, time.process_time() - began
+
+    return _prepared.get(
+        None if keep else (trial.scene, trial.method, repr(sorted(values.items())), device), make
+    )
 
 
 def _represent(trial: Trial) -> Outcome:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from photostereo.backend import find_device
 from photostereo.errors import ParameterError
 from photostereo.files.atomic import write_text
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.limits import Limits
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Plan
-from photostereo.jobs.progress import SILENT_RUN, RunMonitor
+from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
 from photostereo.jobs.run import run_trials
 from photostereo.jobs.store import Store
 from photostereo.jobs.summary import results_of
@@ -51,6 +53,7 @@ def reproduce(
     only_figures: bool = False,
     retry_failed: bool = False,
     limits: Limits | None = None,
+    device: str = "cpu",
     monitor: RunMonitor = SILENT_RUN,
 ) -> list[RunSummary]:
     """Run experiments of the paper and write their tables and figures.
@@ -67,6 +70,7 @@ def reproduce(
     only_figures : draw tables and figures again from the store, compute nothing
     retry_failed : run trials again that failed before
     limits : deadlines of a trial and of a cluster without workers
+    device : of the workers; on a GPU the settings of a grid are solved together
     monitor : receives progress
 
     Raises
@@ -81,6 +85,8 @@ def reproduce(
     else:
         if data is None:
             raise ParameterError("Name the folder that holds the captures with --data.")
+        if scheduler is None:  # the workers are here
+            find_device(device)
         planned = [(run, *_planned(run, Path(data), quick)) for run in chosen]
         cluster: AbstractContextManager[Any] = (
             connect(scheduler, workers=workers)
@@ -90,8 +96,9 @@ def reproduce(
         with cluster as client:
             if client is not None:
                 monitor.say(f"Dask dashboard: {client.dashboard_link}")
+            trials_on = partial(run_trials, store=store, client=client, limits=limits, device=device)
             summaries = [
-                _run(run, plan, facts, store, client, retry_failed, limits, monitor)
+                _run(run, plan, facts, store, trials_on, retry_failed, monitor)
                 for run, plan, facts in planned
             ]
     from photostereo.paper.index import write_index
@@ -120,9 +127,8 @@ def _run(
     plan: Plan,
     facts: dict[str, Any],
     store: Store,
-    client: Any,
+    trials_on: Callable[..., Progress],
     retry_failed: bool,
-    limits: Limits | None,
     monitor: RunMonitor,
 ) -> RunSummary:
     for note in facts["notes"]:
@@ -133,24 +139,22 @@ def _run(
         return RunSummary(run.name, store.folder / run.name, 0, 0, tuple(facts["notes"]))
     monitor.begin(run.name)
     try:
-        end = run_trials(
-            plan.trials, store, client, retry_failed=retry_failed, limits=limits, monitor=monitor
-        )
-        _fetch_maps(run, plan, store, client, limits)
+        end = trials_on(plan.trials, retry_failed=retry_failed, monitor=monitor)
+        _fetch_maps(run, plan, store, trials_on)
     finally:
         monitor.end()
     _report(run, plan, facts, store, monitor)
     return RunSummary(run.name, store.folder / run.name, end.done, end.failed, tuple(facts["notes"]))
 
 
-def _fetch_maps(run: NamedRun, plan: Plan, store: Store, client: Any, limits: Limits | None) -> None:
+def _fetch_maps(run: NamedRun, plan: Plan, store: Store, trials_on: Callable[..., Progress]) -> None:
     """Which trials a figure shows is known only when all are done: those few run once more and keep their
     maps.
     """
     rows = store.rows(trial.hash for trial in plan.trials)
     wanted = {row["hash"] for row in run.maps(results_of(plan, rows))}
     if wanted:
-        run_trials((t for t in plan.trials if t.hash in wanted), store, client, keep=wanted, limits=limits)
+        trials_on((t for t in plan.trials if t.hash in wanted), keep=wanted)
 
 
 def _redraw(run: NamedRun, store: Store, monitor: RunMonitor) -> RunSummary:
