@@ -160,7 +160,7 @@ def test_compiled_equals_readable_on_random_data(setting, precision):
     assert_same_passes(*random_problem(), **setting, **precision)
 
 
-@pytest.mark.parametrize("w", [1, 3, 5, 255, 256, 257, 515])
+@pytest.mark.parametrize("w", [1, 3, 5, 257, 767, 768, 769, 1540])
 @pytest.mark.parametrize(("m", "K"), [(1, 1), (7, 3), (16, 31), (48, 32), (9, 33), (12, 67)])
 def test_compiled_equals_readable_at_the_edges_of_chunks_blocks_and_tiles(w, m, K):
     assert_same_passes(*random_problem(w, m, K, seed=w), mu=0.8, **PRECISIONS["double"])

@@ -6,15 +6,13 @@ threshold and the bound of the codes.
 How it is fast without changing the result (to rounding):
 
 *Residual.* ``E_i d_i = R d_i + g_i``, and after the threshold only the patches where the old or the new g_i
-is not zero, its *changes*, take part in ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and in the update of R.
+is not zero, its *changes*, take part in ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and in the update of R. That
+update waits until the next atom, when the rows are still in the cache from the sum that made the new d_i.
 
-*Blocks.* The products ``R d_j`` are taken for a block of atoms at once, like a matrix product. Inside the
-block R is left as it was at the block's start, R0. The changes of earlier atoms k enter where they count::
+*Blocks.* The products ``R d_j`` are taken for a block of atoms at once, like a matrix product, from the residual
+R0 at the block's start. The changes of the block's earlier atoms k enter one by one::
 
-    R d_i   = R0 d_i   + sum_k  g_k_old (d_k_old . d_i)  -  g_k (d_k . d_i)
-    R^T g_i = R0^T g_i + sum_k  d_k_old (g_k_old . g_i)  -  d_k (g_k . g_i)
-
-and R0 is brought up to date with all of them at the end of the block.
+    R d_i = R0 d_i + sum_k  g_k_old (d_k_old . d_i)  -  g_k (d_k . d_i)
 
 *Chunks.* The patches are split into chunks of a fixed size, which the threads share. Sums over patches are
 formed per chunk and added in the order of the chunks in double precision, so the result is the same for any
@@ -37,12 +35,12 @@ from photostereo.priors.dictionary.readable import check_thresholds
 
 Array = NDArray[Any]
 
-#: Patches that one thread handles at a time: 256 rows of 192 float32 values fit a second-level cache.
-CHUNK = 256
+#: Patches that one thread handles at a time: their rows fit a second-level cache; fewer would meet too often.
+CHUNK = 768
 #: The same where patches need no other: they stay in the first-level cache with a block of atoms.
-FOLLOW_CHUNK = 16
+FOLLOW_CHUNK = 18
 #: Atoms whose products with the residual are taken at once.
-BLOCK = 32
+BLOCK = 24
 
 
 @dataclass(frozen=True)
@@ -189,23 +187,20 @@ class _Workspace(NamedTuple):
     """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it.
 
     A change is a patch whose code of an atom is not zero before or after; each chunk lists its own from its
-    first patch on. ``latest`` and ``earlier`` chain the changes of one patch, newest first, each known by its
-    place in the flattened lists.
+    first patch on.
     """
 
     H: Array  # (block, w) products R0 d_i
     D_old: Array  # (block, m) the atoms as they were
     patch: Array  # (block, w) lists of changes: the patch,
     old: Array  # (block, w) its code before,
-    new: Array  # (block, w) its code after,
-    earlier: Array  # (block, w) the change before this one of the same patch, or -1
-    latest: Array  # (w,) the latest change of each patch, or -1
+    new: Array  # (block, w) its code after
+    flag: Array  # (chunks, chunk + 8) whether a patch of the chunk changes, and padding
     changes: Array  # (chunks, block) how many changes are listed
     gram_old: Array  # (block, block) [i, k] is d_k_old . d_i, for k < i
     gram_new: Array  # (block, block) [i, k] is d_k . d_i, for k < i
-    toward: Array  # (chunks, m) R0^T g_i over the patches of a chunk; so are the following
-    overlap_old: Array  # (chunks, block) g_k_old . g_i, for k <= i
-    overlap_new: Array  # (chunks, block) g_k . g_i, for k < i
+    toward: Array  # (chunks, m) R^T g_i over the patches of a chunk; so are the following
+    overlap: Array  # (chunks,) g_i_old . g_i
     used: Array  # (chunks,) non-zeros of g_i
     nonzeros: Array  # (chunks,) non-zeros of all atoms
     clipped: Array  # (chunks,) codes at the bound
@@ -214,21 +209,19 @@ class _Workspace(NamedTuple):
     @classmethod
     def make(cls, w: int, m: int, dtype: Any, chunk: int, block: int) -> _Workspace:
         chunks = -(-w // chunk)
-        codes, places, sums = (block, w), np.int32, (chunks, block)
+        codes = (block, w)
         return cls(
             H=np.empty(codes, dtype),
             D_old=np.empty((block, m), dtype),
-            patch=np.empty(codes, places),
+            patch=np.empty(codes, np.int32),
             old=np.empty(codes, dtype),
             new=np.empty(codes, dtype),
-            earlier=np.empty(codes, places),
-            latest=np.empty(w, places),
-            changes=np.zeros(sums, np.int64),
+            flag=np.zeros((chunks, 8 * -(-chunk // 8) + 8), np.uint8),
+            changes=np.zeros((chunks, block), np.int64),
             gram_old=np.empty((block, block), dtype),
             gram_new=np.empty((block, block), dtype),
             toward=np.empty((chunks, m), dtype),
-            overlap_old=np.zeros(sums, dtype),
-            overlap_new=np.zeros(sums, dtype),
+            overlap=np.zeros(chunks, dtype),
             used=np.zeros(chunks, np.int64),
             nonzeros=np.zeros(chunks, np.int64),
             clipped=np.zeros(chunks, np.int64),

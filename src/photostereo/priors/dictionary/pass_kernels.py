@@ -2,7 +2,7 @@
 
 A *change* of atom k is a patch whose code is not zero before or after the update. The lists ``patch``,
 ``old`` and ``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first
-patch, ``low``.
+patch, and count the patches from there. All loops but the last two see the patches of one chunk only.
 
 All of it is in one file because Numba's cache on disk notices an edit only in the file of the function called.
 """
@@ -42,7 +42,7 @@ def dot(a: Array, b: Array) -> Any:
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
 def products(R: Array, D: Array, H: Array) -> None:
-    """``H[j, p] = d_j . r_p``, in tiles of 2 patches by 4 atoms, whose sums stay in registers.
+    """``H[j, p] = d_j . r_p``, in tiles of 3 patches by 4 atoms, whose sums stay in registers.
 
     The atoms are taken in panels of 16, which stay in the first-level cache while the patches go by.
     """
@@ -50,14 +50,15 @@ def products(R: Array, D: Array, H: Array) -> None:
     K = D.shape[0]
     zero = R.dtype.type(0)
     for panel in range(0, K - 3, 16):
-        for p in range(0, w - 1, 2):
-            r0, r1 = R[p], R[p + 1]
+        for p in range(0, w - 2, 3):
+            r0, r1, r2 = R[p], R[p + 1], R[p + 2]
             for j in range(panel, min(panel + 16, K - 3), 4):
                 d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
                 s00 = s01 = s02 = s03 = zero
                 s10 = s11 = s12 = s13 = zero
+                s20 = s21 = s22 = s23 = zero
                 for t in range(m):
-                    a0, a1 = r0[t], r1[t]
+                    a0, a1, a2 = r0[t], r1[t], r2[t]
                     b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
                     s00 += a0 * b0
                     s01 += a0 * b1
@@ -67,130 +68,136 @@ def products(R: Array, D: Array, H: Array) -> None:
                     s11 += a1 * b1
                     s12 += a1 * b2
                     s13 += a1 * b3
+                    s20 += a2 * b0
+                    s21 += a2 * b1
+                    s22 += a2 * b2
+                    s23 += a2 * b3
                 H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
                 H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
+                H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
     for p in range(w):  # what the tiles leave over
-        for j in range(0 if p >= w - w % 2 else K - K % 4, K):
+        for j in range(0 if p >= w - w % 3 else K - K % 4, K):
             H[j, p] = dot(R[p], D[j])
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
 def correct(
-    h: Array,
+    H: Array,
     i: int,
     patch: Array,
     old: Array,
     new: Array,
     changes: Array,
-    low: int,
     gram_old: Array,
     gram_new: Array,
 ) -> None:
-    """``h += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all the changes of the earlier atoms k < i."""
-    for k in range(i):
-        a, b = gram_old[k], gram_new[k]
-        for t in range(low, low + changes[k]):
-            h[patch[k, t]] += old[k, t] * a - new[k, t] * b
+    """``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all the changes of the earlier atoms k < i.
+
+    Every fourth atom does so for the three that follow it, too: the lists of changes are read once for four.
+    """
+    four = i - i % 4
+    if four == i and i + 3 < H.shape[0]:
+        h0, h1, h2, h3 = H[i], H[i + 1], H[i + 2], H[i + 3]
+        for k in range(i):
+            a0, a1, a2, a3 = gram_old[i, k], gram_old[i + 1, k], gram_old[i + 2, k], gram_old[i + 3, k]
+            b0, b1, b2, b3 = gram_new[i, k], gram_new[i + 1, k], gram_new[i + 2, k], gram_new[i + 3, k]
+            for t in range(changes[k]):
+                p, before, after = np.uint32(patch[k, t]), old[k, t], new[k, t]
+                h0[p] += before * a0 - after * b0
+                h1[p] += before * a1 - after * b1
+                h2[p] += before * a2 - after * b2
+                h3[p] += before * a3 - after * b3
+        return
+    h = H[i]
+    for k in range(four if four + 3 < H.shape[0] else 0, i):
+        a, b = gram_old[i, k], gram_new[i, k]
+        for t in range(changes[k]):
+            h[np.uint32(patch[k, t])] += old[k, t] * a - new[k, t] * b
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def list_changes(h: Array, g: Array, mu: Any, patch: Array, flag: Array) -> int:
+    """The places where ``|h + g| >= mu`` or g is not zero, in order; how many.
+
+    They are few and cannot be foreseen. So every place is flagged first, which vectorises, and the flags are
+    looked at eight at a time. ``flag`` has room for them, and for eight more.
+    """
+    zero = mu - mu
+    for p in range(h.size):
+        flag[p] = (abs(h[p] + g[p]) >= mu) | (g[p] != zero)
+    for p in range(h.size, h.size + 8):
+        flag[p] = 0
+    eights = flag.view(np.uint64)
+    count = np.uint32(0)  # without a sign: no index counts from the end
+    for k in range(-(-h.size // 8)):
+        if eights[k] != 0:
+            for p in range(np.uint32(8 * k), np.uint32(8 * k + 8)):
+                if flag[p]:
+                    patch[count] = p
+                    count += np.uint32(1)
+    return int(count)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def threshold(
-    h: Array,
-    g: Array,
-    mu: Any,
-    q: Any,
-    low: int,
-    high: int,
-    patch: Array,
-    old: Array,
-    new: Array,
-    earlier: Array,
-    latest: Array,
-    offset: int,
-) -> tuple[int, int, int]:
-    """``g <- H_mu(h + g)`` clipped to q; lists the changes; counts changes, non-zeros and clipped codes."""
+    h: Array, g: Array, mu: Any, q: Any, patch: Array, old: Array, new: Array, count: int
+) -> tuple[int, int, Any]:
+    """``g <- H_mu(h + g)`` clipped to q, at the listed patches.
+
+    Counts non-zeros and clipped codes, and sums ``g_old . g``.
+    """
     zero = mu - mu
-    at, kept, held = low, 0, 0
-    for p in range(low, high):
+    kept, held, overlap = 0, 0, zero
+    for t in range(count):
+        p = np.uint32(patch[t])
         before = g[p]
         y = h[p] + before
-        if abs(y) < mu and before == zero:
-            continue
         after = min(max(y, -q), q) if abs(y) >= mu else zero
         g[p] = after
         kept += after != zero
         held += abs(after) == q
-        patch[at], old[at], new[at] = p, before, after
-        earlier[at] = latest[p]
-        latest[p] = offset + at
-        at += 1
-    return at - low, kept, held
+        old[t], new[t] = before, after
+        overlap += before * after
+    return kept, held, overlap
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
-def accumulate(R: Array, patch: Array, new: Array, low: int, count: int, toward: Array) -> None:
-    """``toward = sum_p g_p r_p`` over the changes; four at a time, to wait less for rows of R from memory."""
+def accumulate(R: Array, patch: Array, new: Array, count: int, toward: Array) -> None:
+    """``toward = sum_p g_p r_p`` over the changes; eight at a time, to wait less for rows of R from memory."""
     for s in range(toward.size):
         toward[s] = 0
-    end = low + count - count % 4
-    for t in range(low, end, 4):
+    end = count - count % 8
+    for t in range(0, end, 8):
         r0, r1, r2, r3 = R[patch[t]], R[patch[t + 1]], R[patch[t + 2]], R[patch[t + 3]]
+        r4, r5, r6, r7 = R[patch[t + 4]], R[patch[t + 5]], R[patch[t + 6]], R[patch[t + 7]]
         g0, g1, g2, g3 = new[t], new[t + 1], new[t + 2], new[t + 3]
+        g4, g5, g6, g7 = new[t + 4], new[t + 5], new[t + 6], new[t + 7]
         for s in range(toward.size):
-            toward[s] += (g0 * r0[s] + g1 * r1[s]) + (g2 * r2[s] + g3 * r3[s])
-    for t in range(end, low + count):
+            first = (g0 * r0[s] + g1 * r1[s]) + (g2 * r2[s] + g3 * r3[s])
+            second = (g4 * r4[s] + g5 * r5[s]) + (g6 * r6[s] + g7 * r7[s])
+            toward[s] += first + second
+    for t in range(end, count):
         r, g = R[patch[t]], new[t]
         for s in range(toward.size):
             toward[s] += g * r[s]
 
 
-@njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
-def overlaps(
-    i: int, old: Array, new: Array, earlier: Array, low: int, count: int, with_old: Array, with_new: Array
-) -> None:
-    """``with_old[k] = g_k_old . g_i`` for k <= i and ``with_new[k] = g_k . g_i`` for k < i, in one chunk.
-
-    Follows, from each patch where g_i is not zero, the chain of that patch's changes in the earlier atoms.
-    """
-    for k in range(i + 1):
-        with_old[k] = 0
-        with_new[k] = 0
-    w = old.shape[1]
-    for t in range(low, low + count):
-        g = new[i, t]
-        if g != 0:
-            with_old[i] += old[i, t] * g
-            link = earlier[i, t]
-            while link >= 0:
-                k = link // w
-                at = link - k * w
-                with_old[k] += old[k, at] * g
-                with_new[k] += new[k, at] * g
-                link = earlier[k, at]
-
-
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def new_atom(
-    D_old: Array, D: Array, i: int, is_used: bool, toward: Array, overlap_old: Array, overlap_new: Array
-) -> None:
+def new_atom(d: Array, is_used: bool, toward: Array, overlap: Array) -> None:
     """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 where g_i = 0; adds the chunks' sums in their order."""
-    d = D[i]
     if not is_used:
         for s in range(d.size):
             d[s] = 0
         d[0] = 1
         return
     direction = np.zeros(d.size)
+    own = 0.0
     for c in range(toward.shape[0]):
+        own += overlap[c]
         for s in range(d.size):
             direction[s] += toward[c, s]
-    for k in range(i + 1):
-        a = b = 0.0
-        for c in range(toward.shape[0]):
-            a += overlap_old[c, k]
-            b += overlap_new[c, k]
-        for s in range(d.size):
-            direction[s] += a * D_old[k, s] - b * D[k, s]
+    for s in range(d.size):
+        direction[s] += own * d[s]
     length = math.sqrt(dot(direction, direction))
     if length > 0:  # else every unit vector does equally well, and d_i stays
         for s in range(d.size):
@@ -199,16 +206,14 @@ def new_atom(
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
 def apply_changes(
-    R: Array, D_old: Array, D: Array, patch: Array, old: Array, new: Array, changes: Array, low: int
+    R: Array, before: Array, after: Array, patch: Array, old: Array, new: Array, count: int
 ) -> None:
-    """``r_p += g_k_old d_k_old - g_k d_k`` for all the changes of the block in one chunk."""
-    for k in range(D.shape[0]):
-        before, after = D_old[k], D[k]
-        for t in range(low, low + changes[k]):
-            r = R[patch[k, t]]
-            a, b = old[k, t], new[k, t]
-            for s in range(r.size):
-                r[s] += a * before[s] - b * after[s]
+    """``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
+    for t in range(count):
+        r = R[patch[t]]
+        a, b = old[t], new[t]
+        for s in range(r.size):
+            r[s] += a * before[s] - b * after[s]
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
@@ -229,52 +234,51 @@ def run_pass(
 
     Atoms that are ``given`` take the place of those that would be learned; an empty array gives none.
     """
-    H, D_old, patch, old, new, earlier, latest, changes = work[:8]
-    gram_old, gram_new, toward, overlap_old, overlap_new = work[8:13]
-    used, nonzeros, clipped, squared = work[13:]
+    H, D_old, patch, old, new, flag, changes, gram_old, gram_new = work[:9]
+    toward, overlap, used, nonzeros, clipped, squared = work[9:]
     w, m = R.shape
     K = D.shape[0]
     chunks, block = changes.shape
     empty = 0
-    first, size = 0, 0  # of the block whose changes R still lacks
-    for start in range(0, K, block):
+    for atom in range(K):
+        start, i = atom - atom % block, atom % block
+        size = min(block, K - start)
+        before = (atom - 1) % block  # the row of the atom before, whose changes R still lacks
         for c in prange(chunks):
             low, high = c * chunk, min((c + 1) * chunk, w)
-            apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
-            products(R[low:high], D[start : start + block], H[:, low:high])
-            for p in range(low, high):
-                latest[p] = -1
-        first, size = start, min(block, K - start)
-        for k in range(size):
-            for s in range(m):
-                D_old[k, s] = D[first + k, s]
-        for i in range(size):
-            for c in prange(chunks):
-                low, high = c * chunk, min((c + 1) * chunk, w)
-                correct(H[i], i, patch, old, new, changes[c], low, gram_old[i], gram_new[i])
-                count, kept, held = threshold(
-                    H[i], B[first + i], mu, q, low, high, patch[i], old[i], new[i], earlier[i], latest, i * w
+            r, h = R[low:high], H[:size, low:high]
+            places, olds, news = patch[:, low:high], old[:, low:high], new[:, low:high]
+            if atom > 0:
+                count = changes[c, before]
+                apply_changes(
+                    r, D_old[before], D[atom - 1], places[before], olds[before], news[before], count
                 )
-                changes[c, i] = count
-                used[c] = kept
-                nonzeros[c] += kept
-                clipped[c] += held
-                if update_atoms:
-                    accumulate(R, patch[i], new[i], low, count, toward[c])
-                    overlaps(i, old, new, earlier, low, count, overlap_old[c], overlap_new[c])
-            is_used = ordered_sum(used) > 0
-            empty += not is_used
-            if given.size > 0:
-                for s in range(m):
-                    D[first + i, s] = given[first + i, s]
-            elif update_atoms:
-                new_atom(D_old, D[first : first + size], i, is_used, toward, overlap_old, overlap_new)
-            for j in range(i + 1, size):
-                gram_old[j, i] = dot(D_old[i], D[first + j])
-                gram_new[j, i] = dot(D[first + i], D[first + j])
+            if i == 0:
+                products(r, D[start : start + size], h)
+            correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
+            g = B[atom, low:high]
+            count = list_changes(h[i], g, mu, places[i], flag[c])
+            kept, held, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
+            changes[c, i], used[c], overlap[c] = count, kept, own
+            nonzeros[c] += kept
+            clipped[c] += held
+            if update_atoms:
+                accumulate(r, places[i], news[i], count, toward[c])
+        D_old[i] = D[atom]
+        is_used = ordered_sum(used) > 0
+        empty += not is_used
+        if given.size > 0:
+            D[atom] = given[atom]
+        elif update_atoms:
+            new_atom(D[atom], is_used, toward, overlap)
+        for j in range(i + 1, size):
+            gram_old[j, i] = dot(D_old[i], D[start + j])
+            gram_new[j, i] = dot(D[atom], D[start + j])
+    last = (K - 1) % block
     for c in prange(chunks):
         low, high = c * chunk, min((c + 1) * chunk, w)
-        apply_changes(R, D_old, D[first : first + size], patch, old, new, changes[c], low)
+        places, olds, news = patch[last, low:high], old[last, low:high], new[last, low:high]
+        apply_changes(R[low:high], D_old[last], D[K - 1], places, olds, news, changes[c, last])
         squared[c] = sum_of_squares(R[low:high])
     return ordered_sum(squared), ordered_sum(nonzeros), ordered_sum(clipped), empty
 
