@@ -178,7 +178,7 @@ def iterate(
     before = state.normals
     change = half_steps(state, model, prior, lam)
     normals = state.normals
-    moved = (change * change).sum((-2, -1)) / ((before * before).sum((-2, -1)) + 1e-300)
+    moved = _squared_norm(change) / (_squared_norm(before) + 1e-300)
 
     data = model.cost(normals, state.unknowns)
     fit, sparsity = (lam * term for term in prior.cost(state.dictionary))
@@ -188,11 +188,17 @@ def iterate(
     return namespace(normals).stack([data, fit, sparsity, nonzeros, moved**0.5, error])
 
 
+def _squared_norm(n: Array) -> Array:
+    """``‖n‖²`` of (..., N, 3), for each problem."""
+    return namespace(n).einsum("...ij,...ij->...", n, n)
+
+
 def half_steps(state: SolveState, model: Model, prior: DictionaryPrior, lam: Array) -> Array:
     """Dictionary and codes, then the normals, in place; the change of the normals."""
     prior.update(state.dictionary)
     pull = prior.pull(state.dictionary, state.normals)
-    normals = model.update_normals(state.unknowns, lam[..., None] * prior.count, lam[..., None, None] * pull)
+    pull *= lam[..., None, None]
+    normals = model.update_normals(state.unknowns, lam[..., None] * prior.count, pull)
     state.unknowns = model.update_unknowns(normals, state.unknowns)
     change = normals - state.normals
     prior.follow(state.dictionary, change)

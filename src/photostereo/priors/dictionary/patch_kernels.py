@@ -44,29 +44,51 @@ def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array, 
                         target[x] = source[x]
 
 
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _sum_row(windows: Array, window_index: Array, row: int, line: Array) -> None:
+    """``line[c, col]`` = the sum of what all the windows across this row of the picture hold there."""
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for c in range(3):
+        for col in range(line.shape[1]):
+            line[c, col] = 0
+    for a in range(window_index.shape[0]):
+        y = row - window_index[a, 0, 1]
+        if 0 <= y < w_y:
+            for b in range(window_index.shape[1]):
+                j, left = window_index[a, b, 0], window_index[a, b, 2]
+                if j >= 0:
+                    for c in range(3):
+                        target, source = line[c, left : left + w_x], windows[j, c, y]
+                        for x in range(w_x):
+                            target[x] += source[x]
+
+
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def add_up(windows: Array, window_index: Array, pixel_index: Array, picture: Array, out: Array) -> None:
+def add_up(windows: Array, window_index: Array, pixel_index: Array, lines: Array, out: Array) -> None:
     """``out[pixel, c]`` = the sum of that pixel's value over all the windows that cover it.
 
-    Each row of the picture collects its row of every window across it, and is then read at the mask pixels.
+    ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
     """
-    w_y, w_x = windows.shape[2], windows.shape[3]
-    for row in prange(picture.shape[1]):
-        for c in range(3):
-            for col in range(picture.shape[2]):
-                picture[c, row, col] = 0
-        for a in range(window_index.shape[0]):
-            y = row - window_index[a, 0, 1]
-            if 0 <= y < w_y:
-                for b in range(window_index.shape[1]):
-                    j, left = window_index[a, b, 0], window_index[a, b, 2]
-                    if j >= 0:
-                        for c in range(3):
-                            target, source = picture[c, row, left : left + w_x], windows[j, c, y]
-                            for x in range(w_x):
-                                target[x] += source[x]
-        for col in range(picture.shape[2]):
+    for row in prange(pixel_index.shape[0]):
+        line = lines[row]
+        _sum_row(windows, window_index, row, line)
+        for col in range(pixel_index.shape[1]):
             pixel = pixel_index[row, col]
             if pixel >= 0:
                 for c in range(3):
-                    out[pixel, c] = picture[c, row, col]
+                    out[pixel, c] = line[c, col]
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def pull_back(
+    windows: Array, window_index: Array, pixel_index: Array, count: Array, n: Array, lines: Array, out: Array
+) -> None:
+    """``count n`` less that sum, for every mask pixel."""
+    for row in prange(pixel_index.shape[0]):
+        line = lines[row]
+        _sum_row(windows, window_index, row, line)
+        for col in range(pixel_index.shape[1]):
+            pixel = pixel_index[row, col]
+            if pixel >= 0:
+                for c in range(3):
+                    out[pixel, c] = count[pixel] * n[pixel, c] - line[c, col]

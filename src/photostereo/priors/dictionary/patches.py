@@ -195,15 +195,23 @@ class PatchGrid:
 
         windows = self._as_windows(P, writes=False)
         out = np.empty((self.n_pixels, 3), dtype=windows.dtype)
-        picture = np.empty((3, *self.mask.shape), dtype=windows.dtype)
-        add_up(windows, self._window_index, self._pixel_index, picture, out)
+        add_up(windows, self._window_index, self._pixel_index, self._lines(windows.dtype), out)
         return out
 
     def pull(self, n: FloatArray, R: FloatArray) -> FloatArray:
-        """``r = sum_j P_j^T D b_j`` from the residual alone: ``count * n - adjoint(R)``, shape (N, 3)."""
-        pull = self.adjoint(R)
-        np.subtract(self.count.astype(pull.dtype)[:, None] * n, pull, out=pull)
-        return pull
+        """``r = sum_j P_j^T D b_j`` from the residual alone: ``count * n - adjoint(R)``, (N, 3), dtype of ``n``."""
+        from photostereo.priors.dictionary.patch_kernels import pull_back
+
+        n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
+        out = np.empty_like(n)
+        lines = self._lines(windows.dtype)
+        pull_back(windows, self._window_index, self._pixel_index, self.count, n, lines, out)
+        return out
+
+    def _lines(self, dtype: Any) -> NDArray[Any]:
+        """Where the kernels collect the rows of a picture."""
+        height, width = self.mask.shape
+        return np.empty((height, 3, width), dtype)
 
     # What the kernels need, computed once per grid.
 

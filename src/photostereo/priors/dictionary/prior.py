@@ -32,6 +32,7 @@ class DictionaryState:
     codes : (K, w)
     residual : (w, m) P − BᵀD
     passes : how many were made
+    counted : codes that are not zero, where the last pass counted them
 
     On a GPU the arrays are tensors and may have a leading axis: several problems solved at once.
     """
@@ -40,11 +41,12 @@ class DictionaryState:
     codes: Array
     residual: Array
     passes: int = 0
+    counted: Array | None = None
 
     @property
     def nonzeros(self) -> Array:
         """How many codes are not zero, for each problem."""
-        return (self.codes != 0).sum((-2, -1))
+        return (self.codes != 0).sum((-2, -1)) if self.counted is None else self.counted
 
 
 class DictionaryPrior:
@@ -139,19 +141,24 @@ class DictionaryPrior:
             from photostereo.priors.dictionary import torch_pass
 
             torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+            state.counted = (state.codes != 0).sum((-2, -1))
         else:
             from photostereo.priors.dictionary import compiled
 
             if given is None:
-                compiled.dictionary_pass(*arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn)
+                found = compiled.dictionary_pass(
+                    *arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn
+                )
+                state.counted = np.asarray(found.nonzeros)
             else:
                 compiled.follow_atoms(*arrays, given, mu=float(self.mu), q=self.q)
+                state.counted = None
         if self.learned is not None:
             self.learned.append(np.array(to_numpy(state.atoms)))
 
     def pull(self, state: DictionaryState, normals: Array) -> Array:
         """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
-        return self.count[:, None] * normals - self._patches.adjoint(state.residual)
+        return self._patches.pull(normals, state.residual)
 
     def follow(self, state: DictionaryState, change: Array) -> None:
         """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""

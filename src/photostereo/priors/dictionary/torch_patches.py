@@ -76,6 +76,10 @@ class TorchPatches:
 
         return torch.stack(components, -1).to(P.dtype)
 
+    def pull(self, n: Tensor, R: Tensor) -> Tensor:
+        """``count * n - adjoint(R)``, (..., N, 3)."""
+        return self.count[:, None] * n - self.adjoint(R)
+
     def _windows(self, P: Tensor) -> Tensor:
         """Patches as (..., windows, 3, w_y w_x); a view."""
         return P.view(*P.shape[:-2], self._grid.window_rows.size, 3, -1)
