@@ -236,7 +236,7 @@ def run_pass(
     """
     H, D_old, patch, old, new, flag, changes, gram_old, gram_new = work[:9]
     toward, overlap, used, nonzeros, clipped, squared = work[9:]
-    w, m = R.shape
+    w = R.shape[0]
     K = D.shape[0]
     chunks, block = changes.shape
     empty = 0
