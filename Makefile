@@ -49,9 +49,11 @@ $(TORCH_READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/photostereo demo --out demo --force
 
+# Two processes, a file of tests in one of them: make test PROCESSES=4 where there are the cores and the memory.
+PROCESSES ?= 2
 test: $(READY)
 	sh tools/find-chromium.sh
-	$(BIN)/python -m pytest -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses $(PROCESSES) --dist loadfile
 
 test-slow: $(READY)
 	sh tools/find-chromium.sh

@@ -19,6 +19,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 PLACE = PROJECT / ".venv-versions"
 #: Python's version and how uv chooses those of the dependencies.
 CASES = {"3.11": "lowest-direct", "3.12": "highest", "3.13": "highest"}
+#: As ``make test`` runs them.
+IN_TWO_PROCESSES = ("--numprocesses", "2", "--dist", "loadfile")
 
 
 def find_python(version: str) -> str | None:
@@ -61,8 +63,9 @@ def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> b
     inside = {**os.environ, "VIRTUAL_ENV": str(place)}
     install = [uv, "pip", "install", "--quiet", "--resolution", resolution, "--editable", f"{PROJECT}[dev]"]
     subprocess.run(install, check=True, env=inside)
-    tests = [place / "bin" / "python", "-m", "pytest", "-m", "not slow", *arguments]
-    return subprocess.run(tests, cwd=PROJECT, check=False).returncode == 0
+    tests = [place / "bin" / "python", "-m", "pytest", "-m", "not slow", *IN_TWO_PROCESSES, *arguments]
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(tests, cwd=PROJECT, check=False, env=one_thread).returncode == 0
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from distributed.comm import connect as knock_at
@@ -136,7 +137,8 @@ def test_a_client_without_the_key_is_refused(client):
         async def enter_and_leave() -> None:
             await (await knock_at(door, timeout=3, **key)).close()
 
-        asyncio.run(enter_and_leave())
+        with ThreadPoolExecutor(1) as own:  # the browser of other tests may have left a loop in this thread
+            own.submit(asyncio.run, enter_and_leave()).result()
 
     with pytest.raises(OSError):
         knock(address, **Security.temporary().get_connection_args("client"))
