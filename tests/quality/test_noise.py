@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.quality.noise import estimate_noise
+from photostereo.quality.noise import VALUES_PER_LEVEL, _step, estimate_noise
 from photostereo.scenes import dome_lights, render_scene
 
 
@@ -53,3 +53,19 @@ def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
     assert found.blocks
     error = float(np.std(compressed.images - relief.images))
     assert 0.5 * error < found.sigma < 2.0 * error
+
+
+@pytest.mark.parametrize(
+    "levels", [(16,) * 5, (16, 16, 16, 4000, 4000), (16, 16, 4000, 4000, 4000), (250, 251) * 3]
+)
+def test_steps_are_told_without_sorting_everything(levels) -> None:
+    """The short cuts change nothing: all photographs sorted, the median of the steps of those with few levels."""
+    rng = np.random.default_rng(0)
+    sample = np.stack([rng.integers(0, n, 2000) / n for n in levels], axis=1).astype(np.float32)
+    few = [
+        n
+        for n, values in zip(levels, sample.T, strict=True)
+        if len(values) >= VALUES_PER_LEVEL * len(set(values))
+    ]
+    expected = np.median([1 / n for n in few]) if 2 * len(few) > len(levels) else 0.0
+    assert _step(sample) == pytest.approx(expected, rel=1e-6)

@@ -13,9 +13,11 @@ from photostereo.capture.corruptions import add_poisson
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
 from photostereo.quality.metrics import angle_between
+from photostereo.reflectance.within_noise import NoiseEvidence
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import find_method
+from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
 
 
@@ -208,3 +210,20 @@ def test_colour_albedo_has_the_scene_s_colours() -> None:
     assert result.albedo.shape == (48, 48, 3)
     scale = np.median(result.albedo[capture.mask] / capture.truth_albedo[capture.mask])
     assert np.abs(result.albedo[capture.mask] / scale - capture.truth_albedo[capture.mask]).max() < 1e-3
+
+
+def test_noise_is_measured_only_where_a_strength_is_left_open(noisy, monkeypatch) -> None:
+    """One preparation serves given strengths without a look at the noise, and open ones after it."""
+    measured = []
+    honest = NoiseEvidence.of.__func__
+    monkeypatch.setattr(
+        NoiseEvidence, "of", classmethod(lambda cls, *given: measured.append(1) or honest(cls, *given))
+    )
+    prepared = prepare(noisy, "dlnv", max_iter=2)
+    given = solve(noisy, "dlnv", prepared=prepared, lam=2.0, mu=0.1, max_iter=2)
+    assert not measured
+    opened = solve(noisy, "dlnv", prepared=prepared, max_iter=2)
+    assert len(measured) == 1
+    monkeypatch.undo()
+    assert np.array_equal(given.normals, solve(noisy, "dlnv", lam=2.0, mu=0.1, max_iter=2).normals)
+    assert np.array_equal(opened.normals, solve(noisy, "dlnv", max_iter=2).normals)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
+#: Photographs that are summed at a time: enough for a matrix product, few beside the stack.
+BLOCK = 8
 
 
 @dataclass(frozen=True)
@@ -244,11 +246,16 @@ class Capture:
             result /= np.float32(scale)
         return result
 
-    def frames_in_mask(self, scale: float = 1.0) -> Iterator[NDArray[np.float32]]:
-        """The columns of :meth:`pixels`, one photograph after another."""
+    def blocks_in_mask(self, scale: float = 1.0) -> Iterator[NDArray[np.float32]]:
+        """The columns of :meth:`pixels` as rows, a few photographs at a time; each block is written over the last."""
         index = np.flatnonzero(self.mask)
-        for image in self.photographs.frames():
-            yield gray_of(image, index) / np.float32(scale)
+        block = np.empty((min(len(self), BLOCK), len(index)), dtype=np.float32)
+        for number, image in enumerate(self.photographs.frames()):
+            row = number % len(block)
+            gray_of(image, index, out=block[row])
+            if row + 1 == len(block) or number + 1 == len(self):
+                block[: row + 1] /= np.float32(scale)
+                yield block[: row + 1]
 
     def colours(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Intensities of the mask pixels in colour, divided by ``scale``: an (N, d, 3) array.
@@ -362,11 +369,15 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
     return PhotographsInMemory(validated_images(() if images is None else images, name))
 
 
-def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
+def gray_of(
+    photograph: NDArray[Any], index: NDArray[Any], out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
     """Gray values of pixels (flat numbers) of one photograph."""
-    if photograph.ndim == 2:
-        return np.asarray(np.take(photograph, index), dtype=np.float32)
-    return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), dtype=np.float32)
+    target = np.empty(len(index), dtype=np.float32) if out is None else out
+    if photograph.ndim == 3:
+        target[:] = gray_from_rgb(photograph.reshape(-1, 3)[index])
+        return target
+    return np.take(photograph, index, out=target, mode="clip")  # numpy copies once more where it has to raise
 
 
 def digest_of(

@@ -18,8 +18,8 @@ DARK_SHARE_OF_SCALE = 0.005
 
 #: A photograph is dim below this share of the brightest one's brightness.
 DIM_SHARE = 0.1
-#: Pixels that say how bright a photograph is.
-SAMPLED = 20_000
+#: Pixels that say how bright a photograph is, up to twice as many.
+SAMPLED = 5_000
 
 
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
@@ -110,7 +110,7 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
     block = 8192  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
         part = slice(first, first + block)
-        values = flat[:, index[part]]
+        values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
         shading = np.maximum(directions @ pixels[part].T, 0)
         squares[part] = np.einsum("jn,jn->n", values, values)
         shading_squares[part] = np.einsum("jn,jn->n", shading, shading)

@@ -33,6 +33,8 @@ from photostereo.conventions import BoolArray, FloatArray
 
 #: The noise is estimated on so many 2 × 2 blocks, up to twice as many, evenly spread.
 BLOCKS = 10_000
+#: What the signal is measured on: so many pixels, up to twice as many, evenly spread.
+SAMPLED = 30_000
 #: Photographs are quantised where each of their levels is taken so often in the sample.
 VALUES_PER_LEVEL = 8
 #: Blocks are seen where the steps at one of eight columns are larger than elsewhere by this factor.
@@ -91,8 +93,8 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
     return _measure(pixels, np.asarray(lights, dtype=np.float64), mask)[0]
 
 
-def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
-    """σ as in :func:`noise_of_intensities`, or from pixels eight apart where that is larger.
+def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, measured: float = 0.0) -> float:
+    """σ from pixels eight apart, or that of :func:`noise_of_intensities`, ``measured``, where it is larger.
 
     Noise that hangs together over the blocks of a JPEG escapes a filter over neighbours, not one from block to block.
 
@@ -106,7 +108,7 @@ def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> f
     (True, 0.05)
     """
     lights = np.asarray(lights, dtype=np.float64)
-    return max(_measure(pixels, lights, mask)[0], float(np.sqrt(_power(pixels, lights, mask, distance=8))))
+    return max(measured, float(np.sqrt(_power(pixels, lights, mask, distance=8))))
 
 
 def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NoiseEstimate:
@@ -128,13 +130,15 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
     blocks = len(images) > 3 and _has_blocks(pixels, lights.T, mask)
     if blocks:
         sigma = max(sigma, float(np.sqrt(_power(pixels, lights.T, mask, distance=8))))
-    sample = flat[:, index[:: max(1, len(index) // 30_000)]].astype(np.float64)
+    sample = np.take(flat, index[:: max(1, len(index) // SAMPLED)], axis=1)
+    power = float(np.einsum("jn,jn->n", sample, sample).sum(dtype=np.float64)) / sample.size
     # The noise itself is part of what was measured.
-    signal = max(float(np.mean(sample**2)) - sigma**2, 0.0)
+    signal = max(power - sigma**2, 0.0)
+    normals = (np.linalg.pinv(lights).astype(sample.dtype) @ sample).astype(np.float64)
     return NoiseEstimate(
         sigma=sigma,
         snr_db=_decibels(signal, sigma**2),
-        expected_error=_expected_error(sigma, np.linalg.pinv(lights) @ sample, lights),
+        expected_error=_expected_error(sigma, normals, lights),
         from_residual=len(images) > 3,
         step=step,
         blocks=blocks,
@@ -150,14 +154,14 @@ class _Frames:
     def __len__(self) -> int:
         return len(self._index)
 
-    def __getitem__(self, rows: Any) -> NDArray[np.float64]:
-        return self._flat[:, self._index[rows]].T.astype(np.float64)
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self._flat[:, self._index[rows]].T
 
 
 def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
     """σ of noise and steps, and the step between levels."""
     power = _power(pixels, lights, mask, distance=1)
-    step = _step(to_numpy(cast(pixels[:: max(1, len(pixels) // (2 * BLOCKS))], "float64")))
+    step = _step(to_numpy(pixels[:: max(1, len(pixels) // (2 * BLOCKS))]))
     return float(np.sqrt(max(power, step**2 / 12.0))), step
 
 
@@ -199,17 +203,23 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
     return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
 
 
-def _step(sample: NDArray[np.float64]) -> float:
+def _step(sample: NDArray[Any]) -> float:
     """The typical distance between the levels of a photograph, 0 where they are many; sample (pixels, d)."""
-    steps = []
-    for values in sample.T:
+    steps: list[float] = []
+    count, photographs = sample.shape
+    for number, values in enumerate(sample.T):
+        if 2 * (len(steps) + photographs - number) <= photographs:
+            return 0.0  # most have many levels, whatever the others have
+        # A part of the values tells most photographs with many levels; sorting them all takes long.
+        if VALUES_PER_LEVEL * len(np.unique(values[::4])) > count:
+            continue
         levels, counts = np.unique(values, return_counts=True)
-        if len(levels) > 2 and len(values) >= VALUES_PER_LEVEL * len(levels):
-            gaps = np.gradient(levels)
+        if len(levels) > 2 and count >= VALUES_PER_LEVEL * len(levels):
+            gaps = np.gradient(levels.astype(np.float64))
             order = np.argsort(gaps)
-            half = np.searchsorted(np.cumsum(counts[order]), 0.5 * len(values))
+            half = np.searchsorted(np.cumsum(counts[order]), 0.5 * count)
             steps.append(float(gaps[order][min(half, len(gaps) - 1)]))
-    return float(np.median(steps)) if 2 * len(steps) > sample.shape[1] else 0.0
+    return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
 
 
 def _has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
@@ -225,9 +235,10 @@ def _has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     values = to_numpy(
         cast(pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)], "float64")
     )
-    residual = values - (values @ np.linalg.pinv(lights)) @ lights
-    picture = np.full((*mask.shape, min(LOOKED_AT, residual.shape[1])), np.nan)
-    picture[band] = residual[:, np.linspace(0, residual.shape[1] - 1, picture.shape[2]).astype(int)]
+    photographs = values.shape[1]
+    chosen = np.linspace(0, photographs - 1, min(LOOKED_AT, photographs)).astype(int)
+    picture = np.full((*mask.shape, len(chosen)), np.nan)
+    picture[band] = values[:, chosen] - (values @ np.linalg.pinv(lights)) @ lights[:, chosen]
     jumps = np.abs(np.diff(picture, axis=1))
     # A second look at the row below: an edge of the object is not a block.
     with np.errstate(invalid="ignore"):

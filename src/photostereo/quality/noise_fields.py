@@ -17,6 +17,8 @@ from photostereo.backend import Array, like, to_numpy
 
 #: Median of |x| for a Gaussian of unit variance, and where entries of a field are cut off: shadows and highlights.
 MEDIAN, WIDEST = 0.6745, 3.0
+#: Pixels that are mixed at a time.
+BLOCK = 4096
 
 
 def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
@@ -48,7 +50,10 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
         mixture = np.linalg.solve(np.linalg.cholesky(mixture.T @ mixture), mixture.T).T
     else:
         mixture = mixture / np.linalg.norm(mixture, axis=0)
-    fields = np.asarray(to_numpy(pixels) @ mixture, dtype=np.float64)
+    intensities = to_numpy(pixels)
+    fields = np.empty((len(intensities), 3))
+    for first in range(0, len(fields), BLOCK):  # in double precision, a part that stays in the cache
+        fields[first : first + BLOCK] = intensities[first : first + BLOCK] @ mixture
     widest = WIDEST * np.median(np.abs(fields), axis=0) / MEDIAN
     fields = np.clip(fields, -widest, widest)
     size = np.minimum(np.sqrt(np.mean(fields * fields, axis=0)), noise)

@@ -71,32 +71,30 @@ class NoiseEvidence:
 
     @classmethod
     def of(cls, model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> NoiseEvidence:
-        common, freedom = noise_over_blocks(pixels, lights, mask), max(lights.shape[1] - 3, 1)
         own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
         return cls(
-            sigma=noise_to(model, pixels, lights, mask),
+            sigma=noise_to(model, lights.shape[1], measured),
             disturbing=measured if own is None else own,
-            common=common,
-            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / freedom)),
+            common=noise_over_blocks(pixels, lights, mask, measured),
+            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1))),
             fields=noise_fields(pixels, lights, measured),
         )
 
 
-def noise_to(model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
-    """The noise of an intensity to a model: its own figure, or that of the photographs as far as its fit leaves it.
+def noise_to(model: Model, photographs: int, measured: float) -> float:
+    """The noise of an intensity to a model: its own figure, or that ``measured`` as far as its fit leaves it.
 
     What a model explains is no noise to it. A piecewise-linear curve bends around a few entries that are many times
     too bright; least squares sees them as strong noise, and a prior of that strength would undo the fit.
     """
     if model.noise is not None:
         return model.noise
-    if pixels.shape[1] <= 3:
+    if photographs <= 3:
         return 0.0  # no residual: noise cannot be told from texture, and a prior must not guess
-    noise = noise_of_intensities(pixels, lights, mask)
     if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
-        return noise  # a matte model explains no more than the least squares of the estimate itself
+        return measured  # a matte model explains no more than the least squares of the estimate itself
     misfit = model.misfit(*model.start(SILENT))
-    return noise if misfit is None else min(noise, noise_of_misfit(misfit, max(pixels.shape[1] - 3, 1)))
+    return measured if misfit is None else min(measured, noise_of_misfit(misfit, photographs - 3))
 
 
 class WithinNoise(Model):

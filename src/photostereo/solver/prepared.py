@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from photostereo.backend import CPU, Device, find_device, like
+from photostereo.backend import CPU, Array, Device, find_device, like
 from photostereo.capture import Capture
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
@@ -35,23 +36,25 @@ VARIED = ("lam", "mu")
 class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
-    One of these serves every λ and μ of a grid. ``evidence`` is of the noise of the scaled intensities, where the method
-    has a prior; ``seconds`` is what making it took, by stage.
+    One of these serves every λ and μ of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
+    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage.
     """
 
     method: Method
     capture: Capture
     model_values: dict[str, Any]
     scale: float
-    evidence: NoiseEvidence | None
+    pixels: list[Array]
     model: Model
     seconds: dict[str, float]
     device: Device = CPU
 
-    @property
-    def noise(self) -> float | None:
-        """Of a scaled intensity, where the method has a prior."""
-        return None if self.evidence is None else self.evidence.sigma
+    @cached_property
+    def evidence(self) -> NoiseEvidence:
+        """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
+        pixels = self.pixels[0] if self.pixels else self.capture.scaled_pixels(self.device)[0]
+        lights = np.ascontiguousarray(self.capture.lights.T)
+        return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` where this was prepared for something else."""
@@ -106,14 +109,16 @@ class Prepared:
     def _problem(self, values: Mapping[str, Any], monitor: Monitor) -> tuple[Problem, Mapping[str, Any]]:
         if self.method.prior is None:
             return Problem(self.model, device=self.device), values
-        start, automatic = self.model.start(monitor), values["lam"] is None
+        # A value that is left open is chosen from the noise.
+        evidence = self.evidence if values["lam"] is None or values["mu"] is None else None
+        self.pixels.clear()
+        noise, automatic = 0.0 if evidence is None else evidence.sigma, values["lam"] is None
+        start = self.model.start(monitor)
         hessian = self.model.mean_hessian(start[1])
-        prior, values = self.method.prior.build(
-            self.capture.mask, values, self.noise or 0.0, hessian, self.device
-        )
+        prior, values = self.method.prior.build(self.capture.mask, values, noise, hessian, self.device)
         model: Model = self.model
-        if automatic and self.evidence is not None and self.evidence.sigma:
-            model = WithinNoise(model, start, self.evidence, hessian)
+        if automatic and evidence is not None and evidence.sigma:
+            model = WithinNoise(model, start, evidence, hessian)
         return Problem(model, prior, values["lam"], start, device=self.device), values
 
     def _finish(
@@ -157,15 +162,15 @@ def prepare(
         # Its sums need no second copy of the photographs, ordered by pixels.
         scale = capture.intensity_scale()
         clock.lap("prepare")
-        summed = Lambertian.from_frames(capture.frames_in_mask(scale), lights)
+        summed = Lambertian.from_frames(capture.blocks_in_mask(scale), lights)
         clock.lap("statistics")
-        return Prepared(entry, capture, values, scale, None, summed, clock.laps, where)
+        return Prepared(entry, capture, values, scale, [], summed, clock.laps, where)
     pixels, scale = capture.scaled_pixels(where)
     clock.lap("prepare")
     model = entry.model.build(pixels, lights, **values, **also_seen(entry, capture, scale, where))
-    evidence = NoiseEvidence.of(model, pixels, lights, capture.mask) if entry.has_prior else None
     clock.lap("statistics")
-    return Prepared(entry, capture, values, scale, evidence, model, clock.laps, where)
+    held = [pixels] if entry.has_prior else []
+    return Prepared(entry, capture, values, scale, held, model, clock.laps, where)
 
 
 def also_seen(entry: Method, capture: Capture, scale: float, device: Device = CPU) -> dict[str, Any]:

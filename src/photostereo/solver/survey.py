@@ -89,12 +89,12 @@ def learn(
     model = entry.model.build(survey.pixels, lights, **entry.of_model(values), **beyond)
     if entry.prior is None:
         return Learned(dict(values), model, [])
-    evidence = NoiseEvidence.of(model, survey.pixels, lights, sample.mask)
-    noise = evidence.sigma
-    start = model.start(monitor)
+    start, evidence, noise = model.start(monitor), None, 0.0
     hessian = model.mean_hessian(start[1])
     settled = dict(values)
     if values["lam"] is None or values["mu"] is None:
+        evidence = NoiseEvidence.of(model, survey.pixels, lights, sample.mask)
+        noise = evidence.sigma
         # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
         cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
         lam, mu = choose_strength(noise, hessian, cover=cover)
@@ -104,7 +104,7 @@ def learn(
     prior, _ = entry.prior.build(grid, settled, noise, np.eye(3), CPU)  # type: ignore[arg-type]
     prior.keep_atoms()
     monitor.stage("dictionary", 1)
-    bound = (evidence, hessian) if values["lam"] is None and noise else None
+    bound = (evidence, hessian) if evidence is not None and values["lam"] is None and noise else None
     bounded = model if bound is None else WithinNoise(model, start, *bound)
     solution = Problem(bounded, prior, settled["lam"], start).solve(
         max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor

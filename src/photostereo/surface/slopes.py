@@ -40,6 +40,8 @@ Bool = NDArray[np.bool_]
 FACING_FLOOR = 0.05
 #: What an unknown normal (zero, NaN) weighs beside a known one: enough to fill small holes smoothly.
 UNKNOWN_CONFIDENCE = 1e-4
+#: A shorter normal than this is unknown.
+SHORTEST = 1e-6
 #: Rows of a normal map that are turned into equations at a time: their temporaries must not count.
 STRIP = 64
 
@@ -178,9 +180,10 @@ class SlopeSource:
         known = away = 0
         for first in range(0, mask.shape[0], STRIP):
             rows = slice(first, min(first + STRIP, mask.shape[0]))
-            found, facing = self._known_and_facing(rows, mask[rows])[:2]
+            n, length = self._normals_of(rows, mask[rows])
+            found = length > SHORTEST
             known += int(np.count_nonzero(found))
-            away += int(np.count_nonzero(facing[found] <= 0))
+            away += int(np.count_nonzero(found & (self._facing_of(n, rows, mask[rows]) <= 0)))
         if known == 0:
             raise ParameterError(
                 "Every normal inside the mask is zero or not finite: there is nothing to integrate."
@@ -200,26 +203,32 @@ class SlopeSource:
         part._corner = (self._corner[0] + box[0].start, self._corner[1] + box[1].start)
         return part
 
-    def _known_and_facing(self, rows: slice, inside: Bool) -> tuple[Bool, Float64, Float64]:
-        """Packed, of the pixels of ``inside``, a mask of these rows: which normals are known, their facing, and
-        the unit normals."""
+    def _normals_of(self, rows: slice, inside: Bool) -> tuple[Float64, Float64]:
+        """The normals of the pixels of ``inside``, a mask of these rows, zero where not finite; and their lengths."""
         n = np.asarray(self.normals[rows][inside], dtype=np.float64)
-        n[~np.isfinite(n).all(axis=1)] = 0.0
-        length = np.linalg.norm(n, axis=1)
-        known = length > 1e-6
-        n[~known] = (0.0, 0.0, 1.0)
-        n[known] /= length[known, None]
+        length = _lengths(n)
+        if not np.isfinite(length).all():
+            n[~np.isfinite(n).all(axis=1)] = 0.0
+            length = _lengths(n)
+        return n, length
+
+    def _facing_of(self, n: Float64, rows: slice, inside: Bool) -> Float64:
+        """How far those normals face the camera; zero edge-on."""
         if self.camera is None:
-            return known, n[:, 2], n
+            return n[:, 2]
         row, col = np.nonzero(inside)
         row += self._corner[0] + rows.start
         col += self._corner[1]
-        return known, -np.einsum("ij,ij->i", n, self.camera.rays(row, col)), n
+        return np.asarray(-np.einsum("ij,ij->i", n, self.camera.rays(row, col)))
 
     def packed_rows(self, rows: slice, inside: Bool) -> tuple[Float64, Float64, Float64, Float64]:
         """Facing, tilt along columns, tilt along rows and confidence of the pixels of ``inside``, a mask of these
         rows, packed in row-major order."""
-        known, facing, n = self._known_and_facing(rows, inside)
+        n, length = self._normals_of(rows, inside)
+        known = length > SHORTEST
+        n[~known] = (0.0, 0.0, 1.0)
+        n /= np.where(known, length, 1.0)[:, None]
+        facing = self._facing_of(n, rows, inside)
         scale = (1.0, 1.0)
         if self.camera is not None:
             scale = self.camera.focal / self.camera.fx, self.camera.focal / self.camera.fy
@@ -243,6 +252,12 @@ class SlopeSource:
             begin += found[0].size
         facing, tilt_col, tilt_row, confidence = packed
         return SlopeField(inside, facing, tilt_col, tilt_row, confidence, self.unknown, self.away)
+
+
+def _lengths(n: Float64) -> Float64:
+    return np.asarray(
+        np.sqrt(n[:, 0] ** 2 + n[:, 1] ** 2 + n[:, 2] ** 2)
+    )  # three columns: twice as fast as a norm
 
 
 def _checked_weights(weights: ArrayLike, mask: Bool) -> tuple[NDArray[Any], float]:

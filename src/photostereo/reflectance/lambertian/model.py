@@ -54,20 +54,20 @@ class Lambertian(Model):
 
     @classmethod
     def from_frames(cls, frames: Iterable[NDArray[Any]], lights: NDArray[Any]) -> Lambertian:
-        """The same from the intensities (N,) of one photograph after another; only their sums are kept.
+        """The same from the intensities (N,) of one photograph after another, or (k, N) of a few; only sums are kept.
 
         >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
         >>> n = np.array([[0.1, 0.2, 0.9]])
         >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Monitor()).normals, n))
         True
         """
-        sums, part, energy = np.zeros((3, 0)), np.zeros(0), 0.0
-        for frame, light in zip(frames, lights.T, strict=True):
-            if not sums.size:
-                sums, part = np.zeros((3, len(frame))), np.empty_like(frame)
-            for total, share in zip(sums, light, strict=True):
-                total += np.multiply(frame, frame.dtype.type(share), out=part)
-            energy += float(np.einsum("i,i->", frame, frame, dtype=np.float64))
+        sums, energy, seen = np.zeros((3, 1)), 0.0, 0
+        for block in map(np.atleast_2d, frames):
+            shares = lights[:, seen : seen + len(block)].astype(block.dtype)
+            # A few photographs in their own precision, where products are fast; the sums over all in double.
+            sums = np.add(sums, shares @ block, out=sums if seen else None)
+            energy += float(np.einsum("jn,jn->n", block, block).sum(dtype=np.float64))
+            seen += len(block)
         model = cls.__new__(cls)
         model._energies = None
         model._reduce(lights, np.ascontiguousarray(sums.T), np.float64(energy))
