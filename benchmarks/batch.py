@@ -21,6 +21,7 @@ from photostereo.batch.ledger import Ledger
 from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.capture import write_diligent
+from photostereo.jobs.options import RunOptions
 from photostereo.jobs.progress import Progress, RunMonitor
 from photostereo.scenes import dome_lights
 
@@ -63,11 +64,11 @@ def main() -> int:
         make_captures(place, count)
         monitor = KillsAWorker(count // 10)
         began = time.perf_counter()
-        end = batch([place], out, settings, workers=2, monitor=monitor)
+        end = batch([place], out, settings, options=RunOptions(workers=2), monitor=monitor)
         spent = time.perf_counter() - began
         lines = [json.loads(line)["name"] for line in (out / "batch.jsonl").read_text().splitlines()]
         began = time.perf_counter()
-        again = batch([place], out, settings, workers=2)
+        again = batch([place], out, settings, options=RunOptions(workers=2))
         print(f"{end.done} done, {end.failed} failed of {end.total}; worker killed: {monitor.killed}")
         print(
             f"{spent:.1f} s, {spent / count:.3f} s a capture on two workers; again: {time.perf_counter() - began:.1f} s"

@@ -1,4 +1,4 @@
-"""How threads wait.
+"""How many threads, and how they wait.
 
 Threads that wait spin by default for milliseconds before they sleep, on cores that others need. The compiled
 kernels meet at a barrier once per atom: on a machine that is busy with anything else GNU OpenMP's spinning
@@ -20,3 +20,11 @@ def shorten_spinning() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "100")
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS or Windows
+        return os.cpu_count() or 1

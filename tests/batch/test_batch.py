@@ -22,6 +22,7 @@ from photostereo.batch.worker import run_capture
 from photostereo.capture import write_archive, write_diligent
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError, ParameterError
+from photostereo.jobs.options import RunOptions
 from photostereo.jobs.progress import RunMonitor
 
 PLAIN = Settings(method="ls", surface=False, report=False)
@@ -67,7 +68,7 @@ class KillsAWorker(RunMonitor):
 def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
     place, out = folder(20), tmp_path / "out"
     monitor = KillsAWorker(after=4)
-    end = batch([place], out, PLAIN, workers=2, monitor=monitor)
+    end = batch([place], out, PLAIN, options=RunOptions(workers=2), monitor=monitor)
     assert monitor.killed is not None
     assert (end.total, end.done, end.failed) == (20, 19, 1)
     rows = Ledger(out).rows()
@@ -88,7 +89,7 @@ def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
     assert page.index("coin-19") < page.index("coin-00")
 
     # Again: nothing is solved a second time; the failed one only if asked for.
-    again = batch([place], out, PLAIN, workers=2)
+    again = batch([place], out, PLAIN, options=RunOptions(workers=2))
     assert (again.done, again.failed) == (19, 1)
     assert Ledger(out).rows() == {**rows, "coin-19": broken}
 
@@ -251,7 +252,14 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path):
                 coming.write_bytes(one.read_bytes())
 
     end = batch(
-        [place], out, PLAIN, workers=1, watch=True, quiet_seconds=0.5, idle_seconds=6.0, monitor=Copies()
+        [place],
+        out,
+        PLAIN,
+        options=RunOptions(workers=1),
+        watch=True,
+        quiet_seconds=0.5,
+        idle_seconds=6.0,
+        monitor=Copies(),
     )
     assert (end.total, end.done) == (2, 2)
     assert sorted(Ledger(out).rows()) == ["0", "1"]

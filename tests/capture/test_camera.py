@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from photostereo.capture import load
+from photostereo.capture import camera, load
 from photostereo.capture.camera import Shot, exposures, read_shot, shot_of
 from photostereo.conventions import linear_from_srgb
 
@@ -292,3 +292,16 @@ def test_files_of_other_programs(tmp_path):
             )
             shot = read_shot(tmp_path / "b.tif")
             assert (shot.seconds, shot.iso) == (1 / 80, 100)
+
+
+def test_the_head_of_a_file_is_looked_at_once(tmp_path, monkeypatch):
+    """For EXIF, for the declared size and for several exposures of a light."""
+    for k in range(4):
+        cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((12, 10), 50 + k, np.uint8))
+    (tmp_path / "lights.txt").write_text("\n".join(f"{0.3 * (k % 2)} {0.3 * (k // 2)} 1" for k in range(4)))
+    seen = []
+    monkeypatch.setattr(camera, "read_shot", lambda path: seen.append(path.name) or read_shot(path))
+    capture = load(tmp_path)
+    assert len(capture) == 4
+    assert sorted(seen) == [f"{k}.png" for k in range(4)]
+    assert read_shot(tmp_path / "0.png").frame == (12, 10)

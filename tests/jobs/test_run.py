@@ -18,9 +18,9 @@ from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
 from photostereo.errors import ParameterError
-from photostereo.jobs import sweep as sweep_module
 from photostereo.jobs import worker as worker_module
 from photostereo.jobs.cluster import connect
+from photostereo.jobs.options import RunOptions
 from photostereo.jobs.plan import Block, MethodPlan, Plan
 from photostereo.jobs.progress import LineMonitor, RunMonitor
 from photostereo.jobs.run import run_trials
@@ -174,9 +174,10 @@ def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
 
 def start_sweep(plan: Path, out: Path) -> subprocess.Popen[bytes]:
     code = f"""
+from photostereo.jobs.options import RunOptions
 from photostereo.jobs.sweep import sweep
 if __name__ == "__main__":
-    sweep({str(plan)!r}, {str(out)!r}, workers=2)
+    sweep({str(plan)!r}, {str(out)!r}, options=RunOptions(workers=2))
 """
     script = out.parent / f"{out.name}.py"
     script.write_text(code, encoding="utf-8")
@@ -238,7 +239,9 @@ def test_a_scheduler_by_its_address(write_plan, tmp_path):
     with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1") as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tcp://127.0.0.1:")
-        end = sweep(plan, tmp_path / "out", scheduler=address, monitor=LineMonitor(lines.append))
+        end = sweep(
+            plan, tmp_path / "out", options=RunOptions(scheduler=address), monitor=LineMonitor(lines.append)
+        )
     assert (end.done, end.failed) == (end.total, 0)
     assert any("dashboard: http" in line for line in lines)
     assert any("trials done" in line for line in lines)
@@ -256,7 +259,7 @@ name = "ls"
 """
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
     plan.write_text(text)
-    monkeypatch.setattr(sweep_module, "connect", lambda *_, **__: nullcontext(client))
+    monkeypatch.setattr(RunOptions, "connect", lambda _: nullcontext(client))
     sweep(plan, out)
     with pytest.raises(CaptureError, match="maps = true"):
         columns_of(out, None)
@@ -271,7 +274,7 @@ name = "ls"
 def test_no_scheduler_at_the_address(write_plan, tmp_path):
     plan = write_plan(1)
     with pytest.raises(ParameterError, match="No Dask scheduler answers"):
-        sweep(plan, tmp_path / "out", scheduler="not an address")
+        sweep(plan, tmp_path / "out", options=RunOptions(scheduler="not an address"))
 
 
 def test_local_workers_have_one_thread_each(client):

@@ -9,6 +9,7 @@ from photostereo import render_scene
 from photostereo.capture import write_diligent
 from photostereo.cli import app
 from photostereo.errors import CaptureError, ParameterError
+from photostereo.jobs.options import RunOptions
 from photostereo.jobs.plan import Block, Plan
 from photostereo.jobs.progress import LineMonitor
 from photostereo.jobs.store import Outcome, Store
@@ -94,7 +95,14 @@ def test_our_methods_have_no_best_of_grid(tmp_path):
 def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
     lines: list[str] = []
     names = ["ten-images", "atoms", "harvard-cat"]
-    ends = reproduce(names, small_data, tmp_path, quick=True, workers=2, monitor=LineMonitor(lines.append))
+    ends = reproduce(
+        names,
+        small_data,
+        tmp_path,
+        quick=True,
+        options=RunOptions(workers=2),
+        monitor=LineMonitor(lines.append),
+    )
     assert [(end.name, end.failed) for end in ends] == [(name, 0) for name in names]
     assert [end.done > 0 for end in ends] == [True, True, False]
     assert "harvard-cat: none of its objects is in the data folder." in lines

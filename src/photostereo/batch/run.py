@@ -15,9 +15,9 @@ from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.errors import CaptureError, PhotostereoError, error_code
-from photostereo.jobs.cluster import connect, worker_count
+from photostereo.jobs.cluster import worker_count
 from photostereo.jobs.deal import Coordinator, Job, Tally
-from photostereo.jobs.limits import Limits
+from photostereo.jobs.options import HERE, RunOptions
 from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
 from photostereo.jobs.warmth import warm_workers
 
@@ -27,13 +27,10 @@ def batch(
     out: str | Path,
     settings: Settings | None = None,
     *,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    retry_failed: bool = False,
+    options: RunOptions = HERE,
     watch: bool = False,
     quiet_seconds: float = 5.0,
     idle_seconds: float | None = None,
-    limits: Limits | None = None,
     command: Sequence[str] | None = None,
     monitor: RunMonitor = SILENT_RUN,
 ) -> Progress:
@@ -49,11 +46,9 @@ def batch(
     places : captures, or folders that hold captures
     out : folder for the results
     settings : of every solve
-    scheduler, workers : a Dask scheduler by its address, or so many processes on this machine
-    retry_failed : solve those again that failed
+    options : where captures are solved, for how long, and whether those that failed are solved again
     watch : go on looking for captures that appear; each is taken when its files have not changed for
         ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without news
-    limits : deadlines of a capture and of a cluster without workers
     command : the words that started it, for the summaries
     monitor : receives progress
 
@@ -72,14 +67,9 @@ def batch(
         Path(out),
         settings or Settings(),
         list(command or ["photostereo", *sys.argv[1:]]),
-        retry_failed,
+        options,
         monitor,
-    ).run(
-        scheduler,
-        workers,
-        Watch(list, quiet=quiet_seconds, idle=idle_seconds) if watch else None,
-        limits or Limits(),
-    )
+    ).run(Watch(list, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
 
 
 class _Batch:
@@ -89,19 +79,17 @@ class _Batch:
         out: Path,
         settings: Settings,
         command: list[str],
-        retry_failed: bool,
+        options: RunOptions,
         monitor: RunMonitor,
     ) -> None:
         self.places, self.out, self.settings = places, out.expanduser().absolute(), settings
-        self.command, self.retry_failed, self.monitor = command, retry_failed, monitor
+        self.command, self.options, self.monitor = command, options, monitor
         self.items: dict[str, Item] = {}
         self.keys: dict[str, str] = {}
         self.tally = Tally(0, unit="captures")
         self.share = 1
 
-    def run(
-        self, scheduler: str | None, workers: int | None, watch: Watch | None, limits: Limits
-    ) -> Progress:
+    def run(self, watch: Watch | None) -> Progress:
         self.settings.check()
         found = find_captures(self.places, out=self.out)
         if not found and watch is None:
@@ -110,32 +98,25 @@ class _Batch:
                 "a folder (or an .npz or .lp file) for each."
             )
         self.ledger = Ledger(self.out)
-        self.share = (workers or worker_count()) if scheduler is None else 1
+        self.share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
         first = [] if watch is not None else self.jobs(found)
         if first or watch is not None:
-            self.deal(first, scheduler, workers, watch, limits)
+            self.deal(first, watch)
         page = write_overview(self.ledger, self.out / "index.html")
         self.monitor.say(f"Overview: {page}")
         return Progress(self.tally.total, self.tally.done, self.tally.failed, 0, unit=self.tally.unit)
 
-    def deal(
-        self,
-        jobs: list[Job[Outcome]],
-        scheduler: str | None,
-        workers: int | None,
-        watch: Watch | None,
-        limits: Limits,
-    ) -> None:
-        with connect(scheduler, workers=workers) as client:
+    def deal(self, jobs: list[Job[Outcome]], watch: Watch | None) -> None:
+        with self.options.connect() as client:
             self.monitor.say(f"Dask dashboard: {client.dashboard_link}")
-            warm_workers(client, [self.settings.method], limits, self.monitor)
+            warm_workers(client, [self.settings.method], self.options.limits, self.monitor)
             self.tally.total += len(jobs)
             coordinator: Coordinator[Outcome] = Coordinator(
                 client,
                 write=self.write,
                 fail=lambda words: Outcome("failed", words, "worker"),
                 tally=self.tally,
-                limits=limits,
+                limits=self.options.limits,
                 more=None if watch is None else partial(self.news, watch),
                 monitor=self.monitor,
             )
@@ -183,7 +164,7 @@ class _Batch:
     def is_settled(self, row: dict[str, Any]) -> bool:
         if row["status"] == "done":
             return (self.out / str(row["name"]) / "summary.json").is_file()
-        return not self.retry_failed
+        return not self.options.retry_failed
 
     def job(self, item: Item, key: str) -> Job[Outcome]:
         out = str(self.out / item.name)

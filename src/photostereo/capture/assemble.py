@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.brackets import find_brackets, shortest_of
-from photostereo.capture.camera import read_shot
+from photostereo.capture.camera import Heads
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.options import ReadOptions
@@ -46,6 +46,7 @@ class Ingredients:
     brackets : where several exposures of a light are there, all of them for the one among ``files``
     notes : what the layout noticed
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
+    heads : what the files say beside their pixels, each looked at once
     """
 
     path: Path
@@ -65,6 +66,7 @@ class Ingredients:
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     positions: NDArray[Any] | None = None
+    heads: Heads = field(default_factory=Heads)
 
 
 def assemble(found: Ingredients, options: ReadOptions) -> Capture:
@@ -134,6 +136,7 @@ def open_photographs(found: Ingredients, options: ReadOptions) -> PhotographFile
         ambient=options.path_of("ambient") or found.ambient,
         flat=options.path_of("flat") or found.flat,
         brackets=found.brackets,
+        heads=found.heads,
         workers=options.workers,
     )
 
@@ -142,7 +145,7 @@ def with_brackets(found: Ingredients) -> Ingredients:
     """One photograph for each light where several exposures of it are there."""
     if found.brackets:
         return found
-    shots = [read_shot(file) for file in found.files]
+    shots = [found.heads[file] for file in found.files]
     groups = find_brackets(found.files, shots, found.lights)
     if groups is None:
         return found

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from photostereo.capture.declared import JPEG_SIGNATURE, PNG_SIGNATURE
+from photostereo.capture.declared import JPEG_SIGNATURE, PNG_SIGNATURE, declared_size
 from photostereo.capture.exr_and_raw import RAW_SUFFIXES
 from photostereo.errors import CaptureError
 from photostereo.files.safe import opened
 
 #: Exposures that differ by less than this are the same: cameras round what they write.
 SAME = 0.02
+#: Bytes of a file in which its header lies, but for the largest thumbnails.
+HEADER = 1 << 16
 
 Content = bytes | mmap.mmap
 _TIFF_MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -79,6 +81,7 @@ class Shot:
     width, height : of the photograph when the camera wrote it, in pixels
     damaged : there are EXIF entries, but they cannot be read
     srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
+    frame : rows and columns that the header declares; None where only decoding can tell
     """
 
     seconds: float | None = None
@@ -93,6 +96,19 @@ class Shot:
     height: float | None = None
     srgb: bool = False
     damaged: bool = False
+    frame: tuple[int, int] | None = None
+
+
+class Heads(dict[Path, Shot]):
+    """:func:`read_shot` of files, each of which is looked at once, when it is first asked for.
+
+    >>> Heads()[Path("no-such-file.png")] == Shot()
+    True
+    """
+
+    def __missing__(self, path: Path) -> Shot:
+        self[path] = read_shot(path)
+        return self[path]
 
 
 def read_shot(path: Path) -> Shot:
@@ -102,7 +118,9 @@ def read_shot(path: Path) -> Shot:
             opened(path, "image") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            shot = shot_of(content)
+            declared = declared_size(content[:HEADER])
+            frame = (declared.height, declared.width) if declared is not None and declared.size else None
+            shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # told when it is decoded
         return Shot()
     # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
@@ -118,12 +136,14 @@ def shot_of(head: Content) -> Shot:
     is_jpeg = head[:2] == JPEG_SIGNATURE
     try:
         if is_jpeg:
-            return Shot(**_exif(_jpeg_exif(head)), srgb=True, damaged=False)
+            return Shot(**_exif(_jpeg_exif(head)), srgb=True, damaged=False, frame=None)
         if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
             chunks = _png_chunks(head)
-            return Shot(**_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False)
+            return Shot(
+                **_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False, frame=None
+            )
         if head[:4] in _TIFF_MARKS:
-            return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False)
+            return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False, frame=None)
     except (struct.error, IndexError, ValueError, KeyError):
         pass  # damaged entries tell nothing
     return Shot(srgb=is_jpeg, damaged=True) if is_jpeg or head[:4] in _BEGINNINGS else Shot()

@@ -6,9 +6,8 @@ wrong with the input is found here or in the readers of :mod:`photostereo.captur
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.backend import CPU, Array, Device, contiguous, like
+from photostereo.capture.digest import digest_of, hash_of
 from photostereo.capture.source import Photographs, PhotographsInMemory
 from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
 from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
@@ -378,25 +378,6 @@ def gray_of(
         target[:] = gray_from_rgb(photograph.reshape(-1, 3)[index])
         return target
     return np.take(photograph, index, out=target, mode="clip")  # numpy copies once more where it has to raise
-
-
-def digest_of(
-    shape: tuple[int, ...], photographs: Iterable[bytes], lights: FloatArray, mask: BoolArray
-) -> str:
-    """The digest of a capture, from the :func:`hash_of` each of its photographs."""
-    state = hashlib.blake2b(digest_size=8)
-    state.update(repr((shape, np.dtype(np.float32).str)).encode())
-    for array in (lights, mask):
-        state.update(repr((array.shape, array.dtype.str)).encode())
-    for part in (*photographs, hash_of(lights), hash_of(mask)):
-        state.update(part)
-    return state.hexdigest()
-
-
-def hash_of(array: NDArray[Any]) -> bytes:
-    """Of the content of an array."""
-    # SHA-256 has instructions of its own on today's processors: twice as fast as BLAKE2 there.
-    return hashlib.sha256(np.ascontiguousarray(array).data).digest()
 
 
 def percentile_99(values: Any) -> float:

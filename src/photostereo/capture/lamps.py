@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.capture.assemble import build, correct_near_lamps
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.brackets import find_brackets, shortest_of
-from photostereo.capture.camera import focal_in_pixels, read_shot
+from photostereo.capture.camera import Heads, focal_in_pixels
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.masks import read_mask
@@ -39,6 +39,7 @@ class Unlit:
     files: list[Path]
     mask_file: Path | None
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
+    heads: Heads = field(default_factory=Heads)
 
 
 def photographs_of(path: Path) -> Unlit:
@@ -46,12 +47,13 @@ def photographs_of(path: Path) -> Unlit:
     inside = path / "Objects"
     place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
     files, mask = photographs_and_mask(place)
-    shots = [read_shot(file) for file in files]
+    heads = Heads()
+    shots = [heads[file] for file in files]
     groups = find_brackets(files, shots)
     if groups is None:
-        return Unlit(path, files, mask)
+        return Unlit(path, files, mask, heads=heads)
     chosen, brackets = shortest_of(groups, files, shots)
-    return Unlit(path, chosen, mask, brackets)
+    return Unlit(path, chosen, mask, brackets, heads)
 
 
 def calibrate(
@@ -175,6 +177,7 @@ def _open(unlit: Unlit, options: ReadOptions) -> PhotographFiles:
         ambient=options.path_of("ambient") or ambient,
         flat=options.path_of("flat") or flat,
         brackets=unlit.brackets,
+        heads=unlit.heads,
         workers=options.workers,
     )
 
@@ -211,13 +214,13 @@ def _find_lamps(unlit: Unlit, stack: Stack, options: ReadOptions) -> Calibration
             continue  # a folder that is merely called so
     if found:
         return merge_calibrations(found)
-    focal = options.focal or _focal(unlit.files, scene)
+    focal = options.focal or _focal(unlit.files, unlit.heads, scene)
     return replace(calibrate_lamps(scene, mask=mask, circles=circles, focal=focal, **common), in_frame=True)
 
 
-def _focal(files: Sequence[Path], images: NDArray[Any]) -> float | None:
+def _focal(files: Sequence[Path], heads: Heads, images: NDArray[Any]) -> float | None:
     """The focal length in pixels that the camera wrote down."""
-    return focal_in_pixels([read_shot(file) for file in files], (int(images.shape[1]), int(images.shape[2])))
+    return focal_in_pixels([heads[file] for file in files], (int(images.shape[1]), int(images.shape[2])))
 
 
 def _from_series(
@@ -233,7 +236,7 @@ def _from_series(
     files = pair_photographs(unlit.files, pictures, folder)
     # Whatever the object's photographs are: a JPEG has the curve in it.
     curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else options.srgb
-    images = read_stack(files, srgb=curved, workers=options.workers).images
+    images = read_stack(files, srgb=curved, heads=unlit.heads, workers=options.workers).images
     if not circles and mask_file is not None:
         # A mask beside the ball is the photographer's own word on where it is.
         drawn = mask_circle(read_mask(mask_file, (int(images.shape[1]), int(images.shape[2])))[0])
@@ -245,7 +248,7 @@ def _from_series(
             scene=None if own else scene,
             mask=None if own else mask,
             circles=circles,
-            focal=options.focal or _focal(files, images),
+            focal=options.focal or _focal(files, unlit.heads, images),
             **common,
         )
     except CaptureError as error:

@@ -1,42 +1,29 @@
-"""Photographs on disk as linear intensities, decoded when they are asked for: one by one, or in bands of rows.
-
-For a photograph with stored values v (full scale M) under a light of strength s_c in channel c, the gray
-intensity is
-
-    I = Σ_c  w_c / (M s_c) · v_c
-
-so full scale, light strength and luma weights are one vector of three numbers, applied in one pass.
-"""
+"""Photographs on disk as linear intensities, decoded when they are asked for: one by one, or in bands of rows."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.brackets import merge_exposures
-from photostereo.capture.camera import changes, exposure_of, exposures, read_shot
-from photostereo.capture.declared import declared_size
+from photostereo.capture.camera import Heads, changes, exposure_of, exposures
+from photostereo.capture.develop import as_rgb, develop_into, linear_part
 from photostereo.capture.framing import Framing
 from photostereo.capture.images import decode_image
 from photostereo.capture.source import Float32
-from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
+from photostereo.conventions import gray_from_rgb
 from photostereo.errors import CaptureError
 from photostereo.files.memory import require_memory
-from photostereo.files.safe import opened
 from photostereo.files.spool import Spool, Spooled, open_spool
+from photostereo.threads import processors
 
-#: Bytes of a file in which its header lies, but for the largest thumbnails.
-_HEADER = 1 << 16
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
 
@@ -58,6 +45,7 @@ class PhotographFiles:
     ambient : a photograph with the lamps off: subtracted in linear values, at the exposure of each
     flat : a photograph of an even surface: each is divided by it, its mean being 1
     brackets : for a photograph that is one of several exposures of its light, all of them: they are merged
+    heads : what is known of the files already; the others are looked at once
     workers : threads; as many as there are processors where missing
 
     Raises
@@ -79,22 +67,24 @@ class PhotographFiles:
         ambient: Path | None = None,
         flat: Path | None = None,
         brackets: Mapping[Path, Sequence[Path]] | None = None,
+        heads: Heads | None = None,
         workers: int | None = None,
     ) -> None:
         self.files = tuple(files)
         self._brackets = dict(brackets or {})
         self._strengths = (
-            np.ones((len(files), 3)) if intensities is None else _as_rgb(np.asarray(intensities, np.float64))
+            np.ones((len(files), 3)) if intensities is None else as_rgb(np.asarray(intensities, np.float64))
         )
         self.color, self._gray_limit = color, gray_limit
-        shots = [read_shot(file) for file in files]
-        lit = [*shots, *([] if ambient is None else [read_shot(ambient)])]
+        self._heads = Heads() if heads is None else heads
+        shots = [self._heads[file] for file in files]
+        lit = [*shots, *([] if ambient is None else [self._heads[ambient]])]
         #: Whether the sRGB curve of each photograph is undone, and whether its file decided that.
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
         #: What each exposure of a bracket has for its curve and its exposure.
         self._bracket_shots = {
-            file: [read_shot(other) for other in group] for file, group in self._brackets.items()
+            file: [self._heads[other] for other in group] for file, group in self._brackets.items()
         }
         self._srgb = srgb
         exposed, self.camera_notes = exposures(lit)
@@ -216,10 +206,9 @@ class PhotographFiles:
         for file, shot in zip(self._brackets[path], self._bracket_shots[path], strict=True):
             stored = decode_image(file)
             self._require_like_first(stored, file)
-            top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-            full.append(stored.astype(np.float32) / np.float32(top))
+            full.append(linear_part(stored, srgb=False))
             curved = shot.srgb if self._srgb is None else self._srgb
-            linear.append(_decoded_srgb(stored) if curved else full[-1])
+            linear.append(linear_part(stored, srgb=True) if curved else full[-1])
             times.append(exposure_of(shot) or 1.0)
         self.kinds[self.files.index(path)] = stored.dtype
         return merge_exposures(linear, times, full)
@@ -227,7 +216,7 @@ class PhotographFiles:
     def _require_declared_alike(self) -> None:
         """An error where a header declares another size: before the large one of them is developed."""
         for path in self.files[1:]:
-            frame = _declared_frame(path)
+            frame = self._heads[path].frame
             if frame is not None and frame != self.full_frame:
                 raise self._unlike_first(frame, path)
 
@@ -255,11 +244,11 @@ class PhotographFiles:
         """Make a part of a photograph linear; ``same`` cuts that part out of the ambient and the flat photograph."""
         strength = self._strengths[number]
         curved = self.curved[number] and self.files[number] not in self._brackets  # merged ones are linear
-        _develop_into(target, part, strength, curved, self._gray_limit)
+        develop_into(target, part, strength, curved, self._gray_limit)
         if self._ambient is not None:
             dark = np.empty_like(target)
             # The ambient light of an exposure of 1; the exposure is in the strength, which divides it out again.
-            _develop_into(dark, same(self._ambient), strength / self._exposed[number], False, None)
+            develop_into(dark, same(self._ambient), strength / self._exposed[number], False, None)
             np.maximum(target - dark, 0, out=target)
         if self._flat is not None:
             flat = same(self._flat)
@@ -273,10 +262,7 @@ class PhotographFiles:
                 f"{path} has the shape {' × '.join(map(str, stored.shape))}, but {self.files[0].name} another. Take it "
                 "with the same camera settings as the photographs, or move it out of the folder."
             )
-        if read_shot(path).srgb if srgb is None else srgb:
-            return _decoded_srgb(stored)
-        top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-        return stored.astype(np.float32) / np.float32(top)
+        return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)
 
     def frames(self) -> Iterator[Float32]:
         """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""
@@ -347,69 +333,3 @@ def _contain(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
     exposure = np.log(np.asarray(exposed))
     rest = np.log(strengths.mean(axis=1)) - exposure
     return bool(np.std(rest) < 0.35 * np.std(exposure))
-
-
-def _develop_into(
-    target: NDArray[np.float32],
-    stored: NDArray[Any],
-    strength: NDArray[Any],
-    srgb: bool,
-    gray_limit: float | None,
-) -> None:
-    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-    values: NDArray[np.float32]
-    if srgb:
-        values, top = _decoded_srgb(stored), 1.0
-    else:
-        values = stored.astype(np.float32, copy=False)
-    weights = np.asarray(GRAY_WEIGHTS)
-    if stored.ndim == 2:
-        # A gray photograph was weighted by the camera; the light's strength gets the same weights.
-        np.multiply(values, np.float32(1.0 / (top * float(weights @ strength))), out=target)
-    elif target.ndim == 2:
-        cv2.transform(values, (weights / (top * strength)).astype(np.float32)[None], dst=target)
-    else:
-        np.multiply(values, (1.0 / (top * strength)).astype(np.float32), out=target)
-    if gray_limit is None:
-        return
-    if target.ndim == 2:
-        np.minimum(target, np.float32(gray_limit), out=target)
-    else:
-        gray = cv2.transform(target, weights.astype(np.float32)[None])
-        above = gray > gray_limit
-        target[above] *= (gray_limit / gray[above])[:, None]
-
-
-def _decoded_srgb(stored: NDArray[Any]) -> NDArray[np.float32]:
-    if stored.dtype in (np.uint8, np.uint16):
-        return np.asarray(np.take(_srgb_table(stored.dtype.str), stored))
-    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-    return np.asarray(linear_from_srgb(stored.astype(np.float32) / np.float32(top)))
-
-
-@lru_cache(maxsize=2)
-def _srgb_table(dtype: str) -> NDArray[np.float32]:
-    top = np.iinfo(np.dtype(dtype)).max
-    return np.asarray(linear_from_srgb(np.arange(top + 1) / top), dtype=np.float32)
-
-
-def _as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
-    return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS or Windows
-        return os.cpu_count() or 1
-
-
-def _declared_frame(path: Path) -> tuple[int, int] | None:
-    """Rows and columns as a file's header has them; None where only decoding can tell."""
-    try:
-        with opened(path, "image") as file:
-            declared = declared_size(file.read(_HEADER))
-    except CaptureError:
-        return None
-    return (declared.height, declared.width) if declared is not None and declared.size else None

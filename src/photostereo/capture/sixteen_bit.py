@@ -11,9 +11,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.photographs import processors
 from photostereo.errors import OutputError
 from photostereo.files.atomic import write_bytes
+from photostereo.threads import processors
 
 
 def write_png(path: Path, picture: NDArray[Any]) -> None:

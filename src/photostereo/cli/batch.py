@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.cli.cluster_options import Deadlines, GrowingOut, RetryFailed, Scheduler, Workers
+from photostereo.cli.cluster_options import GrowingOut, Running
 from photostereo.cli.composed import composed
 from photostereo.cli.options import Images, PixelSizeChoice, Quiet, Reading, Settings, complete_method
 from photostereo.commands.settings import parse_settings
@@ -63,10 +63,7 @@ def batch(
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="With --watch: end after so long without news."),
     ] = None,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    retry_failed: RetryFailed = False,
-    limits: Deadlines,
+    running: Running,
     quiet: Quiet = False,
 ) -> None:
     """Many captures with the same settings: a folder of results each, a ledger and an overview."""
@@ -95,13 +92,10 @@ def batch(
         places,
         out,
         chosen,
-        scheduler=scheduler,
-        workers=workers,
-        retry_failed=retry_failed,
+        options=running,
         watch=watch,
         quiet_seconds=settle,
         idle_seconds=idle,
-        limits=limits,
         monitor=monitor_for(quiet=quiet),
     )
     if end.failed:

@@ -9,18 +9,19 @@ import typer
 
 from photostereo.cli.composed import Group
 from photostereo.jobs.limits import Limits
+from photostereo.jobs.options import RunOptions
 
 GrowingOut = Annotated[
     Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results; goes on where it stopped.")
+]
+OnlyFigures = Annotated[
+    bool, typer.Option("--only-figures", help="Draw tables and figures again; compute nothing.")
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786; default: this machine."),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine; default: one per core.")]
-OnlyFigures = Annotated[
-    bool, typer.Option("--only-figures", help="Draw tables and figures again; compute nothing.")
-]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run what failed again.")]
 Deadline = Annotated[
     float, typer.Option(metavar="SECONDS", help="What takes longer has failed; the others go on.")
@@ -31,11 +32,15 @@ WaitForWorkers = Annotated[
 ]
 
 
-def limits(
-    deadline: Deadline = Limits.job, wait_for_workers: WaitForWorkers = Limits.without_workers
-) -> Limits:
-    """How long anything may take."""
-    return Limits(deadline, wait_for_workers)
+def run_options(
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    retry_failed: RetryFailed = False,
+    deadline: Deadline = Limits.job,
+    wait_for_workers: WaitForWorkers = Limits.without_workers,
+) -> RunOptions:
+    """Where jobs run, and for how long."""
+    return RunOptions(scheduler, workers, retry_failed, Limits(deadline, wait_for_workers))
 
 
-Deadlines = Annotated[Limits, Group(limits)]
+Running = Annotated[RunOptions, Group(run_options)]

@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from photostereo.cli.cluster_options import (
-    Deadlines,
-    GrowingOut,
-    OnlyFigures,
-    RetryFailed,
-    Scheduler,
-    Workers,
-)
+from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
 from photostereo.cli.composed import composed
 from photostereo.cli.options import Device, Quiet
 from photostereo.errors import ParameterError
@@ -34,11 +27,8 @@ def reproduce(
         bool, typer.Option("--list", help="List the named runs and what the paper found.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small grids and few trials: minutes.")] = False,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
     only_figures: OnlyFigures = False,
-    retry_failed: RetryFailed = False,
-    limits: Deadlines,
+    running: Running,
     device: Device = "cpu",
     quiet: Quiet = False,
 ) -> None:
@@ -58,11 +48,8 @@ def reproduce(
         data,
         out,
         quick=quick,
-        scheduler=scheduler,
-        workers=workers,
         only_figures=only_figures,
-        retry_failed=retry_failed,
-        limits=limits,
+        options=running,
         device=device,
         monitor=monitor_for(quiet=quiet),
     )

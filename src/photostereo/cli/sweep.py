@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from photostereo.cli.cluster_options import (
-    Deadlines,
-    GrowingOut,
-    OnlyFigures,
-    RetryFailed,
-    Scheduler,
-    Workers,
-)
+from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
 from photostereo.cli.composed import composed
 from photostereo.cli.options import Device, Quiet
 
@@ -25,11 +18,8 @@ def sweep(
     out: GrowingOut,
     *,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the plan's captures are.")] = None,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
     only_figures: OnlyFigures = False,
-    retry_failed: RetryFailed = False,
-    limits: Deadlines,
+    running: Running,
     device: Device = "cpu",
     quiet: Quiet = False,
 ) -> None:
@@ -41,11 +31,8 @@ def sweep(
         plan,
         out,
         data=data,
-        scheduler=scheduler,
-        workers=workers,
         only_figures=only_figures,
-        retry_failed=retry_failed,
-        limits=limits,
+        options=running,
         device=device,
         monitor=monitor_for(quiet=quiet),
     )

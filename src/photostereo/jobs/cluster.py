@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from photostereo._version import __version__
 from photostereo.errors import ParameterError
 from photostereo.interruption import deferred_interrupt
+from photostereo.threads import processors
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,8 +36,7 @@ def worker_count() -> int:
     """
     import psutil  # type: ignore[import-untyped]
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return max(1, min(cores, int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
+    return max(1, min(processors(), int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
 
 
 @contextmanager

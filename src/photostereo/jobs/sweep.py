@@ -7,11 +7,9 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-from photostereo.backend import find_device
 from photostereo.files.atomic import write_text
-from photostereo.jobs.cluster import connect
 from photostereo.jobs.curves import draw_curves
-from photostereo.jobs.limits import Limits
+from photostereo.jobs.options import HERE, RunOptions
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Cell, Plan
 from photostereo.jobs.plan_file import read_plan
@@ -27,11 +25,8 @@ def sweep(
     out: str | Path,
     *,
     data: str | Path | None = None,
-    scheduler: str | None = None,
-    workers: int | None = None,
     only_figures: bool = False,
-    retry_failed: bool = False,
-    limits: Limits | None = None,
+    options: RunOptions = HERE,
     device: str = "cpu",
     monitor: RunMonitor = SILENT_RUN,
 ) -> Progress:
@@ -40,7 +35,7 @@ def sweep(
     Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
     and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
     level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. A sweep
-    that was interrupted goes on where it stopped. What passes a deadline of ``limits`` is a failed row.
+    that was interrupted goes on where it stopped. What passes a deadline of ``options`` is a failed row.
     With ``device="cuda"`` the workers solve on their GPU, the settings of a grid over (λ, μ) together.
 
     Raises
@@ -49,12 +44,11 @@ def sweep(
         If the plan cannot be run; nothing has been run or written then.
     """
     plan = read_plan(plan_path, data=data)
-    if scheduler is None:  # the workers are here
-        find_device(device)
+    options.require(device)
     store = Store(out)
     store.keep_plan(plan, {"notes": []})
     if not only_figures:
-        with connect(scheduler, workers=workers) as client:
+        with options.connect() as client:
             monitor.say(f"Dask dashboard: {client.dashboard_link}")
             monitor.begin(plan.name)
             try:
@@ -63,8 +57,8 @@ def sweep(
                     store,
                     client,
                     keep=[trial.hash for trial in plan.trials] if plan.maps else (),
-                    retry_failed=retry_failed,
-                    limits=limits,
+                    retry_failed=options.retry_failed,
+                    limits=options.limits,
                     device=device,
                     monitor=monitor,
                 )

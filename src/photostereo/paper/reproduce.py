@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from photostereo.backend import find_device
 from photostereo.errors import ParameterError
 from photostereo.files.atomic import write_text
-from photostereo.jobs.cluster import connect
-from photostereo.jobs.limits import Limits
+from photostereo.jobs.options import HERE, RunOptions
 from photostereo.jobs.outputs import RunOutputs
 from photostereo.jobs.plan import Plan
 from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
@@ -48,11 +46,8 @@ def reproduce(
     out: str | Path,
     *,
     quick: bool = False,
-    scheduler: str | None = None,
-    workers: int | None = None,
     only_figures: bool = False,
-    retry_failed: bool = False,
-    limits: Limits | None = None,
+    options: RunOptions = HERE,
     device: str = "cpu",
     monitor: RunMonitor = SILENT_RUN,
 ) -> list[RunSummary]:
@@ -65,11 +60,8 @@ def reproduce(
     out : folder for ``results.sqlite``, and a folder per run; a run that was interrupted goes on where it
         stopped
     quick : small grids and few trials
-    scheduler : address of a Dask scheduler; by default a cluster on this machine
-    workers : processes of that cluster
     only_figures : draw tables and figures again from the store, compute nothing
-    retry_failed : run trials again that failed before
-    limits : deadlines of a trial and of a cluster without workers
+    options : where trials run, for how long, and whether those that failed are run again
     device : of the workers; on a GPU the settings of a grid are solved together
     monitor : receives progress
 
@@ -85,20 +77,17 @@ def reproduce(
     else:
         if data is None:
             raise ParameterError("Name the folder that holds the captures with --data.")
-        if scheduler is None:  # the workers are here
-            find_device(device)
+        options.require(device)
         planned = [(run, *_planned(run, Path(data), quick)) for run in chosen]
         cluster: AbstractContextManager[Any] = (
-            connect(scheduler, workers=workers)
-            if any(plan.trials for _, plan, _ in planned)
-            else nullcontext()
+            options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
         )
         with cluster as client:
             if client is not None:
                 monitor.say(f"Dask dashboard: {client.dashboard_link}")
-            trials_on = partial(run_trials, store=store, client=client, limits=limits, device=device)
+            trials_on = partial(run_trials, store=store, client=client, limits=options.limits, device=device)
             summaries = [
-                _run(run, plan, facts, store, trials_on, retry_failed, monitor)
+                _run(run, plan, facts, store, trials_on, options.retry_failed, monitor)
                 for run, plan, facts in planned
             ]
     from photostereo.paper.index import write_index

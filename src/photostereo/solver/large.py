@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from photostereo.backend import CPU
 from photostereo.capture import Capture
-from photostereo.capture.capture import digest_of, gray_of, hash_of
+from photostereo.capture.capture import gray_of
+from photostereo.capture.digest import digest_of, hash_of
 from photostereo.errors import ParameterError
 from photostereo.files.memory import available_memory
 from photostereo.monitor import SILENT, Monitor

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from photostereo.backend import CPU
 from photostereo.capture import Capture
-from photostereo.capture.capture import SAMPLED_PIXELS, digest_of, gray_of, hash_of
+from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
+from photostereo.capture.digest import digest_of, hash_of
 from photostereo.monitor import SILENT, Iteration, Monitor
 from photostereo.priors.dictionary.automatic import choose_strength
 from photostereo.priors.dictionary.patches import PatchGrid
