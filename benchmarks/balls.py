@@ -18,7 +18,8 @@ from photostereo.errors import CaptureError
 from photostereo.lights.agreement import angles_between
 from photostereo.lights.calibration import Calibration, calibrate_lamps
 from photostereo.scenes import random_lights
-from photostereo.scenes.balls import KINDS, Ball, Shoot, Studio, shoot_table
+from photostereo.scenes.balls import Shoot, shoot_table
+from photostereo.scenes.studio import KINDS, Ball, Studio
 
 SIZES = ((20, 28), (28, 45), (45, 90))
 

@@ -15,7 +15,8 @@ from photostereo.cli import app
 from photostereo.errors import CaptureError, ParameterError
 from photostereo.lights.files import read_lights
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import Ball, Shoot, Studio, shoot_table
+from photostereo.scenes.balls import Shoot, shoot_table
+from photostereo.scenes.studio import Ball, Studio
 
 
 def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -14,7 +14,8 @@ from photostereo.capture.camera import Shot, focal_in_pixels, read_shot
 from photostereo.errors import CaptureError
 from photostereo.lights.files import read_lights
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import Ball, Studio, shoot_table
+from photostereo.scenes.balls import shoot_table
+from photostereo.scenes.studio import Ball, Studio
 
 
 def write_png(path: Path, image: np.ndarray) -> None:

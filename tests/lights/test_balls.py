@@ -14,7 +14,8 @@ from photostereo.lights.circle_search import find_circles
 from photostereo.lights.highlight import find_highlights
 from photostereo.lights.rim import true_outline
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import Ball, Shoot, Studio, shoot_table
+from photostereo.scenes.balls import Shoot, shoot_table
+from photostereo.scenes.studio import Ball, Studio
 
 STRENGTHS = np.random.default_rng(1).uniform(0.6, 1.4, 20)
 

@@ -15,7 +15,8 @@ from photostereo.lights.highlight import find_highlights
 from photostereo.lights.shading import fit_shading, settle_circle
 from photostereo.lights.spot import spot_middle
 from photostereo.scenes import random_lights
-from photostereo.scenes.balls import Ball, Studio, shoot_table
+from photostereo.scenes.balls import shoot_table
+from photostereo.scenes.studio import Ball, Studio
 
 LIGHTS = random_lights(12, max_angle=50, rng=4)
 

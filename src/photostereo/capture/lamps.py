@@ -94,7 +94,8 @@ def calibrate(
     >>> import tempfile
     >>> from photostereo.capture.sixteen_bit import write_png
     >>> from photostereo.scenes import dome_lights
-    >>> from photostereo.scenes.balls import Ball, shoot_table
+    >>> from photostereo.scenes.balls import shoot_table
+    >>> from photostereo.scenes.studio import Ball
     >>> ball, lamps = Ball("black", 45, 45, 32), dome_lights(4, max_angle=45)
     >>> shoot = shoot_table([ball], size=(90, 90), scene=None, lights=lamps)
     >>> folder = Path(tempfile.mkdtemp())

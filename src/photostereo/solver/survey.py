@@ -15,7 +15,7 @@ from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.capture.digest import digest_of, hash_of
 from photostereo.monitor import SILENT, Iteration, Monitor
-from photostereo.priors.dictionary.automatic import choose_strength
+from photostereo.priors.dictionary.automatic import settled
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.reflectance.model import Model
 from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
@@ -92,22 +92,19 @@ def learn(
         return Learned(dict(values), model, [])
     start, evidence, noise = model.start(monitor), None, 0.0
     hessian = model.mean_hessian(start[1])
-    settled = dict(values)
     if values["lam"] is None or values["mu"] is None:
         evidence = NoiseEvidence.of(model, survey.pixels, lights, sample.mask)
         noise = evidence.sigma
-        # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
-        cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
-        lam, mu = choose_strength(noise, hessian, cover=cover)
-        settled["lam"] = lam if values["lam"] is None else values["lam"]
-        settled["mu"] = mu if values["mu"] is None else values["mu"]
+    # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
+    cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
+    chosen = settled(values, noise, hessian, cover=cover)
     grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
-    prior, _ = entry.prior.build(grid, settled, noise, np.eye(3), CPU)  # type: ignore[arg-type]
+    prior, _ = entry.prior.build(grid, chosen, noise, np.eye(3), CPU)  # type: ignore[arg-type]
     prior.keep_atoms()
     monitor.stage("dictionary", 1)
     bound = (evidence, hessian) if evidence is not None and values["lam"] is None and noise else None
     bounded = model if bound is None else WithinNoise(model, start, *bound)
-    solution = Problem(bounded, prior, settled["lam"], start).solve(
-        max_iter=settled["max_iter"], tol=settled["tol"], monitor=monitor
+    solution = Problem(bounded, prior, chosen["lam"], start).solve(
+        max_iter=chosen["max_iter"], tol=chosen["tol"], monitor=monitor
     )
-    return Learned(settled, model, prior.learned, solution.history, solution.facts(), bound, solution.share)
+    return Learned(chosen, model, prior.learned, solution.history, solution.facts(), bound, solution.share)

@@ -24,6 +24,7 @@ doi:10.1093/biomet/81.3.425.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,17 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
     # variances asks for less of it.
     lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
     return lam, mu
+
+
+def settled(
+    values: Mapping[str, Any], noise: float, hessian: NDArray[Any], *, cover: float
+) -> dict[str, Any]:
+    """The parameters with λ and μ chosen where they are left open (None).
+
+    >>> settled({"lam": 2.0, "mu": None, "q": 9.0}, 0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)["lam"]
+    2.0
+    """
+    if values["lam"] is not None and values["mu"] is not None:
+        return dict(values)
+    chosen = dict(zip(("lam", "mu"), choose_strength(noise, hessian, cover=cover), strict=True))
+    return {**values, **{name: value for name, value in chosen.items() if values[name] is None}}

@@ -55,21 +55,17 @@ class DictionaryParameters:
 def _build(
     mask: Mask | PatchGrid, values: Mapping[str, Any], noise: float, hessian: NDArray[Any], device: Device
 ) -> tuple[DictionaryPrior, dict[str, Any]]:
-    from photostereo.priors.dictionary.automatic import choose_strength
+    from photostereo.priors.dictionary.automatic import settled
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
     grid = mask
     if not isinstance(grid, PatchGrid):
         grid = PatchGrid.from_mask(grid, size=values["patch"], stride=values["stride"])
-    settled = dict(values)
-    if values["lam"] is None or values["mu"] is None:
-        lam, mu = choose_strength(noise, hessian, cover=float(grid.count.mean()))
-        settled["lam"] = lam if values["lam"] is None else values["lam"]
-        settled["mu"] = mu if values["mu"] is None else values["mu"]
+    values = settled(values, noise, hessian, cover=float(grid.count.mean()))
     prior = DictionaryPrior(
         grid,
-        mu=settled["mu"],
+        mu=values["mu"],
         q=values["q"],
         atoms=values["atoms"] or None,
         dictionary=values["dictionary"],
@@ -79,7 +75,7 @@ def _build(
         dtype=np.float32 if values["precision"] == "single" else np.float64,
         device=device,
     )
-    return prior, settled
+    return prior, values
 
 
 DICTIONARY = PriorEntry(
