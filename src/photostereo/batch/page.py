@@ -45,6 +45,7 @@ def write_overview(ledger: Ledger, path: Path) -> Path:
         templates()
         .get_template("batch.html")
         .render(
+            title="Batch",
             style=Markup(style),
             policy=f"default-src 'none'; style-src '{source_hash(style)}'; img-src data:; base-uri 'none'",
             version=__version__,

@@ -41,23 +41,18 @@ vec4 normalAt(Taps taps) {
 }
 
 // Colours and numbers of the known pixels only.
-vec3 albedoAt(Taps taps) {
+vec3 knownMean(sampler2D picture, Taps taps) {
   vec4 sum = vec4(0.0);
   for (int i = 0; i < 4; i += 1) {
     float weight = taps.weights[i] * knownNormal(uNormals, tap(taps, i)).w;
-    sum += weight * vec4(texelFetch(uAlbedo, inside(tap(taps, i)), 0).rgb, 1.0);
+    sum += weight * vec4(texelFetch(picture, inside(tap(taps, i)), 0).rgb, 1.0);
   }
   return sum.rgb / max(sum.w, 1e-6);
 }
 
-float scalarAt(Taps taps) {
-  vec2 sum = vec2(0.0);
-  for (int i = 0; i < 4; i += 1) {
-    float weight = taps.weights[i] * knownNormal(uNormals, tap(taps, i)).w;
-    sum += weight * vec2(texelFetch(uScalar, inside(tap(taps, i)), 0).r, 1.0);
-  }
-  return sum.x / max(sum.y, 1e-6);
-}
+vec3 albedoAt(Taps taps) { return knownMean(uAlbedo, taps); }
+
+float scalarAt(Taps taps) { return knownMean(uScalar, taps).r; }
 
 // The height, and whether any is known.
 vec2 heightAt(Taps taps) {
