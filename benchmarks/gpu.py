@@ -1,8 +1,8 @@
 """What a GPU gains over two cores of the computer it is in, with the difference of the results beside it.
 
-    python -m benchmarks.gpu CAT [--json FILE] [--repetitions 20]
+    python -m benchmarks.gpu [CAT] [--json FILE] [--repetitions 20] [--only pass full_frame learned large cat pixelwise]
 
-CAT is DiLiGenT's cat, a folder or an .npz capture. The program binds itself to two cores first, so the CPU's
+CAT is DiLiGenT's cat, a folder or an .npz capture; without it the last two steps are left out. The program binds itself to two cores first, so the CPU's
 figures are those of a small computer. GPU times are medians over the repetitions between device events, after
 warm-up and compilation; TF32 is off (torch's default). CPU times are medians of three runs of the compiled kernels
 (full frame: one run). One (λ, μ) and the grid of 64 are seconds on the wall.
@@ -124,6 +124,69 @@ def measure_full_frame(repetitions: int) -> dict[str, Any]:
     return figures
 
 
+def profile_full_frame() -> str:
+    """Where a solve of the full frame spends the GPU's time, kernel by kernel."""
+    from torch.profiler import ProfilerActivity, profile
+
+    clean = render_scene("relief", size=FRAME, lights=dome_lights(PHOTOGRAPHS), cast_shadows=False)
+    capture = add_poisson(clean, 10.0, rng=0)
+    options: dict[str, Any] = {"lam": 5.0, "mu": 0.1, "p": 2, "max_iter": 50, "device": "cuda"}
+    solve(capture, "pdlnv", **options)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
+        solve(capture, "pdlnv", **options)
+    return str(
+        profiled.key_averages().table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=70)
+    )
+
+
+def measure_learned(repetitions: int) -> dict[str, Any]:
+    """The learned model on 45,200 pixels and 96 photographs."""
+    capture = render_scene("figure", size=311, lights=dome_lights(PHOTOGRAPHS), cast_shadows=False)
+    capture = add_poisson(capture, 20.0, rng=0)
+    figures: dict[str, Any] = {"pixels": capture.pixel_count}
+    stages: list[dict[str, float]] = []
+    for method in ("net", "dlnet"):
+        figures[method] = on_device(
+            lambda: stages.append(solve(capture, method, device="cuda").seconds),  # noqa: B023
+            repetitions,
+        )
+        figures[f"{method}_stages"] = stages[-1]
+    return figures
+
+
+def large_capture(height: int, width: int, photographs: int) -> Capture:
+    """A carved tablet as tiles, with noise made on the GPU; in the computer's memory."""
+    tile = render_scene("relief", size=(500, 750), lights=dome_lights(photographs))
+    images = np.empty((photographs, height, width), dtype=np.float32)
+    for target, image in zip(images, tile.images, strict=True):
+        drawn = torch.as_tensor(np.array(image), device="cuda").tile(-(-height // 500), -(-width // 750))
+        drawn = drawn[:height, :width] + 0.01 * torch.randn(height, width, device="cuda")
+        target[:] = drawn.clamp(0, 1).cpu().numpy()
+    return Capture(images=images, lights=tile.lights, name="tablet")
+
+
+def measure_large() -> dict[str, Any]:
+    """DLSR on 24 megapixels × 60 photographs, from the photographs in memory to the normals."""
+    from photostereo.solver.large import solve_large
+
+    solve_large(large_capture(400, 600, 60), "dlsr", device="cuda", crops=40)  # compile
+    capture = large_capture(4000, 6000, 60)
+    torch.cuda.reset_peak_memory_stats()
+    figures: dict[str, Any] = {"megapixels": capture.pixel_count / 1e6}
+    for run in ("first", "second"):
+        began = time.perf_counter()
+        result = solve_large(capture, "dlsr", device="cuda")
+        figures[run] = {"seconds": time.perf_counter() - began, "stages": dict(result.seconds)}
+    figures["peak_gb"] = torch.cuda.max_memory_allocated() / 1e9
+    rows = slice(1000, 1400)
+    part = Capture(images=capture.images[:, rows, :600], lights=capture.lights, name="part")
+    expected = solve(part, "dlsr", lam=result.parameters["lam"], mu=result.parameters["mu"])
+    inside = (slice(40, -40), slice(40, -40))
+    apart = angle_between(result.normals[rows, :600][inside], expected.normals[inside])
+    figures["mean_difference_from_part_on_cpu_deg"] = float(apart.mean())
+    return figures
+
+
 def difference(found: Any, expected: Any, capture: Capture) -> float:
     return float(angle_between(found.normals[capture.mask], expected.normals[capture.mask]).mean())
 
@@ -184,14 +247,16 @@ def measure_pixelwise(cat: Capture, repetitions: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cat", type=Path)
+    parser.add_argument("cat", type=Path, nargs="?")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--only", nargs="*", default=["pass", "full_frame", "cat", "pixelwise"])
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--profile", action="store_true", help="the full frame kernel by kernel, and no more")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(1, "This benchmark needs an NVIDIA GPU and a PyTorch built for it.\n")
-    cat = load(arguments.cat).gray()
+    if arguments.profile:
+        parser.exit(0, profile_full_frame())
     figures: dict[str, Any] = {
         "machine": {
             "gpu": torch.cuda.get_device_name(),
@@ -206,10 +271,14 @@ def main() -> None:
     steps = {
         "pass": lambda: measure_pass(arguments.repetitions),
         "full_frame": lambda: measure_full_frame(arguments.repetitions),
-        "cat": lambda: measure_cat(cat, arguments.repetitions),
-        "pixelwise": lambda: measure_pixelwise(cat, arguments.repetitions),
+        "learned": lambda: measure_learned(arguments.repetitions),
+        "large": measure_large,
     }
-    for name in arguments.only:
+    if arguments.cat is not None:
+        cat = load(arguments.cat).gray()
+        steps["cat"] = lambda: measure_cat(cat, arguments.repetitions)
+        steps["pixelwise"] = lambda: measure_pixelwise(cat, arguments.repetitions)
+    for name in arguments.only or steps:
         figures[name] = steps[name]()
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
     if arguments.json:

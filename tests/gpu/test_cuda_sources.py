@@ -14,6 +14,7 @@ SOURCES = Path(photostereo.__file__).parent
 KERNELS = [
     ("priors/dictionary/dictionary_pass.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=16"]),
     ("priors/dictionary/dictionary_pass.cu", ["-DREAL=double", "-DLENGTH=45", "-DWARPS=16"]),
+    ("priors/dictionary/follow_atoms.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=4"]),
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]

@@ -13,8 +13,10 @@ from photostereo.monitor import Monitor
 from photostereo.quality.metrics import angle_between
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.descent import FETCH_EVERY, SolveState
+from photostereo.solver.large import TEMPORARIES, solve_large
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve, solve_grid
+from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +154,16 @@ def test_what_cannot_be_done_is_said(noisy, monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ParameterError, match="no NVIDIA GPU"):
         solve(noisy, "ls", device="cuda")
+
+
+@pytest.mark.parametrize("method", ["dlsr", "pdlnv"])
+def test_a_large_capture_is_solved_in_bands(method: str, device: str) -> None:
+    scene = add_poisson(render_scene("relief", size=(200, 48)).take(10, rng=0), 20, rng=0)
+    row = bytes_of_row(48, 10, 1, prior=True)
+    memory = TEMPORARIES * (OF_THE_PROGRAM + 200 * 48 * OF_A_RESULT + (64 + 48) * row)
+    found = solve_large(scene, method, crops=8, memory=memory, max_iter=3, device=device)
+    expected = solve_large(scene, method, crops=8, memory=memory // TEMPORARIES, max_iter=3)
+    assert angle_between(found.normals, expected.normals)[scene.mask].mean() < 0.01
+    assert np.abs(found.albedo - expected.albedo).max() < 1e-3
+    assert found.angular_error.mean == pytest.approx(expected.angular_error.mean, abs=1e-3)
+    assert "torch" in found.versions

@@ -8,7 +8,13 @@ import torch
 
 from photostereo.priors.dictionary.atoms import initial_dictionary
 from photostereo.priors.dictionary.readable import update_dictionary
-from photostereo.priors.dictionary.torch_pass import dictionary_pass, fused_pass, plain_pass, plan_launch
+from photostereo.priors.dictionary.torch_pass import (
+    dictionary_pass,
+    follow_atoms,
+    fused_pass,
+    plain_pass,
+    plan_launch,
+)
 
 SIZES = [(700, 48, 60), (300, 108, 40), (40, 7, 12), (33, 3, 3)]
 
@@ -101,3 +107,19 @@ class TestFusedKernel:
     def test_same_bits_on_every_run(self) -> None:
         first, second = (self.run(None, 1, 5000, torch.float32)[1] for _ in range(2))
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("patches", "length", "atoms"), [*SIZES, (1001, 192, 192), (50, 600, 9)])
+def test_following_given_atoms_equals_the_readable_pass(patches, length, atoms, kind, torch_device) -> None:
+    P, D, B = problem(patches, length, atoms)
+    D_2, B_2 = update_dictionary(P, D, B, mu=0.4, q=1.5)
+    new = D_2 + 0.01
+    new /= np.linalg.norm(new, axis=1, keepdims=True)
+    arrays = (P - B_2.T @ D_2, D_2, B_2)
+    tensors = [torch.tensor(array, dtype=kind, device=torch_device) for array in arrays]
+    follow_atoms(*tensors, torch.tensor(new, dtype=kind, device=torch_device), mu=0.4, q=1.5)
+    D_3, B_3 = update_dictionary(P, D_2, B_2, mu=0.4, q=1.5, given=new)
+    assert np.any(B_3 != B_2)
+    for found, wanted in zip(tensors, (P - B_3.T @ D_3, D_3, B_3), strict=True):
+        assert relative(found, wanted) < (1e-12 if kind is torch.float64 else 1e-4)

@@ -27,10 +27,10 @@ def angle_between(a: Array, b: Array) -> Array:
     cosine = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
     degrees = xp.rad2deg(xp.arctan2(xp.sqrt(x * x + y * y + z * z), cosine))
     # atan2(0, 0) = 0 would reward an unknown normal.
-    return xp.where(_is_known(a) & _is_known(b), degrees, 90.0)
+    return xp.where(is_known(a) & is_known(b), degrees, 90.0)
 
 
-def _is_known(vectors: Array) -> Array:
+def is_known(vectors: Array) -> Array:
     """Which vectors are not zero; component by component, since NumPy is slow along a short axis."""
     return (vectors[..., 0] != 0) | (vectors[..., 1] != 0) | (vectors[..., 2] != 0)
 
@@ -103,9 +103,16 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     >>> round(summary.max, 2), summary.within_10deg
     (36.87, 0.75)
     """
-    estimate, actual = np.asarray(normals)[mask], np.asarray(truth)[mask]
-    error = angle_between(estimate, actual)
-    known = _is_known(actual)
+    actual = np.asarray(truth)[mask]
+    return summary_of(angle_between(np.asarray(normals)[mask], actual), is_known(actual))
+
+
+def summary_of(error: FloatArray, known: BoolArray) -> ErrorSummary:
+    """:func:`summarise_error` from the error of each pixel, and whether its truth is known.
+
+    >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
+    2.0
+    """
     median, p90, p95 = np.percentile(error, (50, 90, 95)).tolist()  # one partial sort for all three
     known_mean: float | None = float(error.mean())
     known_median: float | None = median

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU
+from photostereo.backend import CPU, Array, Device, empty
 from photostereo.capture import Capture
 from photostereo.conventions import gray_from_rgb
 from photostereo.monitor import Monitor
@@ -81,13 +81,15 @@ def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]
 
 
 def pixels_of_band(
-    capture: Capture, band: Band, scale: float, *, colours: bool
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    capture: Capture, band: Band, scale: float, *, colours: bool, device: Device = CPU
+) -> tuple[Array, Array | None]:
     """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in colour (N, d, 3) if asked for.
 
     A few photographs at a time, so that there is never a second copy of them all.
     """
     index = np.flatnonzero(capture.mask[band.first : band.last])
+    if device.uses_torch and not capture.is_color:
+        return _gray_on_device(capture, band, scale, index, device), None
     d = len(capture)
     gray = np.empty((index.size, d), dtype=np.float32)
     tinted = np.empty((index.size, d, 3), dtype=np.float32) if colours else None
@@ -103,29 +105,45 @@ def pixels_of_band(
     for found in (gray, tinted):
         if found is not None and scale != 1.0:
             found /= np.float32(scale)
-    return gray, tinted
+    return device.put(gray), None if tinted is None else device.put(tinted)
 
 
-def model_of_band(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
+def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[Any], device: Device) -> Array:
+    """The same where a GPU gathers and transposes faster than the photographs arrive."""
+    chosen = device.put(index)
+    gray = empty((index.size, len(capture)), chosen, "float32")
+    for some in some_at_a_time(len(capture)):
+        frames = device.put(capture.photographs.rows(band.first, band.last, some))
+        gray[:, some] = frames.reshape(len(frames), -1)[:, chosen].T
+    gray /= device.put(np.asarray(scale, dtype=np.float32))  # by an array: torch multiplies by 1/number
+    return gray
+
+
+def model_of_band(
+    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band, device: Device = CPU
+) -> Model:
     """The model of a band, with what was measured on the sample.
 
     A model that keeps nothing but sums of each pixel is made of a few rows at a time: the photographs are let go as
     the sums grow.
     """
-    if entry.model.joins:
+    if entry.model.joins and not device.uses_torch:
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
         rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
         strips = [Band(*ends, *ends) for ends in rows if capture.mask[slice(*ends)].any()]
-        model = entry.model.join([_built(capture, entry, learned, survey, strip) for strip in strips])
+        model = entry.model.join([_built(capture, entry, learned, survey, strip, device) for strip in strips])
     else:
-        model = _built(capture, entry, learned, survey, band)
+        model = _built(capture, entry, learned, survey, band, device)
     model.adopt(learned.model)
     return model
 
 
-def _built(capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band) -> Model:
+def _built(
+    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band, device: Device
+) -> Model:
     mask = np.asarray(capture.mask[band.first : band.last])
-    pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks_at_colours(capture, entry))
+    looks = looks_at_colours(capture, entry)
+    pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks, device=device)
     seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
     if colours is not None:
         seen["colours"] = colours
@@ -142,24 +160,25 @@ def solve_band(
     survey: Survey,
     band: Band,
     monitor: Within,
+    device: Device = CPU,
 ) -> SolvedBand:
-    """The band's own rows."""
+    """The band's own rows, solved on a device."""
     mask = np.asarray(capture.mask[band.first : band.last])
     if not mask.any():
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), 0)
-    model = model_of_band(capture, entry, learned, survey, band)
+    model = model_of_band(capture, entry, learned, survey, band, device)
     monitor.part(READING, 1.0)
     if entry.prior is None:
-        solution = Problem(model).solve(monitor=monitor)
+        solution = Problem(model, device=device).solve(monitor=monitor)
     else:
         monitor.part(READING, STARTING)
         start = model.start(monitor)
         monitor.part(STARTING, 1.0, len(learned.follows))
         following = {**learned.values, "follows": learned.follows}
-        prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), CPU)
+        prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), device)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, learned.values["lam"], start, learned.share)
+        problem = Problem(bounded, prior, learned.values["lam"], start, learned.share, device)
         solution = problem.follow(len(learned.follows), monitor)
     frames = frames_of_band(capture, band) if capture.is_color else ()
     normals, albedo = pictures_of(

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
-from photostereo.backend import Array, Device, cast, empty, like, to_numpy
+from photostereo.backend import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.capture import Capture
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.errors import ParameterError
-from photostereo.quality.metrics import summarise_error
+from photostereo.quality.metrics import ErrorSummary, angle_between, is_known, summarise_error, summary_of
 from photostereo.reconstruction import Reconstruction
 from photostereo.reflectance.model import Model
 from photostereo.solver.problem import Solution
@@ -51,11 +51,20 @@ def as_reconstruction(
         history=solution.history,
         maps={name: _picture(values, capture.mask) for name, values in maps.items()},
         arrays=solution.facts(),
-        angular_error=None
-        if capture.truth is None
-        else summarise_error(normals, capture.truth, capture.mask),
+        angular_error=_error(normals, solution, capture),
         versions={**versions(), **device.facts()},
     )
+
+
+def _error(normals: NDArray[np.float32], solution: Solution, capture: Capture) -> ErrorSummary | None:
+    """Against the truth, where it is known; the angles are found where the solution is."""
+    if capture.truth is None:
+        return None
+    if not is_tensor(solution.normals):
+        return summarise_error(normals, capture.truth, capture.mask)
+    actual = capture.truth[capture.mask]
+    error = angle_between(solution.normals, like(actual, solution.normals))
+    return summary_of(to_numpy(error), is_known(actual))
 
 
 def pictures_of(
@@ -68,31 +77,36 @@ def pictures_of(
     *,
     color: bool,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colours only."""
-    scaled = to_numpy(solution.normals)
-    length = np.linalg.norm(scaled, axis=1)
-    unit = scaled / np.where(length > 0, length, 1.0)[:, None]
-    own = model.albedo(solution.normals, solution.unknowns)
-    gray = (length if own is None else to_numpy(own)) * scale
-    tinted = _tinted(mask, frames, lights, unit, gray) if color else gray
-    if not (np.isfinite(unit).all() and (np.abs(tinted) <= np.finfo(np.float32).max).all()):
+    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colours only.
+
+    Made where the solution is, and fetched as finished pictures; the colours are the computer's own work.
+    """
+    scaled = solution.normals
+    xp = namespace(scaled)
+    length = (scaled * scaled).sum(-1) ** 0.5
+    unit = scaled / xp.where(length > 0, length, 1.0 + 0.0 * length)[:, None]
+    own = model.albedo(scaled, solution.unknowns)
+    gray = (length if own is None else own) * scale
+    tinted = _tinted(mask, frames, lights, to_numpy(unit), to_numpy(gray)) if color else gray
+    largest = np.finfo(np.float32).max
+    if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
         raise ParameterError(
             "With these parameters the method leaves the range of numbers, so there is no result. "
             "Choose more ordinary values, or leave them to their defaults."
         )
-    normals = np.zeros((*mask.shape, 3), dtype=np.float32)
-    normals[mask] = unit
-    albedo = np.zeros((*mask.shape, 3) if color else mask.shape, dtype=np.float32)
-    albedo[mask] = tinted
-    return normals, albedo
+    return _picture(unit, mask), _picture(tinted, mask)
 
 
 def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
-    picture = empty((mask.size, *values.shape[1:]), values, "float32")
-    picture[:] = 0.0
-    picture[like(np.flatnonzero(mask), values)] = cast(values, "float32")
-    return to_numpy(picture).reshape(*mask.shape, *values.shape[1:])
+    if not is_tensor(values):
+        picture = np.zeros((*mask.shape, *values.shape[1:]), dtype=np.float32)
+        picture[mask] = values
+        return picture
+    pasted = empty((mask.size, *values.shape[1:]), values, "float32")
+    pasted[:] = 0.0
+    pasted[like(np.flatnonzero(mask), values)] = cast(values, "float32")
+    return to_numpy(pasted).reshape(*mask.shape, *values.shape[1:])
 
 
 def _tinted(

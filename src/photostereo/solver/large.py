@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU
+from photostereo.backend import CPU, Device
 from photostereo.capture import Capture
 from photostereo.capture.capture import gray_of
 from photostereo.capture.digest import digest_of, hash_of
@@ -31,7 +31,7 @@ from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import Method, method_for
-from photostereo.solver.prepared import Clock
+from photostereo.solver.prepared import Clock, device_for
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import CROPS, choose_sample
 from photostereo.solver.survey import Learned, Survey, learn, take_survey
@@ -42,6 +42,8 @@ from photostereo.threads import shorten_spinning
 Deal = Callable[[Capture, Sequence[Band], Learned, Survey], Iterable[tuple[Band, SolvedBand]]]
 #: Models that see all pixels at once: they cannot be solved in parts.
 UNDIVIDED = ("rpca",)
+#: Times the memory of compiled loops that a band takes on a GPU, where every line makes an array of all pixels.
+TEMPORARIES = 3
 
 
 def fits(capture: Capture, method: Method, memory: int) -> bool:
@@ -66,6 +68,7 @@ def solve_large(
     memory: int | None = None,
     crops: int = CROPS,
     deal: Deal | None = None,
+    device: str = "cpu",
     monitor: Monitor = SILENT,
     **parameters: Any,
 ) -> Reconstruction:
@@ -78,11 +81,14 @@ def solve_large(
     method, prior, parameters
         As for :func:`photostereo.solve`. Not ``rpca``, which sees all pixels at once.
     memory : int, optional
-        Bytes that may be used; half of what is free where missing. It decides the bands, not the result.
+        Bytes that may be used, on a GPU its own; half of what is free where missing. It decides the bands, not the
+        result.
     crops : int
         The dictionary is learned on so many crops of 32 × 32 pixels, or on all where there are fewer.
     deal : callable, optional
         Solves the bands, in any order and any place; here, one after the other, where missing.
+    device : str
+        As for :func:`photostereo.solve`.
 
     Returns
     -------
@@ -105,10 +111,11 @@ def solve_large(
     shorten_spinning()  # before the compiled kernels bring OpenMP
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
-    budget = available_memory() // 2 if memory is None else memory
-    bands = bands_of(capture, entry, values, budget)
+    where = device_for(entry, device)
+    budget = _free_memory(where) // 2 if memory is None else memory
+    bands = bands_of(capture, entry, values, budget // TEMPORARIES if where.uses_torch else budget)
     sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
-    if entry.name == "ls" and sums <= budget:
+    if entry.name == "ls" and sums <= budget and not where.uses_torch:
         return _least_squares(capture, entry, monitor)
     capture.photographs.keep_decoded()
     clock = Clock()
@@ -116,7 +123,7 @@ def solve_large(
     sample = choose_sample(capture.mask, crops=crops)
     survey = take_survey(capture, sample, monitor)
     clock.lap("survey")
-    learned = learn(entry, values, sample, survey, lights, monitor)
+    learned = learn(entry, values, sample, survey, lights, monitor, where)
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
@@ -124,7 +131,7 @@ def solve_large(
     iterations = 0
     solved: Iterable[tuple[Band, SolvedBand]]
     if deal is None:
-        solved = _one_by_one(capture, entry, bands, learned, survey, monitor)
+        solved = _one_by_one(capture, entry, bands, learned, survey, monitor, where)
     else:
         solved = deal(capture, bands, learned, survey)
     for band, found in solved:
@@ -147,6 +154,7 @@ def solve_large(
         history=learned.history,
         arrays=learned.arrays or {},
         chosen=why,
+        device=where,
     )
 
 
@@ -186,15 +194,30 @@ def _one_by_one(
     learned: Learned,
     survey: Survey,
     monitor: Monitor,
+    device: Device,
 ) -> Iterator[tuple[Band, SolvedBand]]:
     for band in bands:
         inside = Within(monitor, STEPS_OF_A_BAND)
-        yield band, solve_band(capture, entry, learned, survey, band, inside)
+        yield band, solve_band(capture, entry, learned, survey, band, inside, device)
         inside.end()
 
 
+def _free_memory(device: Device) -> int:
+    """Of the GPU, or of the computer."""
+    if not device.torch_name.startswith("cuda"):
+        return available_memory()
+    import torch
+
+    return int(torch.cuda.mem_get_info(device.torch_name)[0])
+
+
 def _result(
-    capture: Capture, normals: NDArray[np.float32], albedo: NDArray[np.float32], **facts: Any
+    capture: Capture,
+    normals: NDArray[np.float32],
+    albedo: NDArray[np.float32],
+    *,
+    device: Device = CPU,
+    **facts: Any,
 ) -> Reconstruction:
     mask, truth = np.asarray(capture.mask), capture.truth
     return Reconstruction(
@@ -203,7 +226,7 @@ def _result(
         mask=mask,
         capture=capture.name,
         angular_error=None if truth is None else summarise_error(normals, truth, mask),
-        versions={**versions(), **CPU.facts()},
+        versions={**versions(), **device.facts()},
         **facts,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU
+from photostereo.backend import CPU, Device
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.capture.digest import digest_of, hash_of
@@ -82,29 +82,36 @@ class Learned:
 
 
 def learn(
-    entry: Method, values: Mapping[str, Any], sample: Sample, survey: Survey, lights: Any, monitor: Monitor
+    entry: Method,
+    values: Mapping[str, Any],
+    sample: Sample,
+    survey: Survey,
+    lights: Any,
+    monitor: Monitor,
+    device: Device = CPU,
 ) -> Learned:
     """Measure noise and strengths on the sample and learn its dictionary."""
+    pixels = device.put(survey.pixels)
     # The sample is kept in gray; a model that looks at neighbours is told where its pixels lie.
     beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
-    model = entry.model.build(survey.pixels, lights, **entry.of_model(values), **beyond)
+    model = entry.model.build(pixels, lights, **entry.of_model(values), **beyond)
     if entry.prior is None:
         return Learned(dict(values), model, [])
     start, evidence, noise = model.start(monitor), None, 0.0
     hessian = model.mean_hessian(start[1])
     if values["lam"] is None or values["mu"] is None:
-        evidence = NoiseEvidence.of(model, survey.pixels, lights, sample.mask)
+        evidence = NoiseEvidence.of(model, pixels, lights, sample.mask)
         noise = evidence.sigma
     # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
     cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
     chosen = settled(values, noise, hessian, cover=cover)
     grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
-    prior, _ = entry.prior.build(grid, chosen, noise, np.eye(3), CPU)  # type: ignore[arg-type]
+    prior, _ = entry.prior.build(grid, chosen, noise, np.eye(3), device)  # type: ignore[arg-type]
     prior.keep_atoms()
     monitor.stage("dictionary", 1)
     bound = (evidence, hessian) if evidence is not None and values["lam"] is None and noise else None
     bounded = model if bound is None else WithinNoise(model, start, *bound)
-    solution = Problem(bounded, prior, chosen["lam"], start).solve(
+    solution = Problem(bounded, prior, chosen["lam"], start, device=device).solve(
         max_iter=chosen["max_iter"], tol=chosen["tol"], monitor=monitor
     )
     return Learned(chosen, model, prior.learned, solution.history, solution.facts(), bound, solution.share)

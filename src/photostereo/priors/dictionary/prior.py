@@ -85,7 +85,9 @@ class DictionaryPrior:
         self._patches = self._patches_on(device)
         self.mu, self.q, self.learn = mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
-        if atoms is None and isinstance(dictionary, str):
+        if follows is not None:
+            atoms = len(follows[0])  # also where a narrow band has fewer patches than the sample
+        elif atoms is None and isinstance(dictionary, str):
             # A square dictionary, or as many atoms as a very small object has patches to learn them from.
             atoms = min(self.grid.patch_length, self.grid.n_patches)
         self._atoms = atoms
@@ -140,8 +142,13 @@ class DictionaryPrior:
         if is_tensor(state.residual):
             from photostereo.priors.dictionary import torch_pass
 
-            torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
-            state.counted = (state.codes != 0).sum((-2, -1))
+            state.counted = None
+            if given is None:
+                torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
+                state.counted = (state.codes != 0).sum((-2, -1))
+            else:
+                atoms = cast(like(given, state.residual), self._dtype.name)
+                torch_pass.follow_atoms(*arrays, atoms, mu=float(self.mu), q=self.q)
         else:
             from photostereo.priors.dictionary import compiled
 

@@ -15,6 +15,8 @@ Tensor = Any
 
 #: Blocks of the CUDA kernel have 16 warps of 32 threads.
 WARPS = 16
+#: And those of the kernel in which no block waits for another, so many.
+FOLLOWING_WARPS = 4
 #: A block with fewer patches than this would wait more than work.
 FEWEST_PATCHES = 32
 #: Teams of more blocks than this add up in two steps.
@@ -50,8 +52,19 @@ def dictionary_pass(
     run(arrays[0], arrays[1], arrays[2], bounds[0], bounds[1], update_atoms)
 
 
-def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:
-    """The pass in plain torch, on any device: the text of the fused kernel, one line per step."""
+def plain_pass(
+    R: Tensor,
+    D: Tensor,
+    B: Tensor,
+    mu: Tensor,
+    q: Tensor,
+    update_atoms: bool,
+    given: Tensor | None = None,
+) -> None:
+    """The pass in plain torch, on any device: the text of the fused kernel, one line per step.
+
+    Atoms that are ``given`` (K, m) take the place of those that would be learned.
+    """
     import torch
 
     mu, q = mu[:, None], q[:, None]
@@ -62,12 +75,44 @@ def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_at
         y = torch.einsum("gwm,gm->gw", R, d) + old
         g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
         B[:, i] = g
-        if update_atoms:
+        if given is not None:
+            D[:, i] = given[i]
+        elif update_atoms:
             toward = torch.einsum("gwm,gw->gm", R, g) + d * (old * g).sum(1, keepdim=True)
             length = torch.linalg.vector_norm(toward, dim=1, keepdim=True)
             used = (g != 0).any(1, keepdim=True)
             D[:, i] = torch.where(used, torch.where(length > 0, toward / length, d), first)
         R += torch.einsum("gw,gm->gwm", old, d) - torch.einsum("gw,gm->gwm", g, D[:, i])
+
+
+def follow_atoms(R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q: float) -> None:
+    """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
+
+    As :func:`photostereo.priors.dictionary.compiled.follow_atoms`; tensors of one problem.
+    """
+    import torch
+
+    if not R.is_cuda:
+        bounds = [torch.full((1,), value, dtype=R.dtype, device=R.device) for value in (mu, q)]
+        plain_pass(R[None], D[None], B[None], bounds[0], bounds[1], True, given)
+        return
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    patches, length = R.shape
+    real = {torch.float32: "float", torch.float64: "double"}[R.dtype]
+    with torch.cuda.device(R.device):
+        kernel = compile_kernel(
+            "photostereo.priors.dictionary",
+            "follow_atoms.cu",
+            "follow_atoms",
+            REAL=real,
+            LENGTH=length,
+            WARPS=FOLLOWING_WARPS,
+        )
+        blocks = min(-(-patches // (8 * FOLLOWING_WARPS)), 1 << 16)
+        arguments = (R, D, given.contiguous(), B, float(mu), float(q), patches, len(D))
+        kernel.launch(blocks, 32 * FOLLOWING_WARPS, arguments)
+    D.copy_(given)
 
 
 @dataclass(frozen=True)
