@@ -2,7 +2,8 @@
 
     python -m benchmarks.gpu [CAT] [--json FILE] [--repetitions 20] [--only pass full_frame learned large cat pixelwise]
 
-CAT is DiLiGenT's cat, a folder or an .npz capture; without it the last two steps are left out. The program binds itself to two cores first, so the CPU's
+CAT is DiLiGenT's cat, a folder or an .npz capture; without it the last two steps are left out. The program binds
+itself to two cores first, so the CPU's
 figures are those of a small computer. GPU times are medians over the repetitions between device events, after
 warm-up and compilation; TF32 is off (torch's default). CPU times are medians of three runs of the compiled kernels
 (full frame: one run). One (λ, μ) and the grid of 64 are seconds on the wall.
