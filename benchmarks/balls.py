@@ -1,7 +1,8 @@
 """Lamps found from balls: random rendered captures with exact truth, and how far off what is found.
 
-Each case draws the kind, number, size and place of the balls, the lamps, the room and the camera. What fails is counted
-among the failures, not left out. The seeds 0-999 were looked at while the code was written; any others are fresh.
+Each case draws the kind, number, size and place of the balls (some reach beyond the frame), the lamps, the room, the
+table (black cloth, plain or patterned) and the camera (some in perspective, with its focal length known). What fails is
+counted among the failures, not left out. The seeds 0-999 were looked at while the code was written; any others are fresh.
 
 Run: python -m benchmarks.balls [count] [first seed] [-v]
 """
@@ -21,7 +22,9 @@ from photostereo.scenes import random_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import KINDS, Ball, Studio
 
-SIZES = ((20, 28), (28, 45), (45, 90))
+SIZES = ((20, 28), (28, 45), (45, 90), (90, 150))
+#: Shares of the captures with several balls, a ball cut by the frame, and perspective.
+SEVERAL, CUT, PERSPECTIVE = 0.25, 0.15, 0.25
 
 
 @dataclass(frozen=True)
@@ -42,20 +45,25 @@ class Case:
 def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | None]:
     """A random capture, words about it and its focal length."""
     rng = np.random.default_rng(seed)
-    several = rng.random() < 0.25
-    chosen = list(rng.permutation(kinds)) if several else [str(rng.choice(kinds))]
+    several = rng.random() < SEVERAL
+    chosen = list(rng.permutation(kinds))[: rng.integers(2, 4)] if several else [str(rng.choice(kinds))]
     low, high = SIZES[rng.integers(len(SIZES))]
     radii = rng.uniform(low, high, len(chosen))
-    height, width = 240, 240 + int(2.3 * radii.max()) + 40
     if several:
-        radii = np.minimum(radii, 38.0)
+        radii = np.minimum(radii, 110.0 / len(chosen))
+    height = max(240, int(2.3 * radii.max()))
+    width = 240 + int(2.3 * radii.max()) + 40
+    cut = not several and rng.random() < CUT
     balls, top = [], 0.0
     for kind, radius in zip(chosen, radii, strict=True):
         room_left = height - top - 2 * radii[len(balls) :].sum()
-        y = top + radius + (rng.uniform(2, max(room_left - 2, 3)) if not several else 1.0)
+        y = top + radius + (rng.uniform(2, max(room_left - 2, 3)) if not several else 3.0)
         x = rng.uniform(240 + radius + 3, width - radius - 3)
+        if cut:
+            x = width - rng.uniform(0.4, 0.95) * radius
         balls.append(Ball(str(kind), x, y, radius))
         top = y + radius
+    focal = float(rng.uniform(1.2, 3.0) * width) if rng.random() < PERSPECTIVE else None
     studio = Studio(
         lamp_width=rng.uniform(1, 6),
         radiance=10 ** rng.uniform(1, 2),
@@ -64,8 +72,8 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
         blur=rng.uniform(0.4, 1.3),
         glare=rng.choice([0.0, rng.uniform(0.0, 0.05)]),
         haze=rng.choice([0.0, 0.0, rng.uniform(1.0, 4.0)]),
-        table=rng.uniform(0.02, 0.4),
-        texture=rng.uniform(0.0, 0.6),
+        table=float(rng.choice([rng.uniform(0.0, 0.02), rng.uniform(0.02, 0.4), rng.uniform(0.02, 0.4)])),
+        texture=float(rng.choice([0.0, rng.uniform(0.0, 0.6), rng.uniform(0.0, 0.6)])),
         read_noise=10 ** rng.uniform(-3.3, -2),
         shot_noise=10 ** rng.uniform(-2.5, -1.5),
         bits=int(rng.choice([8, 16])),
@@ -76,13 +84,15 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
         scene=str(rng.choice(["figure", "vase", "coin", "relief"])),
         lights=random_lights(20, max_angle=rng.uniform(40, 60), rng=rng),
         strengths=rng.uniform(0.6, 1.4, 20),
+        focal=focal,
         studio=studio,
         rng=rng,
     )
     words = " ".join(f"{b.kind} r={b.radius:.0f}" for b in balls)
     words += f" table={studio.table:.2f} blur={studio.blur:.1f} lamp={studio.lamp_width:.0f}° haze={studio.haze:.0f}"
     words += f" noise={studio.read_noise:.4f} glare={studio.glare:.2f} second={studio.second:.2f} bits={studio.bits}"
-    return shoot, words, None
+    words += f" texture={studio.texture:.1f}" + (" cut" if cut else "") + (f" focal={focal:.0f}" if focal else "")
+    return shoot, words, focal
 
 
 def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:

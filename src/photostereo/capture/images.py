@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
 
 _TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_ORIENTATION = 0x0112
 _DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
 #: The best that LZW, PackBits, zlib, LZMA and Zstandard make of a byte, roughly.
 _TIFF_RATIO = 20_000
@@ -155,13 +157,13 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
                 # built in.
                 if "imagecodecs" not in str(error) and "not supported" not in str(error):
                     raise
-                return _decode_with_opencv(data, path, alpha)
+                return _decode_with_opencv(_unturned(data, page), path, alpha)
             if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and np.issubdtype(
                 image.dtype, np.unsignedinteger
             ):
                 image = np.iinfo(image.dtype).max - image
             if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
-                return _decode_with_opencv(data, path, alpha)
+                return _decode_with_opencv(_unturned(data, page), path, alpha)
     except CaptureError:
         raise
     except Exception as error:  # tifffile raises whatever the damaged bytes lead to
@@ -171,6 +173,16 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     if image.dtype == np.bool_:
         image = image.astype(np.uint8) * np.uint8(255)
     return _checked(image, path, alpha)
+
+
+def _unturned(data: bytes, page: Any) -> bytes:
+    """The file without its orientation tag, which OpenCV obeys in TIFF and nowhere else."""
+    tag = page.tags.get(_ORIENTATION)
+    if tag is None or tag.dtype.value != 3:
+        return data
+    upright = bytearray(data)
+    struct.pack_into(page.parent.byteorder + "H", upright, tag.valueoffset, 1)
+    return bytes(upright)
 
 
 def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
