@@ -91,7 +91,9 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
     words = " ".join(f"{b.kind} r={b.radius:.0f}" for b in balls)
     words += f" table={studio.table:.2f} blur={studio.blur:.1f} lamp={studio.lamp_width:.0f}° haze={studio.haze:.0f}"
     words += f" noise={studio.read_noise:.4f} glare={studio.glare:.2f} second={studio.second:.2f} bits={studio.bits}"
-    words += f" texture={studio.texture:.1f}" + (" cut" if cut else "") + (f" focal={focal:.0f}" if focal else "")
+    words += (
+        f" texture={studio.texture:.1f}" + (" cut" if cut else "") + (f" focal={focal:.0f}" if focal else "")
+    )
     return shoot, words, focal
 
 

@@ -12,7 +12,7 @@ from photostereo.lights.calibration import Calibration, calibrate_lamps
 from photostereo.lights.circle import Circle
 from photostereo.lights.circle_search import find_circles
 from photostereo.lights.highlight import find_highlights
-from photostereo.lights.rim import true_outline
+from photostereo.lights.outline_fit import settle_outline
 from photostereo.scenes import dome_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import Ball, Studio
@@ -204,13 +204,17 @@ def test_the_rim_of_a_black_ball_is_inside_its_outline() -> None:
     )
     seen = find_circles(shoot.images)[0]
     assert seen.radius < 79.6  # what one sees ...
-    assert true_outline(shoot.images, seen).radius == pytest.approx(80, abs=0.25)  # ... is not where it ends
+    assert settle_outline(shoot.images, seen).radius == pytest.approx(
+        80, abs=0.25
+    )  # ... is not where it ends
     rows, cols = np.mgrid[:200, :200]
     sharp = np.stack(
         [np.clip(60.5 - np.hypot(cols - 100.2, rows - 99.7), 0, 1) * k for k in (0.5, 0.7, 0.9)] * 4
     )
     circle = find_circles(sharp)[0]
-    assert true_outline(sharp, circle).radius == pytest.approx(60, abs=0.15)  # a rim that ends sharply stays
+    assert settle_outline(sharp, circle).radius == pytest.approx(
+        60, abs=0.15
+    )  # a rim that ends sharply stays
 
 
 def test_saturated_highlights_with_rays_and_a_window() -> None:

@@ -12,9 +12,10 @@ from photostereo.lights.calibration import calibrate_lamps
 from photostereo.lights.circle import Circle
 from photostereo.lights.facing import facing_view
 from photostereo.lights.highlight import find_highlights
+from photostereo.lights.outline_fit import settle_outline
 from photostereo.lights.shading import fit_shading, settle_circle
 from photostereo.lights.spot import spot_middle
-from photostereo.scenes import random_lights
+from photostereo.scenes import dome_lights, random_lights
 from photostereo.scenes.balls import shoot_table
 from photostereo.scenes.studio import Ball, Studio
 
@@ -112,3 +113,56 @@ def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
     distance = np.hypot(*(view.circle.points - [view.circle.x, view.circle.y]).T)
     assert np.ptp(distance) < 1e-6
     np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["mirror", "black"])
+def test_the_rim_on_a_patterned_table(kind: str, seed: int) -> None:
+    """Edges alone are a quarter of a pixel off here: the pattern moves them, and the rim hides the outline."""
+    truth = Ball(kind, 50.3, 45.7, 24.4)
+    shoot = shoot_table(
+        [truth],
+        size=(92, 100),
+        scene=None,
+        lights=dome_lights(8, max_angle=50),
+        studio=Studio(table=0.3, texture=0.4, window=0.0),
+        rng=seed,
+    )
+    seen = Circle(50.15, 45.85, 24.0, 0.9, 0.3)
+    found = settle_outline(shoot.images, seen)
+    assert np.hypot(found.x - truth.x, found.y - truth.y) < 0.12
+    assert abs(found.radius - truth.radius) < 0.2
+    assert found.errors is not None and 0.01 < found.errors[0] < 0.3
+
+
+def test_perspective_keeps_the_highlights_of_the_photographs() -> None:
+    focal, ball = 260.0, Ball("mirror", 62.3, 40.7, 23.2)
+    shoot = shoot_table(
+        [ball],
+        size=(100, 116),
+        scene=None,
+        focal=focal,
+        lights=dome_lights(8, max_angle=50),
+        studio=Studio(table=0.35, texture=0.0, window=0.0, blur=0.5, lamp_width=5.0),
+    )
+    found = find_balls(shoot.images, camera=Camera.of_frame(focal, (100, 116)))[0]
+    assert angles_between(found.directions, shoot.lights).mean() < 0.35
+    assert np.median(found.residual) < 0.6
+
+
+def test_what_is_said_of_the_error_is_of_its_size() -> None:
+    """Over several balls the stated error of a direction is neither a tenth nor ten times what it is."""
+    ratios = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        shoot = shoot_table(
+            [Ball("black", 50 + rng.uniform(), 45 + rng.uniform(), rng.uniform(22, 36))],
+            size=(92, 100),
+            scene=None,
+            lights=dome_lights(8, max_angle=50),
+            studio=Studio(table=rng.uniform(0.1, 0.4), texture=0.3, window=0.0),
+            rng=seed,
+        )
+        ball = find_balls(shoot.images)[0]
+        ratios.append(np.median(ball.residual) / angles_between(ball.directions, shoot.lights).mean())
+    assert 0.4 < np.median(ratios) < 6

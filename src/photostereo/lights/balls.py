@@ -9,18 +9,17 @@ directions that explain the shading of everything else in the frame win.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.lights.ball import Camera, mirrored_directions
 from photostereo.lights.circle import Circle
-from photostereo.lights.circle_search import circles_around, find_circles
+from photostereo.lights.circle_search import circles_around, find_circles, vague_circle
 from photostereo.lights.facing import facing_view
 from photostereo.lights.highlight import Highlights, find_highlights
-from photostereo.lights.outline_fit import settle_centre
-from photostereo.lights.rim import true_outline
+from photostereo.lights.outline_fit import settle_outline
 from photostereo.lights.shading import Shading, fit_shading, settle_circle
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
@@ -37,6 +36,12 @@ _SHINY_PEAK = 0.2
 #: Where the outline is whole and a speck wanders far over it in nearly every photograph, it may be fainter.
 _CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
 _CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
+#: How well the middle of a highlight is known: so many pixels, and this share of its extent.
+_SPOT, _SPOT_SHARE = 0.03, 0.03
+#: A faint highlight is believed where this share of the outline is seen, and it is as bright as what is mirrored there.
+_WHOLE, _FAINT_CONTRAST = 0.95, 1.0
+#: A circle is the horizon in a ball where the ball leaves less than this share of what the circle leaves unexplained.
+_HORIZON = 0.6
 #: Around a circle of this coverage another one is looked for.
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
@@ -80,34 +85,50 @@ def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 
     camera : for the perspective of balls away from the middle of the frame
     most : so many at the most
     """
+    circles = find_circles(images, most=24)
+    candidates = _candidates(images, circles, camera) or _candidates(images, circles, camera, faint=True)
+    chosen: list[FoundBall] = []
+    for group in _overlapping(candidates):
+        best = group[0] if len(group) == 1 else _best_of(images, group)
+        chosen.append(_around_its_horizon(images, best, camera))
+    chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
+    return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
+
+
+def _candidates(
+    images: FloatArray, circles: Sequence[Circle], camera: Camera | None, *, faint: bool = False
+) -> list[FoundBall]:
+    """Circles that may be balls; with ``faint`` also those whose highlight is hardly brighter than what is mirrored."""
     candidates = []
-    for circle in find_circles(images, most=24):
-        ball = ball_at(images, circle, camera=camera)
+    for circle in circles:
+        ball = ball_at(images, circle, camera=camera, faint=faint)
         if ball is None:
             continue
         candidates.append(ball)
         if ball.kind == "shiny" and circle.coverage > _CLEAR:
             outer = (ball_at(images, around, camera=camera) for around in circles_around(images, circle))
             candidates += [other for other in outer if other is not None]
-    chosen: list[FoundBall] = []
-    for group in _overlapping(candidates):
-        chosen.append(group[0] if len(group) == 1 else _best_of(images, group))
-    chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
-    return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
+    return candidates
 
 
 def ball_at(
-    images: FloatArray, circle: Circle, *, camera: Camera | None = None, certain: bool = False
+    images: FloatArray,
+    circle: Circle,
+    *,
+    camera: Camera | None = None,
+    certain: bool = False,
+    faint: bool = False,
 ) -> FoundBall | None:
     """The ball in a circle, or None if its pixels do not behave like one.
 
-    With ``certain`` (the user says that a ball is there) the more likely kind is taken.
+    With ``certain`` (the user says that a ball is there) the more likely kind is taken; with ``faint`` (no other ball is
+    there) a highlight need not be bright.
     """
     highlights = find_highlights(images, circle)
     shiny = _is_shiny(highlights, circle, bright=float(np.percentile(images[:, ::4, ::4], 99.9)))
+    shiny = shiny or (faint and _is_faintly_shiny(highlights, circle))
     if shiny or (certain and _looks_shiny(highlights)):
-        outline = circle if certain else true_outline(images, circle)
-        return shiny_ball(outline, highlights, camera)
+        return shiny_ball(circle, highlights, camera)
     if not certain and circle.coverage < _MATTE_COVERAGE:
         return None
     shading = fit_shading(images, circle, camera)
@@ -133,45 +154,27 @@ def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -
     if ball.kind == "matte":
         circle = settle_circle(images, ball.circle, camera)
         return matte_ball(circle, fit_shading(images, circle, camera))
-    # The profile of the rim is measured at the seen edges, so the true radius is found anew.
-    if camera is not None:
-        return _settled_in_perspective(images, ball, camera)
-    circle = true_outline(images, settle_centre(images, ball.circle))
-    return shiny_ball(circle, find_highlights(images, circle))
-
-
-def _settled_in_perspective(images: FloatArray, ball: FoundBall, camera: Camera) -> FoundBall:
-    """As a camera sees it that looks at the ball; the directions are turned back."""
-    if ball.circle.radius > camera.focal or len(ball.circle.points) < 24:
-        return ball
-    view = facing_view(images, ball.circle, camera)
-    circle = true_outline(view.images, settle_centre(view.images, view.circle))
-    circle = replace(circle, points=np.zeros((0, 2)))
-    turned = shiny_ball(circle, find_highlights(view.images, circle), view.camera)
-    if (
-        turned.highlights is None
-        or ball.highlights is None
-        or (turned.highlights.found != ball.highlights.found).any()
-    ):
-        return ball
-    return replace(ball, directions=turned.directions @ view.axes, residual=turned.residual)
+    circle = ball.circle
+    if camera is None:
+        circle = settle_outline(images, circle)
+    elif circle.radius < camera.focal and len(circle.points) >= 24:
+        # Only a camera that looks at the ball sees a circle; but the highlights are those of the photographs.
+        view = facing_view(images, circle, camera)
+        circle = view.in_photographs(settle_outline(view.images, view.circle))
+    return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
     """A shiny ball whose highlights are known."""
     directions = mirrored_directions(circle, highlights.x, highlights.y, camera)
-    # The direction turns twice as fast as the normal; a highlight's middle is known to a fifth of its extent.
+    # The direction turns twice as fast as the normal, and the faster the closer to the rim.
     place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
     cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
-    error = np.hypot(0.2 * highlights.spread, circle.residual / np.sqrt(max(len(circle.points), 1) / 10 + 1))
-    return FoundBall(
-        "shiny",
-        circle,
-        directions,
-        None,
-        np.degrees(2 * error / (circle.radius * cosine)),
-        highlights=highlights,
-    )
+    centre, radius = circle.standard_errors()
+    spot = np.hypot(_SPOT, _SPOT_SHARE * highlights.spread)
+    error = np.sqrt(centre**2 + (place * radius) ** 2 + spot**2)
+    residual = np.degrees(2 * error / (circle.radius * cosine))
+    return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
 
 
 def _looks_shiny(highlights: Highlights) -> bool:
@@ -202,6 +205,35 @@ def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     )
 
 
+def _is_faintly_shiny(highlights: Highlights, circle: Circle) -> bool:
+    """A speck that wanders far over a round thing with a whole outline: a small lamp in a small black ball."""
+    found = highlights.found
+    if circle.coverage < _WHOLE or found.sum() < 5 or found.mean() < _CERTAIN_FOUND:
+        return False
+    wander = float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
+    area, contrast = float(np.median(highlights.area[found])), float(np.median(highlights.contrast[found]))
+    return wander > _CERTAIN_WANDER and area < _CERTAIN_AREA and contrast > _FAINT_CONTRAST
+
+
+def _around_its_horizon(images: FloatArray, ball: FoundBall, camera: Camera | None) -> FoundBall:
+    """The ball in whose middle the found circle is the horizon of the table, where the scene says so.
+
+    A mirror shows a table up to its horizon, at 1/√2 of the radius, and from there to the rim what it mirrors may look
+    like the table itself: then the horizon is the only circle to be seen.
+    """
+    if ball.kind != "shiny":
+        return ball
+    circle = ball.circle
+    radius = float(np.sqrt(2.0)) * circle.radius
+    points = np.array([circle.x, circle.y]) + (circle.points - np.array([circle.x, circle.y])) * np.sqrt(2.0)
+    outer = ball_at(images, vague_circle(circle, radius, points), camera=camera, faint=True)
+    if outer is None or outer.kind != "shiny":
+        return ball
+    outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
+    inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
+    return outer if outer_misfit < _HORIZON * inner_misfit else ball
+
+
 def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
     """Groups of balls that share ground."""
     groups: list[list[FoundBall]] = []
@@ -228,10 +260,16 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
         if not np.isfinite(lowest) or share <= 1.15 * lowest + 1e-4
     ]
     clearest = max(able, key=lambda ball: ball.circle.coverage)
+    around = [ball for ball in able if _concentric(ball.circle, clearest.circle)]
+    outermost = max(ball.circle.radius for ball in around)
     return max(
-        (ball for ball in able if _concentric(ball.circle, clearest.circle)),
-        key=lambda ball: ball.circle.radius,
+        (ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost),
+        key=lambda ball: ball.circle.coverage,
     )
+
+
+#: Circles whose radii differ by less are two readings of one outline.
+_SAME_EDGE = 0.88
 
 
 def _concentric(a: Circle, b: Circle) -> bool:

@@ -8,6 +8,10 @@ import numpy as np
 
 from photostereo.conventions import BoolArray, FloatArray
 
+#: What a circle given by hand, or by a painted mask, may be off; how many neighbouring edges err alike; and the least
+#: error of an edge. In pixels.
+_TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class Circle:
@@ -19,6 +23,7 @@ class Circle:
     coverage : share of the outline inside the frame that is seen as an edge
     residual : root mean square distance of those edges from the circle, in pixels
     points : (n, 2) the edges themselves
+    errors : standard errors of the centre and of the radius in pixels, where the pixels of the rim told them
     """
 
     x: float
@@ -27,6 +32,7 @@ class Circle:
     coverage: float = 1.0
     residual: float = 0.0
     points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    errors: tuple[float, float] | None = None
 
     def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:
         """Pixels of the frame inside the circle with ``share`` of its radius."""
@@ -59,7 +65,26 @@ class Circle:
             self.coverage,
             factor * self.residual,
             factor * self.points + shift,
+            None if self.errors is None else (factor * self.errors[0], factor * self.errors[1]),
         )
+
+    def standard_errors(self) -> tuple[float, float]:
+        """Standard errors of the centre and the radius in pixels: told by the rim, by its edges, or as typed by hand.
+
+        >>> Circle(10, 10, 5).standard_errors()
+        (0.5, 0.5)
+        """
+        if self.errors is not None:
+            return self.errors
+        if len(self.points) < 12:
+            return _TYPED, _TYPED
+        dx, dy = self.points[:, 0] - self.x, self.points[:, 1] - self.y
+        length = np.maximum(np.hypot(dx, dy), 1e-9)
+        design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
+        # Edges on neighbouring rays share their pixels and what disturbs them.
+        inverse = np.linalg.pinv(design.T @ design / _ALIKE)
+        spread = max(self.residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0))
+        return float(np.hypot(spread[0], spread[1])), float(spread[2])
 
 
 def visible_share(circle: Circle, frame: tuple[int, int]) -> float:

@@ -140,7 +140,16 @@ def _faint_around(outlines: Outlines, circle: Circle) -> list[Circle]:
     radius = float(circle.radius * shares[place])
     seen = inside[:, place]
     points = np.stack([circle.x + radius * np.cos(angles), circle.y + radius * np.sin(angles)], axis=1)[seen]
-    return [Circle(circle.x, circle.y, radius, LEAST_COVERAGE, 0.5, points)]
+    return [vague_circle(circle, radius, points)]
+
+
+def vague_circle(inner: Circle, radius: float, points: FloatArray) -> Circle:
+    """A circle around another one, whose centre is that of the inner one until its rim tells better.
+
+    Perspective, and a table that is not level, move a horizon inside the ball that mirrors it.
+    """
+    far = max(0.5, 0.03 * radius)
+    return Circle(inner.x, inner.y, radius, LEAST_COVERAGE, far, points, errors=(far, far))
 
 
 def _grown(circle: Circle, ratio: float) -> Circle:

@@ -7,7 +7,7 @@ follows from the photographs by turning the rays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -27,12 +27,23 @@ class FacingView:
     camera : its focal length and principal point, in the middle of the ball
     circle : the outline, with the edges of the photographs
     axes : (3, 3) its x, y and z as rows, in the axes of the photographs
+    taken_by : the camera of the photographs
     """
 
     images: FloatArray
     camera: Camera
     circle: Circle
     axes: FloatArray
+    taken_by: Camera
+
+    def in_photographs(self, circle: Circle) -> Circle:
+        """A circle in this view as the photographs show it: an ellipse, which is kept as points."""
+        angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
+        x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
+        points = np.stack(_seen_by(self.taken_by, self.camera.rays(x, y) @ self.axes), axis=1)
+        middle = points.mean(axis=0)
+        radius = float(np.hypot(*(points - middle).T).mean())
+        return replace(circle, x=float(middle[0]), y=float(middle[1]), radius=radius, points=points)
 
 
 def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingView:
@@ -56,21 +67,24 @@ def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingVie
     middle = 0.5 * (side - 1)
     facing = Camera(camera.focal, middle, middle)
     v, u = np.mgrid[:side, :side].astype(np.float64)
-    rays = facing.rays(u, v) @ axes
-    x = (camera.x - camera.focal * rays[..., 0] / rays[..., 2]).astype(np.float32)
-    y = (camera.y + camera.focal * rays[..., 1] / rays[..., 2]).astype(np.float32)
+    x, y = (part.astype(np.float32) for part in _seen_by(camera, facing.rays(u, v) @ axes))
     turned = np.stack(
         [
             cv2.remap(np.asarray(image, np.float32), x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
             for image in images
         ]
     )
-    seen = camera.rays(circle.points[:, 0], circle.points[:, 1]) @ axes.T
     points = np.stack(
-        [middle - facing.focal * seen[:, 0] / seen[:, 2], middle + facing.focal * seen[:, 1] / seen[:, 2]],
-        axis=1,
+        _seen_by(facing, camera.rays(circle.points[:, 0], circle.points[:, 1]) @ axes.T), axis=1
     )
     radius = float(np.median(np.hypot(*(points - middle).T))) if len(points) else circle.radius
-    return FacingView(
-        turned, facing, Circle(middle, middle, radius, circle.coverage, circle.residual, points), axes
+    outline = Circle(middle, middle, radius, circle.coverage, circle.residual, points)
+    return FacingView(turned, facing, outline, axes, camera)
+
+
+def _seen_by(camera: Camera, rays: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns and rows at which a camera sees rays (..., 3) in its own axes."""
+    return (
+        np.asarray(camera.x - camera.focal * rays[..., 0] / rays[..., 2]),
+        np.asarray(camera.y + camera.focal * rays[..., 1] / rays[..., 2]),
     )

@@ -4,8 +4,9 @@ A ball mirrors the whole room: windows, the table, the object, a lamp that is al
 they are. What moves with the lamp is the highlight, so each pixel is compared with what it shows in the other
 photographs:
 
-    moving_i(p) = max(0, I_i(p) - median_j I_j(p))
+    moving_i(p) = max(0, I_i(p) - k_i median_j I_j(p))
 
+with k_i ≥ 1 where a stronger lamp makes the mirrored table brighter as a whole.
 The highlight is the patch of ``moving_i`` above half of its peak; its middle is the patch's centroid. A saturated
 highlight is a flat patch, often with rays of glare; these are thin, so they are taken off by opening the patch with
 most of the largest disc that fits into it. Of a double highlight (two tubes, a glass ball) the parts are one patch if
@@ -100,13 +101,16 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     table[:, 5] = 0.0
     noise = _noise(stack, disc)
     white = _white(stack)
+    telling = disc & (room > 4.0 * noise)
     for number, image in enumerate(stack):
-        moving = np.where(disc, np.maximum(image - room, 0), 0).astype(np.float32)
+        brighter = float(np.median(image[telling] / room[telling])) if telling.sum() > 50 else 1.0
+        still = np.float32(max(brighter, 1.0)) * room
+        moving = np.where(disc, np.maximum(image - still, 0), 0).astype(np.float32)
         smooth = cv2.GaussianBlur(moving, (0, 0), size)
         smooth[~disc] = 0
-        table[number] = _measure(image, smooth, room, local, noise)
+        table[number] = _measure(image, smooth, still, local, noise)
         if np.isfinite(table[number, 0]):
-            table[number, :2] = _refined(image, room, table[number], local, white=white, noise=noise)
+            table[number, :2] = _refined(image, still, table[number], local, white=white, noise=noise)
     x, y, peak, area, spread, rival, rx, ry, contrast = table.T
     if np.isfinite(peak).any():
         faint = ~(peak > _FAINT * np.nanmedian(peak))
