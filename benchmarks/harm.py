@@ -11,10 +11,10 @@ to 5 % of full scale × 16 bits, 8 bits, JPEG × shadows or none. A method with 
 All surfaces are matte, so a model for every material can be held against the better of ls and sbl, too: at most 1.1 ×
 its error plus 0.1°.
 
-Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 96] [--cells 80] [--known FILE] [--rows]
+Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 128] [--cells 80] [--known FILE] [--rows]
 
-``--cells 80`` takes 80 cells, spread over all axes; with ``--known`` a run goes on where it ended. The exit status is the
-number of failures.
+``--cells 80`` takes 80 cells, spread over all axes; ``--processes 15`` works on so many at once and ``--minutes 8`` ends
+after that time; with ``--known`` a run goes on where it ended. The exit status is the number of failures.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import cv2
@@ -117,6 +121,11 @@ class Outcome:
     matte: float
 
     @property
+    def ratio(self) -> float:
+        """The error relative to that of the model alone; below 0.05° nobody asks."""
+        return self.own.error / max(self.alone.error, 0.05)
+
+    @property
     def harm(self) -> bool:
         return self.own.error > FACTOR * self.alone.error + DEGREES
 
@@ -136,7 +145,11 @@ class Outcome:
         return self.own.error > MATTE_FACTOR * self.matte + MATTE_DEGREES
 
     def __str__(self) -> str:
-        verdict = ", ".join(word for word, bad in (("HARM", self.harm), ("DETAIL LOST", self.flat)) if bad)
+        verdict = ", ".join(
+            word
+            for word, bad in (("HARM", self.harm), ("DETAIL LOST", self.flat), ("MATTE", self.beyond_matte))
+            if bad
+        )
         figures = f"{self.own.error:.2f}° alone {self.alone.error:.2f}° matte {self.matte:.2f}°"
         detail = f"detail {self.own.detail:.2f} ({self.alone.detail:.2f})"
         return f"{self.method:8s} {self.cell}: {figures} {detail} {verdict or 'ok'}"
@@ -218,50 +231,81 @@ def largest_square(mask: np.ndarray) -> tuple[slice, slice]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """Cells and failures of each method by scene and noise: mean ratio to the model alone (worst ratio)."""
+    """What became of each method's cells, and its mean (and worst) error relative to the model alone on each axis."""
+    methods = dict.fromkeys(outcome.method for outcome in outcomes)
     lines = [
-        "| method | noise | "
-        + " | ".join(SCENES)
-        + " | worse than allowed | detail lost | beyond the matte fits |",
-        "|---" * 9 + "|",
+        "| method | cells | mean | worst | worse than allowed | detail lost | had none | beyond the matte fits |",
+        "|---" * 8 + "|",
     ]
-    for method in dict.fromkeys(o.method for o in outcomes):
-        for noise in NOISE:
-            rows = [o for o in outcomes if (o.method, o.cell.noise) == (method, noise)]
-            if not rows:
-                continue
-            columns = []
-            for scene in SCENES:
-                ratios = [o.own.error / max(o.alone.error, 0.05) for o in rows if o.cell.scene == scene]
-                columns.append(f"{np.mean(ratios):.2f} ({max(ratios):.2f})" if ratios else "")
-            harm = sum(o.harm for o in rows)
-            flat = f"{sum(o.flat for o in rows)} ({sum(o.below for o in rows)})"
-            beyond = str(sum(o.beyond_matte for o in rows))
-            words = " | ".join([method, f"{noise:.1%}", *columns, f"{harm} of {len(rows)}", flat, beyond])
-            lines.append(f"| {words} |")
+    for method in methods:
+        rows = [o for o in outcomes if o.method == method]
+        quiet = [o for o in rows if o.cell.noise <= QUIET]
+        flat, below = sum(o.flat for o in quiet), sum(o.below for o in quiet)
+        mean, worst = np.mean([o.ratio for o in rows]), max(o.ratio for o in rows)
+        harm, beyond = sum(o.harm for o in rows), sum(o.beyond_matte for o in rows)
+        words = f"{len(rows)} | {mean:.2f} | {worst:.2f} | {harm} | {flat} of {len(quiet)} | {below - flat} | {beyond}"
+        lines.append(f"| `{method}` | {words} |")
+    axes: list[tuple[str, Callable[[Cell], bool]]] = [
+        *((scene, lambda cell, scene=scene: cell.scene == scene) for scene in SCENES),
+        *((f"{count} lights", lambda cell, count=count: cell.lights == count) for count in LIGHTS),
+        *((f"{noise:.1%}", lambda cell, noise=noise: cell.noise == noise) for noise in NOISE),
+        *((coding, lambda cell, coding=coding: cell.coding == coding) for coding in CODING),
+        ("no shadows", lambda cell: not cell.shadows),
+        ("shadows", lambda cell: cell.shadows),
+    ]
+    lines += [
+        "",
+        "| | " + " | ".join(f"`{method}`" for method in methods) + " |",
+        "|---" * (len(methods) + 1) + "|",
+    ]
+    for name, belongs in axes:
+        columns = []
+        for method in methods:
+            ratios = [o.ratio for o in outcomes if o.method == method and belongs(o.cell)]
+            columns.append(f"{np.mean(ratios):.2f} ({max(ratios):.2f})" if ratios else "")
+        lines.append(f"| {name} | " + " | ".join(columns) + " |")
     return "\n".join(lines)
+
+
+def outcomes_of(
+    suite: Suite, chosen: list[Cell], methods: tuple[str, ...], processes: int, minutes: float
+) -> Iterator[Outcome]:
+    """What becomes of the cells, as it comes; those are left out for which the time did not suffice."""
+    end = monotonic() + 60.0 * minutes
+    if processes == 1:
+        for cell in chosen:
+            if monotonic() < end:
+                yield from suite.run(cell, methods)
+        return
+    # Leaving the pool ends the cells that are still at work.
+    with get_context("spawn").Pool(processes) as pool:
+        for found in pool.imap_unordered(partial(suite.run, methods=methods), chosen):
+            yield from found
+            if monotonic() > end:
+                return
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     with_prior = [name for name in method_names() if find_method(name).has_prior]
     parser.add_argument("--methods", default=",".join(with_prior))
-    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--size", type=int, default=128)
     parser.add_argument(
         "--cells", type=int, default=None, help="the first so many only, spread over all axes"
     )
-    parser.add_argument("--part", default="1/1", help="2/3: the second of three processes")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="cells at work at once; set one thread for each"
+    )
+    parser.add_argument("--minutes", type=float, default=np.inf, help="no longer than this")
     parser.add_argument("--known", type=Path, help="a file of what was solved before; it grows")
     parser.add_argument("--rows", action="store_true", help="print every cell, not only the failures")
     options = parser.parse_args()
-    part, parts = map(int, options.part.split("/"))
-    suite = Suite(options.size, options.known)
+    suite, methods = Suite(options.size, options.known), tuple(options.methods.split(","))
     outcomes: list[Outcome] = []
-    for cell in cells()[: options.cells][part - 1 :: parts]:
-        for outcome in suite.run(cell, tuple(options.methods.split(","))):
-            outcomes.append(outcome)
-            if options.rows or outcome.harm or outcome.flat:
-                print(outcome, flush=True)
+    for outcome in outcomes_of(suite, cells()[: options.cells], methods, options.processes, options.minutes):
+        outcomes.append(outcome)
+        if options.rows or outcome.harm or outcome.flat or outcome.beyond_matte:
+            print(outcome, flush=True)
     print(table(outcomes))
     failures = sum(o.harm or o.flat for o in outcomes)
     print(f"{failures} failures in {len(outcomes)} outcomes.")

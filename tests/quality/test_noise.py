@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.quality.noise import VALUES_PER_LEVEL, _step, estimate_noise
+from photostereo.quality.noise import VALUES_PER_LEVEL, step_of_levels, estimate_noise
 from photostereo.scenes import dome_lights, render_scene
 
 
@@ -68,4 +68,4 @@ def test_steps_are_told_without_sorting_everything(levels) -> None:
         if len(values) >= VALUES_PER_LEVEL * len(set(values))
     ]
     expected = np.median([1 / n for n in few]) if 2 * len(few) > len(levels) else 0.0
-    assert _step(sample) == pytest.approx(expected, rel=1e-6)
+    assert step_of_levels(sample) == pytest.approx(expected, rel=1e-6)

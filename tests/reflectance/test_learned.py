@@ -187,6 +187,18 @@ def test_the_outline_corrects_a_rim_that_shows_the_ground() -> None:
     assert np.delete(after, rim).max() < 0.1
 
 
+def test_a_rim_that_a_matte_surface_explains_stays() -> None:
+    """What looks like ground behind an outline may be a flat rim; where the photographs say so exactly, they count."""
+    capture = scenes.render_scene("sphere", size=96)
+    told, rim = capture.truth[capture.mask].astype(np.float32), rim_of(capture.mask).index
+    told[rim] = [0.0, 0.0, 1.0]
+    sure = Witness(told, np.full(len(told), 1e-5, np.float32))
+    bent = with_rim(sure, capture.mask).normals
+    kept = with_rim(sure, capture.mask, matte=np.ones(len(told), np.float32)).normals
+    assert angles(bent, told)[rim].mean() > 30.0
+    assert angles(kept, told)[rim].max() < 0.1
+
+
 def test_an_outline_that_is_no_contour_says_nothing() -> None:
     capture = scenes.render_scene("coin", size=96)
     flat = Witness(capture.truth[capture.mask].astype(np.float32), np.full(capture.mask.sum(), 0.1))
@@ -235,6 +247,33 @@ def test_neighbours_alike_are_averaged_and_others_left_alone() -> None:
     assert abs(np.sqrt(share.mean()) * 0.1 / np.std(quiet - clean) - 1) < 0.5
     untouched, share = together(clean, clean, mask, np.full(900, 1e-12, np.float32))
     np.testing.assert_allclose(untouched, clean)
+
+
+def test_many_photographs_tell_neighbours_apart_more_finely() -> None:
+    """Halves that differ by 0.6 σ in every photograph: little beside the noise of eight, much beside that of ninety-six."""
+    rng = np.random.default_rng(0)
+    mask = np.ones((30, 30), bool)
+    right = mask.nonzero()[1] >= 15
+    kept = {}
+    for count in (8, 96):
+        noisy = (0.06 * right[:, None] + rng.normal(0, 0.1, (900, count))).astype(np.float32)
+        quiet, _ = together(noisy, noisy, mask, np.full(900, 0.01, np.float32))
+        beside = (mask.nonzero()[1] == 14) | (mask.nonzero()[1] == 15)
+        difference = quiet[right & beside].mean() - quiet[~right & beside].mean()
+        kept[count] = difference / (noisy[right & beside].mean() - noisy[~right & beside].mean())
+    assert kept[96] > 1.5 * kept[8]
+
+
+def test_what_jpeg_leaves_is_no_misfit_of_a_matte_surface() -> None:
+    """Noise that hangs together over blocks: the learned model stays beside least squares, where the network is not."""
+    rng = np.random.default_rng(0)
+    lights, side = np.ascontiguousarray(scenes.dome_lights(20, max_angle=35.0).T), 64
+    slopes = rng.normal(0, 0.15, (side * side, 2))
+    truth = np.column_stack([slopes, np.ones(side * side)]) / np.sqrt(1 + (slopes**2).sum(1))[:, None]
+    blocks = np.kron(rng.normal(0, 0.02, (side // 8, side // 8, 20)), np.ones((8, 8, 1))).reshape(-1, 20)
+    pixels = (0.8 * truth @ lights + blocks + rng.normal(0, 0.003, blocks.shape)).astype(np.float32)
+    found = Learned(pixels, lights, mask=np.ones((side, side), bool)).alone(SILENT).normals
+    assert angles(found, truth).mean() < 1.1 * angles(fit_all(pixels, lights).scaled, truth).mean() + 0.1
 
 
 def test_the_model_is_its_own_minimiser_and_the_update_is_exact(shiny) -> None:

@@ -11,8 +11,9 @@ Two kinds of error escape a high-pass filter, and are measured apart:
 
 - **Steps.** Eight bits leave few levels. Where noise is smaller than a step, neighbours fall on the same level and
   the filter sees nothing, yet each value is wrong by up to half a step: its variance is step²/12.
-- **Blocks.** JPEG removes fine noise and leaves errors that hang together over 8 × 8 pixels. They show as jumps at
-  every eighth column or row; a second difference over eight pixels, from block to block, measures them. They count
+- **Blocks.** JPEG removes fine noise and leaves errors that hang together over 8 × 8 pixels. They show as jumps that are
+  larger, or smaller, at every eighth column and row of the file; a second difference over eight pixels, from block
+  to block, measures them. They count
   in the advice, but not for λ and μ: what hangs together over a patch is no noise that a dictionary could remove.
 
 References
@@ -37,10 +38,13 @@ BLOCKS = 10_000
 SAMPLED = 30_000
 #: Photographs are quantised where each of their levels is taken so often in the sample.
 VALUES_PER_LEVEL = 8
-#: Blocks are seen where the steps at one of eight columns are larger than elsewhere by this factor.
-BLOCK_EXCESS = 1.15
-#: Photographs that are looked at for blocks.
-LOOKED_AT = 6
+#: JPEG's blocks are seen where the jumps between them differ from those within by so much: squared deviations in units of
+#: the latter's scatter, summed over columns and rows.
+JPEG_SIDE, BLOCK_EVIDENCE = 8, 16.0
+#: Photographs that are looked at for blocks, and half the rows.
+LOOKED_AT, BAND = 12, 96
+#: Jumps beyond this quantile are edges of shadows and count as that.
+EDGES = 0.9
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
 #: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
@@ -127,7 +131,7 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
     index = np.flatnonzero(mask)
     pixels = _Frames(flat, index)
     sigma, step = _measure(pixels, lights.T, mask)
-    blocks = len(images) > 3 and _has_blocks(pixels, lights.T, mask)
+    blocks = len(images) > 3 and has_blocks(pixels, lights.T, mask)
     if blocks:
         sigma = max(sigma, float(np.sqrt(_power(pixels, lights.T, mask, distance=8))))
     sample = np.take(flat, index[:: max(1, len(index) // SAMPLED)], axis=1)
@@ -161,7 +165,7 @@ class _Frames:
 def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
     """σ of noise and steps, and the step between levels."""
     power = _power(pixels, lights, mask, distance=1)
-    step = _step(to_numpy(pixels[:: max(1, len(pixels) // (2 * BLOCKS))]))
+    step = step_of_levels(to_numpy(pixels[:: max(1, len(pixels) // (2 * BLOCKS))]))
     return float(np.sqrt(max(power, step**2 / 12.0))), step
 
 
@@ -203,7 +207,7 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
     return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
 
 
-def _step(sample: NDArray[Any]) -> float:
+def step_of_levels(sample: NDArray[Any]) -> float:
     """The typical distance between the levels of a photograph, 0 where they are many; sample (pixels, d)."""
     steps: list[float] = []
     count, photographs = sample.shape
@@ -222,15 +226,29 @@ def _step(sample: NDArray[Any]) -> float:
     return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
 
 
-def _has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
-    """Whether the matte residuals of most photographs jump at every eighth column, always the same one."""
+def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
+    """Whether the matte residuals jump otherwise between the 8 × 8 blocks of the file than within.
+
+    Between blocks the errors are independent, within they are smooth, or ripple: jumps between may be the larger ones or the
+    smaller. The blocks of a JPEG begin at the corner of the file, so one of eight columns and one of eight rows is asked.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+    >>> fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)
+    >>> blocks = fine + np.kron(rng.normal(0, 0.01, (8, 8, 5)), np.ones((8, 8, 1)))
+    >>> [has_blocks(noise.reshape(-1, 5), lights, mask) for noise in (fine, blocks)]
+    [False, True]
+    """
     rows = np.flatnonzero(mask.any(axis=1))
-    if len(rows) < 32 or np.count_nonzero(mask.any(axis=0)) < 32:
+    if len(rows) < 4 * JPEG_SIDE or np.count_nonzero(mask.any(axis=0)) < 4 * JPEG_SIDE:
         return False
     # A band of rows around the middle of the object tells enough.
-    middle, half = rows[len(rows) // 2], 48
+    middle = rows[len(rows) // 2]
+    first = max(middle - BAND, 0) // JPEG_SIDE * JPEG_SIDE
     band = np.zeros_like(mask)
-    band[max(middle - half, 0) : middle + half] = mask[max(middle - half, 0) : middle + half]
+    band[first : middle + BAND] = mask[first : middle + BAND]
     inside = np.flatnonzero(band[mask])
     values = to_numpy(
         cast(pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)], "float64")
@@ -239,16 +257,27 @@ def _has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     chosen = np.linspace(0, photographs - 1, min(LOOKED_AT, photographs)).astype(int)
     picture = np.full((*mask.shape, len(chosen)), np.nan)
     picture[band] = values[:, chosen] - (values @ np.linalg.pinv(lights)) @ lights[:, chosen]
-    jumps = np.abs(np.diff(picture, axis=1))
-    # A second look at the row below: an edge of the object is not a block.
-    with np.errstate(invalid="ignore"):
-        by_phase = np.stack([np.nanmean(jumps[:, phase::8], axis=(0, 1)) for phase in range(8)])
-    if not np.isfinite(by_phase).all() or (np.median(by_phase, axis=0) <= 0).any():
-        return False
-    largest = by_phase.argmax(axis=0)
-    excess = by_phase.max(axis=0) > BLOCK_EXCESS * np.median(by_phase, axis=0)
-    common = np.bincount(largest[excess], minlength=8).max() if excess.any() else 0
-    return bool(2 * common > picture.shape[2])
+    picture = picture[first : middle + BAND]
+    return (
+        sum(_deviation_between_blocks(np.diff(picture, axis=axis), axis) ** 2 for axis in (0, 1))
+        > BLOCK_EVIDENCE
+    )
+
+
+def _deviation_between_blocks(jumps: FloatArray, axis: int) -> float:
+    """How far the power of jumps between blocks is from that of others, in deviations of these; 0 where nobody can tell."""
+    squares = np.moveaxis(jumps, axis, 0) ** 2
+    known = np.isfinite(squares)
+    if not known.any():
+        return 0.0
+    widest = np.nanquantile(squares, EDGES, axis=(0, 1))
+    squares = np.where(known, np.minimum(squares, widest) / np.where(widest > 0, widest, 1.0), 0.0)
+    count = [np.count_nonzero(known[phase::JPEG_SIDE]) for phase in range(JPEG_SIDE)]
+    if min(count) == 0:
+        return 0.0
+    *within, between = (squares[phase::JPEG_SIDE].sum() / count[phase] for phase in range(JPEG_SIDE))
+    scatter = float(np.std(within, ddof=1))
+    return (between - float(np.mean(within))) / scatter if scatter > 1e-6 else 0.0
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:

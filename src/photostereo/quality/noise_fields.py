@@ -54,7 +54,40 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     fields = np.empty((len(intensities), 3))
     for first in range(0, len(fields), BLOCK):  # in double precision, a part that stays in the cache
         fields[first : first + BLOCK] = intensities[first : first + BLOCK] @ mixture
+    return like(_of_unit_power(fields, noise), pixels)
+
+
+def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
+    """(N, d) as much noise as the (N, d) intensities have, of the same kind but not the same: to be added to them.
+
+    What a matte surface leaves of the photographs, turned by a rotation drawn at random, so that each of d photographs gets
+    some of all; ``noise`` is its standard deviation.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+    >>> noise = np.repeat(rng.normal(0, 0.01, (1250, 5)), 2, axis=0)  # pairs of pixels share it
+    >>> more = more_noise(0.5 * lights[2] + noise, lights, 0.01)
+    >>> bool(np.allclose(more[::2], more[1::2])), round(float(np.sqrt((more**2).mean())), 3)
+    (True, 0.01)
+    """
+    rng = np.random.default_rng(seed)
+    count = lights.shape[1]
+    rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]
+    if not len(rest):
+        return like((noise * rng.standard_normal(pixels.shape)).astype(np.float32), pixels)
+    order = np.argsort(np.lexsort(lights))  # the same light keeps its part, in whatever order they come
+    turned = rng.standard_normal((count, count))
+    turned = np.linalg.solve(np.linalg.cholesky(turned @ turned.T), turned)  # its rows are orthonormal
+    mixture = rest.T @ (rest @ turned[order][:, order])
+    fields = (to_numpy(pixels) @ mixture.astype(np.float32)) * np.float32(np.sqrt(count / len(rest)))
+    return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
+
+
+def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:
+    """Fields (N, k) without their widest entries, their fine part of unit power."""
     widest = WIDEST * np.median(np.abs(fields), axis=0) / MEDIAN
     fields = np.clip(fields, -widest, widest)
     size = np.minimum(np.sqrt(np.mean(fields * fields, axis=0)), noise)
-    return like(fields / np.where(size > 0, size, 1.0), pixels)
+    return np.asarray(fields / np.where(size > 0, size, 1.0))

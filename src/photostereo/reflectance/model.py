@@ -59,6 +59,9 @@ class Model(ABC):
 
     #: Whether the model keeps sums of each pixel's photographs and lets go of these: see :meth:`join`.
     joins: ClassVar[bool] = False
+    #: Whether its normals answer to noise in a way of their own, so that it has to be tried how: see
+    #: :mod:`photostereo.reflectance.tried_noise`.
+    bends: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Any]) -> Model:

@@ -29,8 +29,9 @@ the model is wrong about the pixel, by more than its residuals show, and the pri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from photostereo.quality.noise import noise_of_intensities, noise_of_misfit, noi
 from photostereo.quality.noise_fields import noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.reflectance.tried_noise import TriedNoise, try_noise
 
 #: The 99.9 % point of χ² with three degrees of freedom.
 CONFIDENCE = 16.266
@@ -61,6 +63,7 @@ class NoiseEvidence:
     common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
     doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
     fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.quality.noise_fields.noise_fields`
+    tried : how noise disturbs the model's normals (N, 3), where that is to be tried out
     """
 
     sigma: float
@@ -68,16 +71,32 @@ class NoiseEvidence:
     common: float
     doubtful: float
     fields: Array
+    tried: Callable[[Array], TriedNoise] | None = None
 
     @classmethod
-    def of(cls, model: Model, pixels: Array, lights: NDArray[Any], mask: BoolArray) -> NoiseEvidence:
+    def of(
+        cls,
+        model: Model,
+        pixels: Array,
+        lights: NDArray[Any],
+        mask: BoolArray,
+        build: Callable[[Array], Model],
+    ) -> NoiseEvidence:
+        """Of a model of these pixels; ``build`` makes that of others."""
         own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
+        disturbing = measured if own is None else own
+        common = noise_over_blocks(pixels, lights, mask, measured)
+        doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1)))
+        tried = partial(
+            try_noise, build, pixels, lights, disturbing=disturbing, common=common, doubtful=doubtful
+        )
         return cls(
             sigma=noise_to(model, lights.shape[1], measured),
-            disturbing=measured if own is None else own,
-            common=noise_over_blocks(pixels, lights, mask, measured),
-            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1))),
+            disturbing=disturbing,
+            common=common,
+            doubtful=doubtful,
             fields=noise_fields(pixels, lights, measured),
+            tried=tried if model.bends and pixels.shape[1] > 3 else None,
         )
 
 
@@ -146,9 +165,17 @@ class WithinNoise(Model):
     def noise_of_normals(self) -> Array:
         """(N, 3) noise as the model's own normals have it: of the photographs' kind, through the mean Hessian."""
         assert self._evidence is not None
+        if self._tried is not None:
+            return self._tried.noise
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
         fields = cast(self._evidence.fields, "float64")
         return self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields)
+
+    @cached_property
+    def _tried(self) -> TriedNoise | None:
+        if self._evidence is None or self._evidence.tried is None:
+            return None
+        return self._evidence.tried(self._centre)
 
     @cached_property
     def _doubt(self) -> Array:
@@ -160,9 +187,17 @@ class WithinNoise(Model):
         excess = namespace(nothing).maximum(self._misfit - self._evidence.doubtful * variance, nothing)
         return excess / (excess + variance + 1e-30)
 
-    def believed(self, one: Array, other: Array) -> float:
-        """Mean product of two shifts (N, 3) over the pixels, as far as the model is not in doubt."""
-        return float(((1.0 - self._doubt) * (one * other).sum(-1)).mean())
+    def size_of(self, shift: Array) -> float:
+        """Mean square of a shift (N, 3) over the pixels, as far as the model is not in doubt."""
+        return float(((1.0 - self._doubt) * (shift * shift).sum(-1)).mean())
+
+    def removed(self, shift: Array, change: Array) -> float:
+        """What of the error a shift removes, in the same mean; ``change`` is what noise in full makes of the shift."""
+        if self._tried is not None:
+            removed = self._tried.removed(shift, change)
+        else:
+            removed = -(self.noise_of_normals() * change).sum(-1)
+        return float(((1.0 - self._doubt) * removed).mean())
 
     def tempered(self, normals: Array, share: float) -> Array:
         """m + α (n − m), α larger where the model is in doubt."""

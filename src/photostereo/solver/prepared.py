@@ -54,7 +54,12 @@ class Prepared:
         """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
         pixels = self.pixels[0] if self.pixels else self.capture.scaled_pixels(self.device)[0]
         lights = np.ascontiguousarray(self.capture.lights.T)
-        return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask)
+
+        def again(other: Array) -> Model:
+            seen = also_seen(self.method, self.capture, self.scale, self.device)
+            return self.method.model.build(other, lights, **self.model_values, **seen)
+
+        return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` where this was prepared for something else."""

@@ -14,7 +14,8 @@ A formula would have to know what the descent does with noise, and it does more 
 keeps what noise lifts above it, and a dictionary of 192 atoms learned on a few hundred patches learns their noise by
 heart. (Of the noise that counting codes calls removed, a fifth to a third really was, on the small objects of the harm
 suite.) z comes from :func:`photostereo.quality.noise_fields.noise_fields`, with its true correlation in space: JPEG's
-remains survive a patch prior, and white noise would not.
+remains survive a patch prior, and white noise would not. Models that bend noise, or are off by more than it, have another
+R: :mod:`photostereo.reflectance.tried_noise`.
 
 References
 ----------
@@ -35,11 +36,9 @@ from photostereo.backend import CPU, Array, Device, like
 from photostereo.monitor import Monitor
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.reflectance.tried_noise import STEP
 from photostereo.reflectance.within_noise import WithinNoise
 from photostereo.solver.descent import SolveState, begin, half_steps
-
-#: ε, in standard deviations of the noise.
-STEP = 0.3
 
 
 class Moved(Model):
@@ -90,7 +89,7 @@ def best_share(
     """α, where a descent that began at ``start`` came to ``end``; 1 where it moved nothing."""
     normals, unknowns = start
     shift = end.normals - normals
-    size = model.believed(shift, shift)
+    size = model.size_of(shift)
     if size <= 0.0:
         return 1.0
     noise = model.noise_of_normals()
@@ -104,5 +103,4 @@ def best_share(
         half_steps(state, moved, again, weight)
         monitor.advance()
     change = (state.normals - normals - STEP * noise) - shift
-    removed = -model.believed(noise, change) / STEP
-    return min(1.0, max(removed, 0.0) / size)
+    return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)

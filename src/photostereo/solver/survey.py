@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Device
+from photostereo.backend import CPU, Array, Device
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.capture.digest import digest_of, hash_of
@@ -94,13 +94,18 @@ def learn(
     pixels = device.put(survey.pixels)
     # The sample is kept in gray; a model that looks at neighbours is told where its pixels lie.
     beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
-    model = entry.model.build(pixels, lights, **entry.of_model(values), **beyond)
+    options = {**entry.of_model(values), **beyond}
+    model = entry.model.build(pixels, lights, **options)
     if entry.prior is None:
         return Learned(dict(values), model, [])
+
+    def again(other: Array) -> Model:
+        return entry.model.build(other, lights, **options)
+
     start, evidence, noise = model.start(monitor), None, 0.0
     hessian = model.mean_hessian(start[1])
     if values["lam"] is None or values["mu"] is None:
-        evidence = NoiseEvidence.of(model, pixels, lights, sample.mask)
+        evidence = NoiseEvidence.of(model, pixels, lights, sample.mask, again)
         noise = evidence.sigma
     # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
     cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2

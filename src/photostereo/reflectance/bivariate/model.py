@@ -78,6 +78,8 @@ class Bivariate(Model):
     True
     """
 
+    bends = True
+
     def __init__(
         self,
         pixels: Array,

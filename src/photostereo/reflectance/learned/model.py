@@ -14,7 +14,7 @@ from photostereo.backend import Array, cast, is_tensor, like, namespace, to_nump
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
-from photostereo.reflectance.learned.noise import NoiseTable, noise_table, variance_of
+from photostereo.reflectance.learned.noise import NoiseTable, block_noise_table, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.strengths import lamp_strengths
 from photostereo.reflectance.learned.together import together
@@ -65,11 +65,12 @@ class Learned(Model):
         numbers = shipped_weights() if weights is None else read_weights(weights)
         gray = to_numpy(pixels)
         self._sample = sample
-        self._noise_table = None
+        self._noise_table = self._block_table = None
         if sample is not None:
-            self._noise_table = sample._noise_table
+            self._noise_table, self._block_table = sample._noise_table, sample._block_table
         elif mask is not None:
             self._noise_table = noise_table(gray, lights, mask)
+            self._block_table = block_noise_table(gray, lights, mask)
         noise = variance_of(gray, self._noise_table)
         self._strengths: NDArray[np.float32] = (
             lamp_strengths(gray, lights, noise) if sample is None else sample._strengths
@@ -80,22 +81,29 @@ class Learned(Model):
         self._pixels, self._lights = pixels, lights
         if neighbours and mask is not None and noise.any():
             pixels, colours, noise = _quieter(pixels, colours, mask, noise)
+        # Neighbours of one block share what JPEG did to it: together they tell nothing that one of them does not.
+        unexplained, alone = (
+            np.maximum(noise, variance_of(gray, self._block_table)),
+            self._block_table is not None,
+        )
+        around = (None, None) if mask is None or alone else misfits_around(pixels, lights, unexplained, mask)
 
-        around = (None, None) if mask is None else misfits_around(pixels, lights, noise, mask)
-
-        def witnesses(pixels: Array, colours: Array | None, some: slice) -> Witness:
+        def told(pixels: Array, colours: Array | None, some: slice) -> tuple[Witness, Witness]:
             normals, error = _predict(pixels, colours, lights, numbers)
             whole, lit = (None if part is None else like(part[some], pixels) for part in around)
-            matte = matte_witness(pixels, lights, like(noise[some], pixels), (whole, lit))
-            return combine(Witness(normals, error * error), matte)
+            matte = matte_witness(pixels, lights, like(unexplained[some], pixels), (whole, lit))
+            return combine(Witness(normals, error * error), matte), matte
 
-        found = witnesses(pixels, colours, slice(None))
+        def witnesses(pixels: Array, colours: Array | None, some: slice) -> Witness:
+            return told(pixels, colours, some)[0]
+
+        found, matte = told(pixels, colours, slice(None))
         self._level: float | None = None
         # Tried only where a prior asks for it.
         self._try_noise = partial(try_noise, witnesses, found, pixels, colours, noise, lights)
         self._log_variance = np.log(to_numpy(found.variance))
         if outline and mask is not None:
-            found = with_rim(found, mask)
+            found = with_rim(found, mask, matte=found.variance / matte.variance)
         self._normals = cast(found.normals, "float64")
         self._spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
 

@@ -3,7 +3,11 @@
 The residuals of least squares hold no texture. Their second difference over 2 × 2 pixels
 (:func:`photostereo.quality.noise.second_differences`) is zero on anything smooth and keeps white noise at its standard
 deviation. The median of its absolute value over pixels of like brightness and all photographs is that noise; edges of
-shadows and highlights, a few entries of each pixel, do not move it.
+shadows and highlights, a few entries of each pixel, do not move it. Where the photographs have few levels, no noise is
+smaller than that of their steps, step²/12.
+
+What JPEG leaves hangs together over 8 × 8 pixels and escapes a difference of neighbours, yet is no misfit of a model: where
+blocks are seen (:func:`photostereo.quality.noise.has_blocks`), the same is measured from block to block.
 """
 
 from __future__ import annotations
@@ -13,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.quality.noise import second_differences
+from photostereo.quality.noise import JPEG_SIDE, has_blocks, second_differences, step_of_levels
 
 #: Median absolute deviation to standard deviation.
 MAD_TO_SIGMA = 1.482602218505602
-#: Classes of brightness, and blocks that the estimate looks at.
-CLASSES, BLOCKS = 8, 20_000
+#: Classes of brightness, blocks and pixels that the estimate looks at.
+CLASSES, BLOCKS, LEVELS_FROM = 8, 20_000, 20_000
 
 
 #: Mean intensities of pixels, growing, and the noise variance of an intensity of such a pixel.
@@ -55,11 +59,14 @@ def _brightness(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def noise_table(
-    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
+    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_], distance: int = 1
 ) -> NoiseTable | None:
-    """The noise by brightness, as :func:`noise_variance` measures it; None where it cannot be told."""
+    """The noise by brightness, as :func:`noise_variance` measures it; None where it cannot be told.
+
+    ``distance`` is that of the pixels of a difference: 1, or 8 from block to block.
+    """
     count = lights.shape[1]
-    a, detail = second_differences(pixels, lights, mask, most=BLOCKS)
+    a, detail = second_differences(pixels, lights, mask, distance=distance, most=BLOCKS)
     if count <= 3 or not detail.size:
         return None
     detail = np.abs(detail) / np.sqrt(1.0 - 3.0 / count)
@@ -70,4 +77,14 @@ def noise_table(
     for number in range(CLASSES):
         inside = (brightness[a] >= classes[number]) & (brightness[a] <= classes[number + 1])
         found[number] = (MAD_TO_SIGMA * float(np.median(detail[inside]))) ** 2
-    return np.asarray(middle, np.float64), found
+    steps = step_of_levels(np.asarray(pixels[:: max(1, len(pixels) // LEVELS_FROM)], np.float64)) ** 2 / 12.0
+    return np.asarray(middle, np.float64), np.maximum(found, steps)
+
+
+def block_noise_table(
+    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
+) -> NoiseTable | None:
+    """The noise by brightness from block to block, where the photographs have the blocks of JPEG; None elsewhere."""
+    if lights.shape[1] <= 3 or not has_blocks(pixels, np.asarray(lights, np.float64), mask):
+        return None
+    return noise_table(pixels, lights, mask, JPEG_SIDE)

@@ -12,7 +12,9 @@ n_z one pixel further in is 0.65 of that at r = 4, and on a bevel, or where a ma
 
 A pixel on the outline may also show the ground behind the object, which is often brighter than a surface seen at a
 grazing angle. The photographs then tell of a normal between the two. It shows: n_z must fall towards the outline, to
-0.6 of the next pixel's on a circle. Where it hardly falls, the other witnesses count for less.
+0.6 of the next pixel's on a circle. Where it hardly falls, the other witnesses count for less; not so the matte fit, as far
+as it explains the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares has,
+too. The other way around a flat rim, which no photograph speaks against, would be bent.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import like, namespace, to_numpy
+from photostereo.backend import Array, like, namespace, to_numpy
 from photostereo.reflectance.learned.witnesses import Witness, combine
 
 #: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
@@ -93,8 +95,11 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
 
 
-def with_rim(found: Witness, mask: NDArray[np.bool_]) -> Witness:
-    """The witnesses so far, and the outline where it is an occluding contour."""
+def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:
+    """The witnesses so far, and the outline where it is an occluding contour.
+
+    ``matte`` (N,) is the matte fit's share of what is known of a pixel: that no ground takes away.
+    """
     rim = rim_of(mask)
 
     def normals_at(index: NDArray[np.intp]) -> NDArray[Any]:
@@ -118,7 +123,8 @@ def with_rim(found: Witness, mask: NDArray[np.bool_]) -> Witness:
 
     chosen = like(rim.index[turns], found.variance)
     others = found.variance * 1.0
-    others[chosen] += like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
+    doubted = 1.0 - (matte + 0.0 * found.variance)[chosen]
+    others[chosen] += doubted * like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
     normals = found.normals * 1.0
     normals[chosen] = like(steep[turns].astype(np.float32), found.variance)
     variance = namespace(found.variance).full_like(found.variance, np.inf)

@@ -8,6 +8,10 @@ surface as far as anyone can tell, and their average has less noise. This is non
 
 With clean photographs every weight but a pixel's own vanishes, and nothing changes.
 
+h shrinks with the number of photographs. Noise differs from one photograph to the next, and a normal is disturbed by three
+of its d parts, 3σ²/d of its power. Two normals differ in all photographs, and nothing of that averages out. So
+what may lie between pixels that count as one is a few times 3σ²/d.
+
 References
 ----------
 A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005, doi:10.1109/CVPR.2005.38.
@@ -21,8 +25,10 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-#: Half the side of the window, and h: how much more than noise may lie between pixels that are averaged.
-REACH, SOFTNESS = 3, 0.25
+#: Half the side of the window.
+REACH = 3
+#: h, how much more than noise may lie between pixels that are averaged: so much over d, and no more than the second.
+SOFTNESS, SOFTEST = 5.0, 0.25
 
 
 def together(
@@ -37,6 +43,7 @@ def together(
 
     ``noise`` (N,) is the variance of one value of the guide.
     """
+    scale = np.float32(min(softness / guide.shape[1], SOFTEST))
     index = np.full(mask.shape, -1, np.int64)
     index[mask] = np.arange(len(guide))
     flat = np.ascontiguousarray(pixels.reshape(len(pixels), -1), dtype=np.float32)
@@ -58,7 +65,7 @@ def together(
                     right,
                     smooth,
                     noise,
-                    np.float32(softness),
+                    scale,
                     result,
                     total,
                     squares,

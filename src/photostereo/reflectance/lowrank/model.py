@@ -206,6 +206,8 @@ class LowRank(Model):
     True
     """
 
+    bends = True
+
     def __init__(
         self,
         pixels: Array,

@@ -74,6 +74,7 @@ class Piecewise(Model):
     """
 
     joins = True
+    bends = True
 
     def __init__(
         self,
