@@ -258,10 +258,8 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     picture = np.full((*mask.shape, len(chosen)), np.nan)
     picture[band] = values[:, chosen] - (values @ np.linalg.pinv(lights)) @ lights[:, chosen]
     picture = picture[first : middle + BAND]
-    return (
-        sum(_deviation_between_blocks(np.diff(picture, axis=axis), axis) ** 2 for axis in (0, 1))
-        > BLOCK_EVIDENCE
-    )
+    deviations = [_deviation_between_blocks(np.diff(picture, axis=axis), axis) for axis in (0, 1)]
+    return bool(np.square(deviations).sum() > BLOCK_EVIDENCE)
 
 
 def _deviation_between_blocks(jumps: FloatArray, axis: int) -> float:
