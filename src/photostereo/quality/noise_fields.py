@@ -69,7 +69,7 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> noise = np.repeat(rng.normal(0, 0.01, (1250, 5)), 2, axis=0)  # pairs of pixels share it
     >>> more = more_noise(0.5 * lights[2] + noise, lights, 0.01)
-    >>> bool(np.allclose(more[::2], more[1::2])), round(float(np.sqrt((more**2).mean())), 3)
+    >>> bool(np.allclose(more[::2], more[1::2])), round(float(np.sqrt((more**2).mean())), 2)
     (True, 0.01)
     """
     rng = np.random.default_rng(seed)
