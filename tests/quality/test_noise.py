@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.quality.noise import VALUES_PER_LEVEL, step_of_levels, estimate_noise
+from photostereo.quality.noise import VALUES_PER_LEVEL, estimate_noise, step_of_levels
 from photostereo.scenes import dome_lights, render_scene
 
 
