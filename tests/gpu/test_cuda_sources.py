@@ -16,6 +16,7 @@ KERNELS = [
     ("priors/dictionary/dictionary_pass.cu", ["-DREAL=double", "-DLENGTH=45", "-DWARPS=16"]),
     ("priors/dictionary/follow_atoms.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=4"]),
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
+    ("backend/pixelwise.cu", []),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.backend import Array, cast, is_tensor, namespace
+from photostereo.backend import Array, cast, is_tensor, namespace, pixelwise
 from photostereo.conventions import BoolArray, FloatArray
 
 
@@ -21,6 +21,8 @@ def angle_between(a: Array, b: Array) -> Array:
     """
     xp = namespace(a)
     a, b = cast(a, "float64"), cast(b, "float64")
+    if pixelwise.fits(a, b):
+        return pixelwise.angle_between(a, b)
     x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

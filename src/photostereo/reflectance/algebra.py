@@ -1,6 +1,7 @@
 """The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
 
-Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike.
+Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; on a GPU the steps that a
+descent repeats are one launch each (:mod:`photostereo.backend.pixelwise`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, namespace, to_numpy
+from photostereo.backend import Array, namespace, pixelwise, to_numpy
 
 
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
@@ -65,6 +66,8 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     >>> solve_shifted_3x3(np.array([[1.0, 0, 0, 3, 0, 4]]), np.ones(1), np.ones((1, 3)))
     array([[0.5 , 0.25, 0.2 ]])
     """
+    if pixelwise.fits(right, entries, weight):
+        return pixelwise.solve_shifted(entries, weight, right)
     xx, xy, xz, yy, yz, zz = (entries[..., k] for k in range(6))
     parts = (right[..., 0], right[..., 1], right[..., 2])
     solution = solve_symmetric_3x3(xx + weight, xy, xz, yy + weight, yz, zz + weight, parts)
@@ -78,6 +81,8 @@ def quadratic_form(entries: Array, n: Array) -> Array:
     >>> quadratic_form(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)))
     array([9.])
     """
+    if pixelwise.fits(n, entries):
+        return pixelwise.quadratic_form(entries, n)
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
     square = entries[..., 0] * x * x + entries[..., 3] * y * y + entries[..., 5] * z * z
     return square + 2.0 * (entries[..., 1] * x * y + entries[..., 2] * x * z + entries[..., 4] * y * z)

@@ -70,12 +70,13 @@ class Solution:
         """What is worth keeping of the prior: the dictionaries, and how often each atom was used."""
         if self.dictionary is None or self.first_atoms is None:
             return {}
-        codes = to_numpy(self.dictionary.codes)
+        used = self.dictionary.codes != 0  # counted where they are: the codes are many
+        per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
         return {
             "dictionary_initial": self.first_atoms,
             "dictionary": np.array(to_numpy(self.dictionary.atoms)),
-            "atom_use": np.count_nonzero(codes, axis=1) / max(codes.shape[1], 1),
-            "codes_per_patch": np.bincount(np.count_nonzero(codes, axis=0), minlength=1),
+            "atom_use": per_atom / max(per_patch.size, 1),
+            "codes_per_patch": np.bincount(per_patch, minlength=1),
         }
 
 
