@@ -160,3 +160,41 @@ def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: 
     np.testing.assert_allclose(level / level[0], 1, atol=0.02)
     said = " ".join(capture.origin.notes)
     assert ("contain the exposure" in said) == contained and ("compensated" in said)
+
+
+def in_widths(folder: Path, width: float, middle: tuple[float, float]) -> None:
+    """Its light file with the positions in widths of an object of this width at this place."""
+    positions = read_lights(folder / "lights.csv").positions
+    assert positions is not None
+    lines = ["file,widths_x,widths_y,widths_z"]
+    for number, position in enumerate((positions - [*middle, 0.0]) / width):
+        lines.append(f"s{number:02d}.png," + ",".join(f"{value:.9f}" for value in position))
+    (folder / "lights.csv").write_text("\n".join(lines))
+
+
+def test_positions_in_object_widths(tmp_path: Path) -> None:
+    folder = tmp_path / "near"
+    near_capture(folder, color=False)
+    mask = np.zeros((81, 121))
+    mask[20:61, 30:91] = 1
+    write_png(folder / "mask.png", mask)
+    expected = ps.load(folder)
+    in_widths(folder, 61, (0, 0))
+    found = ps.load(folder)
+    np.testing.assert_allclose(found.lights, expected.lights, atol=1e-6)
+    np.testing.assert_allclose(found.images[:, mask > 0], expected.images[:, mask > 0], rtol=1e-5)
+    assert any("the lamps are near" in note for note in found.origin.notes)
+    np.testing.assert_allclose(ps.load(folder, scale=0.5).lights, expected.lights, atol=0.02)
+    with pytest.raises(CaptureError, match=r"widths of the object.*Leave out --crop"):
+        ps.load(folder, crop=(30, 20, 61, 41))
+
+
+def test_object_widths_count_from_the_objects_middle(tmp_path: Path) -> None:
+    folder = tmp_path / "near"
+    near_capture(folder, color=False)
+    mask = np.zeros((81, 121))
+    mask[0:41, 60:121] = 1  # the upper right: its middle is 30 to the right and 20 above that of the frame
+    write_png(folder / "mask.png", mask)
+    expected = ps.load(folder)
+    in_widths(folder, 61, (30, 20))
+    np.testing.assert_allclose(ps.load(folder).lights, expected.lights, atol=1e-6)

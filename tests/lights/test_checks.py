@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import photostereo as ps
 from photostereo.conventions import srgb_from_linear
 from photostereo.errors import ParameterError
 from photostereo.lights.axes import axes_matrix, axes_words, conventions
@@ -149,8 +151,8 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     from photostereo.commands.terminal import Terminal
 
     file = write_archive(figure, tmp_path / "figure.npz")
-    upside_down = ReadOptions(lights_axes="x,-y,z")
-    tell_state(Terminal(), read_capture(file, upside_down, None, 0))
+    upside_down = write_archive(replace(figure, lights=figure.lights * [1, -1, 1]), tmp_path / "down.npz")
+    tell_state(Terminal(), read_capture(upside_down, ReadOptions(), None, 0))
     said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
     assert len(said) == 1
     assert said[0].startswith("Warning: ")
@@ -162,11 +164,31 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     assert "the light directions are turned round" in turned.origin.notes
 
 
-def test_photographs_on_disk_are_checked_as_well(figure):
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("truly", "given", "advised"),
+    [
+        ("x,-y,z", {"lights_axes": "y,x,z"}, "--lights-axes x,-y,z, in place of y,x,z"),
+        ("x,y,z", {"lights_axes": "x,-y,z"}, "Leave out --lights-axes"),
+        ("y,x,z", {"lights_axes": "-x,y,z"}, "--lights-axes y,x,z, in place of -x,y,z"),
+        ("-x,-y,-z", {"lights_axes": "x,-y,z"}, "--reverse-lights in place of --lights-axes"),
+        ("x,y,z", {"reverse_lights": True}, "Leave out --lights-axes and --reverse-lights"),
+    ],
+)
+def test_wrong_axes_given_are_replaced_by_the_right_option(tmp_path, figure, truly, given, advised):
+    """What is advised is what to write, not what to add to what was written."""
+    from photostereo.capture import load, write_archive
 
-    from photostereo.commands.state import mistakes_of_large
+    written = figure.lights @ axes_matrix(truly).T
+    file = write_archive(replace(figure, lights=written), tmp_path / "figure.npz")
+    said = ps.diagnose(load(file, **given)).advice[0]
+    assert advised in said
+    if "--lights-axes" in advised.split(",")[0] and not advised.startswith("Leave"):
+        assert not any("axes" in text for text in ps.diagnose(load(file, lights_axes=truly)).advice)
+
+
+def test_photographs_on_disk_are_checked_as_well(figure):
+    from photostereo.commands.state import glance
 
     large = replace(figure, lights=figure.lights * [1, -1, 1])
-    assert [mistake.kind for mistake in mistakes_of_large(large)] == ["axes"]
-    assert mistakes_of_large(figure) == ()
+    assert "other axes" in ps.diagnose(glance(large)).advice[0]
+    assert not any("axes" in text for text in ps.diagnose(glance(figure)).advice)

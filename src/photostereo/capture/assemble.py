@@ -46,6 +46,7 @@ class Ingredients:
     brackets : where several exposures of a light are there, all of them for the one among ``files``
     notes : what the layout noticed
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
+    in_widths : the positions are in widths of the object from its middle instead
     heads : what the files say beside their pixels, each looked at once
     """
 
@@ -66,6 +67,7 @@ class Ingredients:
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     positions: NDArray[Any] | None = None
+    in_widths: bool = False
     heads: Heads = field(default_factory=Heads)
 
 
@@ -77,14 +79,41 @@ def assemble(found: Ingredients, options: ReadOptions) -> Capture:
     parts = _parts(found, options, source, lambda: images)
     if found.positions is not None:
         whole = options.in_our_axes(found.positions)
-        positions = options.framing.positions(whole, source.full_frame)
-        # Strengths are those at the middle of the photographs, not of the part that is used.
-        distances = options.framing.scale * np.linalg.norm(whole, axis=1)
+        if found.in_widths:
+            positions, distances = _from_widths(whole, parts["mask"], found, options)
+        else:
+            positions = options.framing.positions(whole, source.full_frame)
+            # Strengths are those at the middle of the photographs, not of the part that is used.
+            distances = options.framing.scale * np.linalg.norm(whole, axis=1)
         images, note = correct_near_lamps(images, parts["mask"], positions, distances)
         parts["origin"] = replace(parts["origin"], notes=(*parts["origin"].notes, *note))
         if note:
             parts["lights"] = positions
     return build(found.path, images=images, **parts)
+
+
+def _from_widths(
+    widths: NDArray[Any], mask: NDArray[np.bool_], found: Ingredients, options: ReadOptions
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions in pixels from the middle of the frame, and distances from the object, of lamps in object widths."""
+    if options.crop is not None:
+        raise CaptureError(
+            f"{found.light_file} places the lamps in widths of the object, and a part of the frame may not hold the "
+            "whole of it. Leave out --crop, or give the positions in pixels (position_x, position_y, position_z)."
+        )
+    cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
+    if not len(cols):
+        raise CaptureError(f"The mask of {found.path} is empty, so the object has no width. Correct it.")
+    width = float(cols[-1] - cols[0] + 1)
+    middle = np.array(
+        [
+            0.5 * (cols[0] + cols[-1] + 1 - mask.shape[1]),
+            0.5 * (mask.shape[0] - rows[0] - rows[-1] - 1),
+            0.0,
+        ]
+    )
+    lamps = width * np.asarray(widths, dtype=np.float64)
+    return lamps + middle, np.asarray(np.linalg.norm(lamps, axis=1))
 
 
 def correct_near_lamps(
@@ -210,6 +239,7 @@ def _parts(
         bit_depth=bit_depth(source),
         files=tuple(file.name for file in found.files),
         notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
+        axes=options.axes_given(),
     )
     return {"lights": lights, "mask": mask, "name": found.name, "origin": origin, **truths}
 

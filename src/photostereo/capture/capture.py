@@ -45,6 +45,7 @@ class Origin:
     files : names of the photographs, in the order of the lights
     notes : anything the reader noticed that the user should know
     calibration : how the lights were found, where the photographs came without
+    axes : how the light file was read, e.g. ``"x,-y,z"``, where the user said so
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Origin:
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    axes: str = ""
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -101,6 +101,18 @@ class ReadOptions:
             lights = lights @ axes_matrix(self.lights_axes)
         return -lights if self.reverse_lights else lights
 
+    def axes_given(self) -> str:
+        """What both options about axes come to, as one of ``--lights-axes``; nothing where neither was given.
+
+        >>> ReadOptions(lights_axes="x,-y,z", reverse_lights=True).axes_given()
+        '-x,y,-z'
+        """
+        import numpy as np
+
+        from photostereo.lights.axes import axes_words
+
+        return axes_words(self.in_our_axes(np.eye(3))) if self.axes_notes() else ""
+
     def axes_notes(self) -> tuple[str, ...]:
         """What was done to the directions of the light file."""
         axes = self.lights_axes

@@ -15,6 +15,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.conventions import BoolArray
 from photostereo.errors import CaptureError
 
+_FULL = "no mask: the full frame is used (--mask auto looks for the object)"
 Frames = Callable[[], Iterable[NDArray[Any]]]
 
 
@@ -42,7 +43,7 @@ def settle_mask(
         mask, notes = mask_from_values(choice, f"The mask given for {name}", full)
         return options.framing.mask(mask), notes
     if choice == "full":
-        return np.ones(options.framing.frame(full), dtype=bool), ("no mask: the full frame is used",)
+        return np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
     how, doubt = "from brightness", ""
     if choice == "auto":
         seen = find_object((telling or frames)(), without=without)

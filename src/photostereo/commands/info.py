@@ -10,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from photostereo.capture import Capture
-from photostereo.capture.loading import read
+from photostereo.capture.loading import read_lazily
 from photostereo.capture.options import ReadOptions
+from photostereo.commands.state import glance
 from photostereo.commands.terminal import Terminal
 from photostereo.files.json_text import json_text
+from photostereo.files.memory import available_memory
 from photostereo.files.names import printable
 from photostereo.quality.diagnosis import Diagnosis, diagnose
 
@@ -21,8 +23,11 @@ from photostereo.quality.diagnosis import Diagnosis, diagnose
 def run(path: Path, *, reading: ReadOptions, as_json: bool) -> None:
     """Describe the capture as a table and advice, or as JSON."""
     terminal = Terminal()
-    capture = read(path, reading)
-    diagnosis = diagnose(capture)
+    capture = read_lazily(path, reading)
+    small = capture.stack_bytes <= available_memory() // 4
+    capture = capture.loaded() if small else capture
+    # A capture that does not fit is judged, as before a solve, by a part of its pixels.
+    diagnosis = diagnose(capture if capture.in_memory else glance(capture))
     facts = describe(capture)
     if as_json:
         terminal.out.print_json(json_text({**facts, "advice": list(diagnosis.advice)}), ensure_ascii=True)

@@ -6,7 +6,6 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.commands.terminal import Terminal
-from photostereo.lights.checks import Mistake, find_mistakes
 from photostereo.monitor import SILENT, Monitor
 from photostereo.quality.diagnosis import diagnose
 
@@ -24,10 +23,7 @@ def tell_state(terminal: Terminal, capture: Capture) -> None:
         for note in origin.notes:
             if note not in told and not note.startswith("no light file"):
                 terminal.say(f"• {note}")
-    if not capture.in_memory:
-        for mistake in mistakes_of_large(capture, terminal):
-            terminal.say(f"Warning: {mistake}")
-        return
+    capture = capture if capture.in_memory else glance(capture, terminal)
     findings = diagnose(capture).findings
     for finding in findings:
         if finding.severity == "problem":
@@ -37,8 +33,8 @@ def tell_state(terminal: Terminal, capture: Capture) -> None:
         terminal.say(f"{notices} smaller thing{'s' if notices > 1 else ''} to know: photostereo info")
 
 
-def mistakes_of_large(capture: Capture, monitor: Monitor = SILENT) -> tuple[Mistake, ...]:
-    """The likely mistakes of a capture whose photographs stay on disk: each is decoded once, and sampled."""
+def glance(capture: Capture, monitor: Monitor = SILENT) -> Capture:
+    """A capture whose photographs stay on disk, with every so many pixels: each is decoded once, and sampled."""
     step = max(1, max(capture.frame) // GLANCE)
     capture.photographs.keep_decoded()
     monitor.stage("photographs", len(capture))
@@ -46,4 +42,10 @@ def mistakes_of_large(capture: Capture, monitor: Monitor = SILENT) -> tuple[Mist
     for frame in capture.photographs.frames():
         sampled.append(frame[::step, ::step].copy())  # a view would keep the whole frame
         monitor.advance()
-    return find_mistakes(np.stack(sampled), capture.lights, capture.mask[::step, ::step])
+    return Capture(
+        images=np.stack(sampled),
+        lights=capture.lights,
+        mask=capture.mask[::step, ::step],
+        name=capture.name,
+        origin=capture.origin,
+    )

@@ -15,6 +15,7 @@ from photostereo.conventions import BoolArray, FloatArray
 from photostereo.lights.axes import (
     Outline,
     SurfaceEvidence,
+    axes_matrix,
     axes_words,
     conventions,
     outline_of,
@@ -67,7 +68,9 @@ class Mistake:
         return f"{self.text}. {self.remedy}"
 
 
-def find_mistakes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> tuple[Mistake, ...]:
+def find_mistakes(
+    images: FloatArray, lights: FloatArray, mask: BoolArray, *, axes_given: str = ""
+) -> tuple[Mistake, ...]:
     """The likely mistakes in a capture, none where all is well or nothing can be told.
 
     Parameters
@@ -75,6 +78,7 @@ def find_mistakes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> tu
     images : (d, H, W) or (d, H, W, 3) intensities
     lights : (d, 3) unit directions
     mask : (H, W)
+    axes_given : the axes with which the light file was read already; what is advised takes their place
 
     Examples
     --------
@@ -106,7 +110,7 @@ def find_mistakes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> tu
         if curve is not None and _wrong_order(straight) is None and straight.given < 0.5 * order.given:
             return (curve,)
         return (wrong_order,)  # normals from it would mean nothing
-    found = [_wrong_axes(small, lights, _open_sides(mask)), _curve(small, lights)]
+    found = [_wrong_axes(small, lights, _open_sides(mask), axes_given), _curve(small, lights)]
     return tuple(mistake for mistake in found if mistake is not None)
 
 
@@ -160,7 +164,7 @@ def _wrong_order(order: OrderEvidence) -> Mistake | None:
 
 
 def _wrong_axes(
-    small: Thumbnail, lights: FloatArray, open_sides: tuple[bool, bool, bool, bool]
+    small: Thumbnail, lights: FloatArray, open_sides: tuple[bool, bool, bool, bool], axes_given: str
 ) -> Mistake | None:
     normals = small.on_grid(matte_fit(small.values, lights)[0])
     useful = useful_cells(small)
@@ -191,13 +195,14 @@ def _wrong_axes(
     axes, seen = max(good, key=lambda pair: pair[1].outwards) if decided else good[0]
     if np.array_equal(axes, np.eye(3)):
         return None
-    return _axes_mistake(axes, given, seen, decided=decided)
+    return _axes_mistake(axes, given, seen, decided=decided, axes_given=axes_given)
 
 
 def _axes_mistake(
-    axes: FloatArray, given: SurfaceEvidence, seen: SurfaceEvidence, *, decided: bool
+    axes: FloatArray, given: SurfaceEvidence, seen: SurfaceEvidence, *, decided: bool, axes_given: str
 ) -> Mistake:
-    words = axes_words(axes)
+    further = axes_words(axes)
+    words = axes_words(axes_matrix(axes_given) @ axes) if axes_given else further
     signs = []
     if given.away > 0.2:
         signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
@@ -209,21 +214,29 @@ def _axes_mistake(
             f"{100 * seen.outwards_share:.0f} %"
         )
     why = "; ".join(signs)
+    if words == "x,y,z":
+        return Mistake(
+            "axes",
+            f"The light file seems to have our axes, and not those given: {why}",
+            "Leave out --lights-axes and --reverse-lights.",
+        )
     if words == "-x,-y,-z":
+        instead = " in place of --lights-axes" if axes_given else ""
         return Mistake(
             "arrows",
             f"The light directions seem to point from the lamp to the object: {why}",
-            "Turn them round with --reverse-lights.",
+            f"Turn them round with --reverse-lights{instead}.",
             "--reverse-lights",
         )
     hollow = "" if decided else " If hollows then stand out as bumps, reverse x and y too."
-    if words == "-x,-y,z" and not signs[0].startswith("the slopes"):
+    if further == "-x,-y,z" and not signs[0].startswith("the slopes"):
         hollow = " If the object is hollow, all is well."
+    instead = f", in place of {axes_given}" if axes_given else ""
     names = {"x,-y,z": "with y downwards", "y,x,z": "with x and y exchanged"}
     return Mistake(
         "axes",
         f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",
-        f"Read it with --lights-axes {words}.{hollow}",
+        f"Read it with --lights-axes {words}{instead}.{hollow}",
         f"--lights-axes {words}",
     )
 

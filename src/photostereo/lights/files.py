@@ -8,7 +8,7 @@ Text and CSV
     A line ``Header: ...`` and a line with the number of lights may come first.
 
     Columns ``position_x``, ``position_y``, ``position_z`` say where near lamps stand, in pixels from the middle of the
-    frame.
+    frame; columns ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from its middle.
 
 JSON
     A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -52,6 +52,7 @@ _STRENGTH_WORDS = {
     **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
 }
 _POSITION_WORDS = ("position_x", "position_y", "position_z")
+_WIDTHS_WORDS = ("widths_x", "widths_y", "widths_z")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
 
@@ -67,6 +68,7 @@ class LightTable:
     intensities : (d,) or (d, 3) strengths, or None
     files : base names of the photographs, one per light, or None
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
+    in_widths : the positions are in widths of the object from its middle instead
     """
 
     path: Path
@@ -74,6 +76,7 @@ class LightTable:
     intensities: NDArray[np.float64] | None = None
     files: tuple[str, ...] | None = None
     positions: NDArray[np.float64] | None = None
+    in_widths: bool = False
 
     @property
     def lengths(self) -> NDArray[np.float64]:
@@ -99,8 +102,12 @@ class LightTable:
         order = [place[photograph.name.casefold()] for photograph in photographs]
         strengths = None if self.intensities is None else self.intensities[order]
         positions = None if self.positions is None else self.positions[order]
-        return LightTable(
-            self.path, self.vectors[order], strengths, tuple(self.files[i] for i in order), positions
+        return replace(
+            self,
+            vectors=self.vectors[order],
+            intensities=strengths,
+            files=tuple(self.files[i] for i in order),
+            positions=positions,
         )
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
@@ -209,8 +216,8 @@ def checked(table: LightTable) -> LightTable:
         np.isfinite(table.positions).all() and (table.positions[:, 2] > 0).all()
     ):
         raise CaptureError(
-            f"In {table.path} a lamp has no position above the table (position_z is not positive, or not a number). "
-            "Correct that line, or remove the columns position_x, position_y, position_z."
+            f"In {table.path} a lamp has no position above the table (its z is not positive, or not a number). "
+            "Correct that line, or remove the columns of the positions."
         )
     return table
 
@@ -291,6 +298,9 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
     names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
     places = [header.index(word) for word in _POSITION_WORDS if word in header]
+    in_widths = not places and all(word in header for word in _WIDTHS_WORDS)
+    if in_widths:
+        places = [header.index(word) for word in _WIDTHS_WORDS]
     if not axes and len(places) == 3:  # where a lamp stands says in which direction it is seen
         axes = dict(enumerate(places))
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
@@ -310,7 +320,9 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     files = tuple(base_name(row[names[0]]) for row in body) if names else None
     intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:6]
     positions = np.ascontiguousarray(values[:, -3:]) if len(places) == 3 else None
-    return LightTable(path, np.ascontiguousarray(values[:, :3]), intensity, files, positions)
+    return LightTable(
+        path, np.ascontiguousarray(values[:, :3]), intensity, files, positions, in_widths=in_widths
+    )
 
 
 def _split(line: str) -> list[str]:

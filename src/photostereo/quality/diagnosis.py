@@ -101,6 +101,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
         residual=matte_residual(gray.images, normals, gray.lights, gray.mask),
         dim_photographs=dim_photographs(gray.images, gray.mask),
     )
-    mistakes = find_mistakes(gray.images, gray.lights, gray.mask)
+    given = "" if gray.origin is None else gray.origin.axes
+    mistakes = find_mistakes(gray.images, gray.lights, gray.mask, axes_given=given)
     findings = (*(Finding("problem", str(mistake)) for mistake in mistakes), *advise(bare, gray, result))
     return Diagnosis(**{**bare.__dict__, "findings": findings})

@@ -84,7 +84,13 @@ def read(path: Path, options: ReadOptions) -> Capture:
         require_truth_size(truth, path, full)
         values = finite_or_zero(truth) if label == "truth" else truth
         truths[label] = framing.truth(label, values)
-    origin = Origin(path=path, layout=LAYOUT, bit_depth=bits, notes=(*notes, *options.axes_notes()))
+    origin = Origin(
+        path=path,
+        layout=LAYOUT,
+        bit_depth=bits,
+        notes=(*notes, *options.axes_notes()),
+        axes=options.axes_given(),
+    )
     lights = options.in_our_axes(np.asarray(lights))
     return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
 

@@ -97,6 +97,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         files=files,
         lights=table.vectors,
         positions=table.positions,
+        in_widths=table.in_widths,
         light_file=source,
         intensities=intensities,
         mask_file=mask,
