@@ -64,3 +64,42 @@ def test_imports_point_down(path: Path) -> None:
 def test_mathematics_knows_arrays_only(layer: str) -> None:
     for path in (SOURCE / layer).rglob("*.py"):
         assert not imported(path) & UNKNOWN_TO_MATHEMATICS, path
+
+
+MODULES = {
+    ".".join(("photostereo", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in SOURCE.rglob("*.py")
+}
+
+
+def modules_imported(name: str) -> set[str]:
+    """Modules that one imports, at once or inside a function; not what it imports for its types alone.
+
+    What a package gives out by name counts as the package, which knows all of its modules; a module in it, as itself.
+    """
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    for_types = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    ]
+    left_out = {id(inner) for node in for_types for inner in ast.walk(node)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in left_out:
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {full if full in MODULES else node.module for full in named}
+        elif isinstance(node, ast.Import) and id(node) not in left_out:
+            found |= {alias.name for alias in node.names}
+    return found & MODULES.keys()
+
+
+def test_no_module_comes_back_to_itself() -> None:
+    """Not even by imports inside functions, or through the names that its own package gives out."""
+    graph = {name: modules_imported(name) for name in MODULES}
+    for name, found in graph.items():
+        assert not [package for package in found if name.startswith(package + ".")], (
+            f"{name} asks its package"
+        )
+    while graph:  # take away what imports nothing that is left
+        free = {name for name, found in graph.items() if not found & graph.keys()}
+        assert free, f"in a circle: {sorted(graph)}"
+        graph = {name: found for name, found in graph.items() if name not in free}

@@ -24,13 +24,11 @@ from photostereo.errors import MissingDependencyError, ParameterError, did_you_m
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: A NumPy array or a torch tensor.
 if TYPE_CHECKING:
     import torch
 
-    Array: TypeAlias = NDArray[Any] | torch.Tensor
-else:
-    Array = Any
+#: A NumPy array or a torch tensor; in quotes, since torch may not be there.
+Array: TypeAlias = "NDArray[Any] | torch.Tensor"
 
 #: The first GPUs whose threads can wait for each other (Volta, 2017).
 OLDEST_CAPABILITY = 7

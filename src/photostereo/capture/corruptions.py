@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture import Capture
+from photostereo.capture.capture import Capture
 from photostereo.errors import CaptureError, ParameterError
 
 Rng = np.random.Generator | int | None

@@ -11,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from photostereo.capture import Capture, lamps
+from photostereo.capture import lamps
 from photostereo.capture.assemble import Ingredients, assemble_lazily
+from photostereo.capture.capture import Capture
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.readers import archive, diligent, folder, harvard, rti

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture import Capture
 from photostereo.capture.assemble import Ingredients, assemble, finite_or_zero, in_folder
+from photostereo.capture.capture import Capture
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.sixteen_bit import write_photographs, write_png

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture import Capture
 from photostereo.capture.assemble import Ingredients, assemble, in_folder, require_matching
+from photostereo.capture.capture import Capture
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.capture import Capture
 from photostereo.capture.assemble import Ingredients, assemble, in_folder
+from photostereo.capture.capture import Capture
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError

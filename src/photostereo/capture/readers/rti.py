@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture import Capture
 from photostereo.capture.assemble import Ingredients, assemble, in_folder
+from photostereo.capture.capture import Capture
 from photostereo.capture.images import is_image
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError

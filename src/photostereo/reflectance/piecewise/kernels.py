@@ -10,7 +10,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from photostereo.reflectance.algebra_kernels import quadratic_3x3, solve_3x3
-from photostereo.reflectance.piecewise.model import PiecewiseStatistics
+from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 
 #: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs.
 RIDGE = 1e-9

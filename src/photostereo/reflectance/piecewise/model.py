@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
@@ -20,23 +20,6 @@ from photostereo.reflectance.projection import project
 Knots = Literal["max", "range"]
 #: Pixels that tell how sure the normals are.
 SAMPLED = 5000
-
-
-@dataclass(frozen=True)
-class PiecewiseStatistics:
-    """All that the model keeps of the photographs, for N pixels and p pieces.
-
-    Attributes
-    ----------
-    gram : (N, p, p) ``T = CᵀC``
-    cross : (N, p, 3) ``Q = CᵀLᵀ``
-    usable : (N,) False where the curve cannot be told (no intensity, or no range): there a = 1, the
-        Lambertian model
-    """
-
-    gram: Array
-    cross: Array
-    usable: Array
 
 
 class Piecewise(Model):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.backend import like
 from photostereo.reflectance.piecewise.kernels import RIDGE, Reduced
-from photostereo.reflectance.piecewise.model import PiecewiseStatistics
+from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 from photostereo.reflectance.projection import project, squared_lengths, tensor_batches
 
 Tensor = Any
