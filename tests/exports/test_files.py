@@ -86,7 +86,7 @@ class Listener(Monitor):
 def test_write_surface_leaves_everything(ball, tmp_path: Path) -> None:
     normals, mask, albedo, _, _ = ball
     listener = Listener()
-    facts = write_surface(
+    _, facts = write_surface(
         tmp_path,
         normals,
         mask,

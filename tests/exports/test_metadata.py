@@ -17,7 +17,7 @@ def written(bumps, tmp_path_factory) -> tuple[Path, dict]:
     pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
     folder = tmp_path_factory.mktemp("surface")
     formats = ("ply", "stl", "obj", "glb")
-    facts = write_surface(
+    _, facts = write_surface(
         folder, bumps.normals, bumps.mask, bumps.albedo, formats=formats, pixel_size="0.1mm", exr=True
     )
     return folder, facts
@@ -63,7 +63,7 @@ def test_png_has_resolution_and_words(written) -> None:
 
 
 def test_unknown_size_is_not_invented(bumps, tmp_path: Path) -> None:
-    facts = write_surface(tmp_path, bumps.normals, bumps.mask, None, formats=())
+    _, facts = write_surface(tmp_path, bumps.normals, bumps.mask, None, formats=())
     assert facts["unit"] == "pixel"
     assert "pixels" in facts["conventions"]["depth.tiff"]
     with tifffile.TiffFile(tmp_path / "depth.tiff") as file:

@@ -92,7 +92,7 @@ def test_the_live_view_shows_counts_and_time():
 
     text = io.StringIO()
     monitor = TerminalMonitor(Console(file=text, force_terminal=True, width=120))
-    monitor.begin("mine")
+    monitor.stage("mine")
     monitor.progress(Progress(10, 4, 1, 2, 130.0))
     monitor.say("a line")
     monitor.table("Errors", ["object", "LS"], [["cat", "8.41"]])
@@ -105,7 +105,7 @@ def test_the_live_view_shows_counts_and_time():
 def test_plain_lines():
     lines: list[str] = []
     monitor = LineMonitor(lines.append, every=0)
-    monitor.begin("mine")
+    monitor.stage("mine")
     monitor.progress(Progress(10, 4, 1, 2, 130.0))
     monitor.table("Errors", ["object", "LS"], [["cat", "8.41"]])
     assert lines[0] == "mine: 4 of 10 trials done, 1 failed, 2 running, 2 min 10 s left"

@@ -121,7 +121,7 @@ class _Batch:
                 monitor=self.monitor,
             )
             coordinator.add(jobs)
-            self.monitor.begin("batch")
+            self.monitor.stage("batch", len(jobs))
             try:
                 coordinator.run()
             except KeyboardInterrupt:

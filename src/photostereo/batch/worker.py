@@ -108,7 +108,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
             seed=settings.seed,
             command=command,
         )
-        summary = fill_results(
+        summary, _ = fill_results(
             folder,
             capture,
             result.with_seconds(load=loading),

@@ -18,12 +18,11 @@ from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.solve import files_in_use, read_capture, reading_for
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
-from photostereo.conventions import encode_normals
+from photostereo.conventions import FloatArray, encode_normals
 from photostereo.errors import ParameterError
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory, write_array, write_json, write_text
 from photostereo.files.names import folder_name
-from photostereo.files.safe import read_npy
 from photostereo.quality.exposure import typical_residual
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
@@ -69,20 +68,24 @@ def run(
         terminal.say(f"{capture}")
         tell_state(terminal, capture)
         target = out or Path(f"{folder_name(capture.name)}-compare")
-        results = []
+        results: list[Reconstruction] = []
+        depths: list[FloatArray | None] = []
         with replacing_directory(target, force=force, keep=files_in_use(path, reading)) as folder:
             for name in methods:
                 where = device if find_method(name).on_gpu else "cpu"
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
                 result = solve(capture, method=name, monitor=terminal, device=where, **parameters[name])
                 (folder / name).mkdir()
-                fill_results(folder / name, capture, result, surface=surface, report=False, monitor=terminal)
+                _, shown = fill_results(
+                    folder / name, capture, result, surface=surface, report=False, monitor=terminal
+                )
                 results.append(result)
+                depths.append(shown.get("depth"))
             rows = comparison_rows(results, capture)
             write_comparison_files(folder, capture, results, rows)
             if report:
                 terminal.stage("report")
-                write_comparison_page(folder, capture, results, pixel_size)
+                write_comparison_page(folder, capture, results, depths, pixel_size)
     terminal.say(comparison_table(rows))
     terminal.say(f"Results: {target}")
     if report:
@@ -109,7 +112,11 @@ def settings_by_method(settings: Mapping[str, str], methods: Sequence[str]) -> d
 
 
 def write_comparison_page(
-    folder: Path, capture: Capture, results: Sequence[Reconstruction], pixel_size: PixelSize
+    folder: Path,
+    capture: Capture,
+    results: Sequence[Reconstruction],
+    depths: Sequence[FloatArray | None],
+    pixel_size: PixelSize,
 ) -> None:
     """``report.html`` of a folder that holds a folder for each result."""
     from photostereo.report import write_comparison
@@ -125,7 +132,7 @@ def write_comparison_page(
         folder / "report.html",
         results,
         capture,
-        depths=[read_npy(folder / name / "depth.npy", "depth", remedy="Compare again.") for name in names],
+        depths=depths,
         files={path: path for path in ["comparison.csv", *paths]},
         folders=names,
         pixel_size=pixel_size,

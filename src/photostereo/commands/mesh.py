@@ -19,7 +19,6 @@ from photostereo.results.folder import (
     files_to_offer,
     make_surface,
     record_surface,
-    surface_to_show,
     write_summary,
 )
 
@@ -67,7 +66,7 @@ def run(
                 for name, said in summary.get("conventions", {}).items()
                 if (folder / name).exists()
             }
-            facts = make_surface(
+            facts, shown = make_surface(
                 folder, result, choice, normal_map=not in_place, flip_y=flip_y, monitor=terminal
             )
             record_surface(summary, facts)
@@ -76,7 +75,7 @@ def run(
             if page.is_file() and not renew_surface(
                 page,
                 result,
-                **surface_to_show(folder),
+                **shown,
                 **files_to_offer(folder, summary),
                 pixel_size=choice.pixel_size,
             ):

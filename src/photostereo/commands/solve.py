@@ -115,7 +115,7 @@ def run(
                 )
             result = result.with_seconds(load=loading)
             made = provenance(capture, path=path, reading=reading, images=images, seed=seed)
-            summary = fill_results(
+            summary, _ = fill_results(
                 folder,
                 capture,
                 result,

@@ -56,7 +56,7 @@ def write_surface(
     camera: ArrayLike | None = None,
     monitor: Monitor = SILENT,
     **options: Any,
-) -> dict[str, Any]:
+) -> tuple[Surface, dict[str, Any]]:
     """Integrate a normal map and write depth, normal map and meshes into an existing folder.
 
     Parameters
@@ -91,6 +91,8 @@ def write_surface(
 
     Returns
     -------
+    Surface
+        As it was written.
     dict
         Facts for ``summary.json``: ``method``, ``status``, ``iterations``, ``residual``, ``parts``,
         ``tears``, ``unknown_normals``, ``away_normals``, ``depth`` (range), ``vertices``, ``triangles``,
@@ -154,7 +156,7 @@ def write_surface(
             for _ in light:
                 monitor.advance()
             lap("textures")
-    return {
+    return surface, {
         "method": surface.method,
         "status": surface.status,
         "iterations": surface.iterations,

@@ -117,7 +117,7 @@ def export_result(
     if any(kind in _SURFACE for kind in wanted):
         from photostereo.exports.surface_files import write_surface
 
-        surface = write_surface(
+        _, surface = write_surface(
             folder,
             result.normals,
             result.mask,

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from photostereo.backend import find_device
 from photostereo.jobs.cluster import connect
 from photostereo.jobs.limits import Limits
 
@@ -43,6 +42,8 @@ class RunOptions:
     def require(self, device: str) -> None:
         """A :class:`ParameterError` where the workers are here and have no such device; others are asked when they run."""
         if self.scheduler is None:
+            from photostereo.backend import find_device  # with NumPy, which the help does without
+
             find_device(device)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo.files.names import printable
 from photostereo.interruption import work_begins
+from photostereo.monitor import Monitor
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,11 +35,8 @@ class Progress:
         return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running{left}"
 
 
-class RunMonitor:
-    """Receives the progress of a run; this base class ignores it. Subclass and override what you need."""
-
-    def begin(self, name: str) -> None:
-        """A plan or a stage of it begins."""
+class RunMonitor(Monitor):
+    """A monitor of a run of many jobs; its stages are plans. This base class ignores what it is told."""
 
     def progress(self, now: Progress) -> None:
         """Something has changed."""
@@ -66,7 +64,7 @@ class TerminalMonitor(RunMonitor):
         self._bar: Any = None
         self._task: Any = None
 
-    def begin(self, name: str) -> None:
+    def stage(self, name: str, total: int | None = None) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
@@ -80,7 +78,7 @@ class TerminalMonitor(RunMonitor):
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task(name, total=None, note="")
+        self._task = self._bar.add_task(name, total=total, note="")
 
     def progress(self, now: Progress) -> None:
         if self._bar is None:
@@ -120,7 +118,7 @@ class LineMonitor(RunMonitor):
         self._name = ""
         self._now: Progress | None = None
 
-    def begin(self, name: str) -> None:
+    def stage(self, name: str, total: int | None = None) -> None:
         self._name, self._last, self._now = name, time.monotonic(), None
 
     def progress(self, now: Progress) -> None:

@@ -50,7 +50,7 @@ def sweep(
     if not only_figures:
         with options.connect() as client:
             monitor.say(f"Dask dashboard: {client.dashboard_link}")
-            monitor.begin(plan.name)
+            monitor.stage(plan.name, len(plan.trials))
             try:
                 run_trials(
                     plan.trials,

@@ -126,7 +126,7 @@ def _run(
     if not plan.trials:
         monitor.say(f"{run.name}: none of its objects is in the data folder.")
         return RunSummary(run.name, store.folder / run.name, 0, 0, tuple(facts["notes"]))
-    monitor.begin(run.name)
+    monitor.stage(run.name, len(plan.trials))
     try:
         end = trials_on(plan.trials, retry_failed=retry_failed, monitor=monitor)
         _fetch_maps(run, plan, store, trials_on)

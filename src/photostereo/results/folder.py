@@ -7,12 +7,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import write_json
-from photostereo.files.safe import read_npy
 from photostereo.lights.writing import write_lights
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
@@ -59,6 +60,13 @@ def bytes_of_results(
     return need + area * 4 * (channels - 1)
 
 
+class Filled(NamedTuple):
+    """What was written: the summary, and the surface as a page shows it (``depth``, ``tears``; empty without one)."""
+
+    summary: dict[str, Any]
+    shown: dict[str, Any]
+
+
 def fill_results(
     folder: Path,
     capture: Capture | None,
@@ -70,7 +78,7 @@ def fill_results(
     flip_y: bool = False,
     made: Mapping[str, Any] | None = None,
     monitor: Monitor = SILENT,
-) -> dict[str, Any]:
+) -> Filled:
     """Write everything that belongs to a result into an existing folder that the caller moves into place.
 
     ``material`` asks for the maps of a flat sample, ``"tileable"`` for such that wrap.
@@ -102,10 +110,11 @@ def fill_results(
         }
     if made is not None:
         summary["provenance"] = dict(made)
+    shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
         monitor.stage("surface")
-        facts = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
+        facts, shown = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
         record_surface(summary, facts)
         summary["seconds"]["surface"] = time.perf_counter() - began
     # What material and page take from the photographs needs all of them in memory.
@@ -123,13 +132,12 @@ def fill_results(
 
         began = time.perf_counter()
         monitor.stage("report")
-        shown = {} if surface is None else surface_to_show(folder)
         files = files_to_offer(folder, summary)
         pixel_size = PixelSize() if size is None else size
         write_report(folder / "report.html", result, photographs, pixel_size=pixel_size, **shown, **files)
         summary["seconds"]["report"] = time.perf_counter() - began
     write_summary(folder, summary)
-    return summary
+    return Filled(summary, shown)
 
 
 def make_surface(
@@ -140,11 +148,14 @@ def make_surface(
     normal_map: bool,
     flip_y: bool = False,
     monitor: Monitor = SILENT,
-) -> dict[str, Any]:
-    """Depth and meshes of a result, and ``normals.png`` where it is not there yet; the facts for the summary."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Depth and meshes of a result, and ``normals.png`` where it is not there yet.
+
+    Returns the facts for the summary, and what a page shows of the surface: depth and tears.
+    """
     from photostereo.exports.surface_files import write_surface
 
-    return write_surface(
+    surface, facts = write_surface(
         folder,
         result.normals,
         result.mask,
@@ -161,6 +172,8 @@ def make_surface(
         monitor=monitor,
         **choice.options,
     )
+    tears = surface.torn_right | surface.torn_down if surface.tears else None
+    return facts, {"depth": surface.depth.astype(np.float32), "tears": tears}
 
 
 def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
@@ -168,16 +181,6 @@ def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
     said = facts.pop("conventions")
     summary["conventions"] = {**summary.get("conventions", {}), **said}
     summary["surface"] = facts
-
-
-def surface_to_show(folder: Path) -> dict[str, Any]:
-    """What a page needs of the surface in this folder: depth and tears."""
-    tears = folder / "tears.npy"
-    again = "Make the surface again with `photostereo mesh`."
-    return {
-        "depth": read_npy(folder / "depth.npy", "depth", remedy=again),
-        "tears": read_npy(tears, "list of tears", remedy=again) if tears.exists() else None,
-    }
 
 
 def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 
 from photostereo.surface import lattice_readable
 from photostereo.surface.lattice import Lattice
+from photostereo.surface.reporting import Progress
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
-Progress = Callable[[float, float, float], None]
 
 #: Up to this many pixels a sparse factorisation is faster than the iteration, and exact.
 DIRECT_LIMIT = 12_000

@@ -20,11 +20,11 @@ from photostereo.surface.lattice import Lattice
 from photostereo.surface.links import Laplacian, Links
 from photostereo.surface.multigrid import (
     LinearSolution,
-    Progress,
     centre_parts,
     conjugate_gradients,
     solve_direct,
 )
+from photostereo.surface.reporting import Progress
 from photostereo.surface.slopes import STRIP, SlopeField, SlopeSource
 
 Float64 = NDArray[np.float64]

@@ -39,12 +39,12 @@ from photostereo.surface.links import Laplacian, Links, find_links
 from photostereo.surface.multigrid import (
     DIRECT_LIMIT,
     LinearSolution,
-    Progress,
     centre_parts,
     conjugate_gradients,
     solve_direct,
 )
 from photostereo.surface.pyramid import coarsen, prolong
+from photostereo.surface.reporting import Progress
 from photostereo.surface.slopes import SlopeField
 from photostereo.surface.softmin import (
     Shares,
