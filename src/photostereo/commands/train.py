@@ -38,6 +38,11 @@ def run(
     place = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
     beside = out.with_suffix(".training")
     checkpoint = beside / "checkpoint.pt"
+    if resume and not checkpoint.exists():
+        raise OutputError(
+            f"There is no checkpoint to go on from at {checkpoint}. Leave out --resume to begin anew, or give the --out of "
+            "the training that is to go on."
+        )
     settings = Settings(minutes=minutes, seed=seed, width=width, tokens=tokens, compiled=place != "cpu")
     with Terminal(quiet=quiet) as terminal:
         terminal.say(
@@ -47,7 +52,7 @@ def run(
             settings,
             beside,
             place,
-            resume=checkpoint if resume and checkpoint.exists() else None,
+            resume=checkpoint if resume else None,
             begin=begin,
             say=terminal.say,
         )

@@ -100,6 +100,7 @@ def train(
     resume: Path | None = None,
     begin: Path | None = None,
     stop_after: float = 0.0,
+    steps: int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> SetNetwork:
     """Train for ``settings.minutes`` of wall clock, counted over all sessions; returns the averaged network.
@@ -111,6 +112,7 @@ def train(
     begin : a checkpoint whose averaged network this training starts from, with a new schedule
     say : is told each line of the learning curve
     stop_after : minutes after which this session stops with a checkpoint, though the training is not over
+    steps : the same after so many steps, counted over all sessions
     """
     torch.manual_seed(settings.seed)
     torch.set_float32_matmul_precision("high")
@@ -167,7 +169,8 @@ def train(
 
     for colours, lights, truth in batches(settings, device):
         spent = already + time.perf_counter() - begun
-        if spent >= total or (stop_after and spent - already >= stop_after * 60):
+        over = spent >= total or (stop_after and spent - already >= stop_after * 60)
+        if over or (steps is not None and step >= steps):
             break
         warm = min(1.0, (step + 1) / 300)
         for group in optimiser.param_groups:
