@@ -50,14 +50,15 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
     low, high = SIZES[rng.integers(len(SIZES))]
     radii = rng.uniform(low, high, len(chosen))
     if several:
-        radii = np.minimum(radii, 110.0 / len(chosen))
-    height = max(240, int(2.3 * radii.max()))
+        radii = np.minimum(radii, 90.0 / len(chosen))
+    gaps = rng.uniform(0.25, 0.6) * radii  # above each ball
+    height = max(240, int(2.3 * radii.max()), int((2 * radii + gaps).sum()) + 12)
     width = 240 + int(2.3 * radii.max()) + 40
     cut = not several and rng.random() < CUT
     balls, top = [], 0.0
     for kind, radius in zip(chosen, radii, strict=True):
         room_left = height - top - 2 * radii[len(balls) :].sum()
-        y = top + radius + (rng.uniform(2, max(room_left - 2, 3)) if not several else 3.0)
+        y = top + radius + (rng.uniform(2, max(room_left - 2, 3)) if not several else gaps[len(balls)])
         x = rng.uniform(240 + radius + 3, width - radius - 3)
         if cut:
             x = width - rng.uniform(0.4, 0.95) * radius

@@ -101,6 +101,20 @@ def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tm
     assert result.exit_code != 0 and "exists already" in str(result.exception)
 
 
+def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "vase")
+    calibrated = ps.load(copy)
+    assert CliRunner().invoke(app, ["lights", str(copy), "--quiet"]).exit_code == 0
+    again = ps.load(copy)
+    assert again.origin.calibration is None
+    balls = calibrated.origin.calibration.balls_mask()
+    assert not (again.mask & balls).any() and not ps.load(copy, mask="full").mask[balls].any()
+    overlap = (again.mask & calibrated.mask).sum() / (again.mask | calibrated.mask).sum()
+    assert overlap > 0.97
+    other = shutil.copytree(folder, tmp_path / "other")  # where nobody knows that its ball stands there, too
+    assert ps.load(other, lights=copy).mask.all()
+
+
 def test_the_circle_may_be_given(folder: Path, shoot: Shoot) -> None:
     found = ps.calibrate(folder, circle=(195.3, 60.7, 34))
     assert angles(found.directions, shoot.lights).mean() < 0.6

@@ -20,6 +20,7 @@ from photostereo.capture.settled_mask import settle_mask
 from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
+from photostereo.lights.circle import Circle
 from photostereo.lights.files import require_strengths
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 
@@ -47,6 +48,7 @@ class Ingredients:
     notes : what the layout noticed
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
     in_widths : the positions are in widths of the object from its middle instead
+    balls : (column, row, radius) of balls in the photographs, which are not the object
     heads : what the files say beside their pixels, each looked at once
     """
 
@@ -68,6 +70,7 @@ class Ingredients:
     notes: tuple[str, ...] = ()
     positions: NDArray[Any] | None = None
     in_widths: bool = False
+    balls: tuple[tuple[float, float, float], ...] = ()
     heads: Heads = field(default_factory=Heads)
 
 
@@ -203,15 +206,22 @@ def _parts(
     for file, truth in found.truths.values():
         require_truth_size(truth, file, source.full_frame)
     truths = {label: options.framing.truth(label, truth) for label, (_, truth) in found.truths.items()}
+    balls = np.zeros(source.full_frame, dtype=bool)
+    for ball in found.balls:
+        balls |= Circle(*ball).with_margin(source.full_frame)
+    balls = options.framing.mask(balls)
     mask, mask_notes = settle_mask(
         options,
         source.full_frame,
         frames,
         found.mask_file,
         name=found.name,
-        otherwise=found.mask_default,
+        otherwise="auto" if found.balls else found.mask_default,
         telling=lambda: source.sample(MOST_FRAMES, color=True).frames(),
+        without=balls if found.balls else None,
     )
+    if (mask & ~balls).any():
+        mask = mask & ~balls
     ambient = options.path_of("ambient") or found.ambient
     corrected = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
     flat = options.path_of("flat") or found.flat

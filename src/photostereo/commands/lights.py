@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from rich.table import Table
 
 from photostereo.capture.lamps import find_lamps
@@ -41,7 +40,10 @@ def run(
 
 
 def _table(calibration: Calibration) -> Table:
-    table = Table("photograph", "x", "y", "z", "strength", "good to", "found from")
+    """One row for each photograph; what all of them were found from is said once, below."""
+    sources = tuple(dict.fromkeys(calibration.found_from))
+    several = len(sources) > 1
+    table = Table("photograph", "x", "y", "z", "strength", "good to", *(["found from"] if several else []))
     for number, name in enumerate(calibration.files):
         x, y, z = calibration.directions[number]
         mark = " ?" if number in calibration.suspects else ""
@@ -49,8 +51,10 @@ def _table(calibration: Calibration) -> Table:
             f"{name}{mark}",
             *(f"{value:+.3f}" for value in (x, y, z)),
             f"{calibration.strengths[number]:.3f}",
-            f"{np.round(calibration.residual[number], 1):.1f}°",
-            calibration.found_from[number],
+            f"{calibration.residual[number]:.1f}°" if calibration.residual[number] >= 0.1 else "0.1°",
+            *([calibration.found_from[number]] if several else []),
         )
-    table.caption = f"strengths: {calibration.strengths_from}"
+    found = "" if several else f"directions: {sources[0]}; "
+    table.caption = f"{found}strengths: {calibration.strengths_from}"
+    table.caption_justify = "left"
     return table

@@ -71,7 +71,7 @@ class Calibration:
         """Pixels of the balls, with a margin as a share of their radius."""
         mask = np.zeros(self.frame, dtype=bool)
         for ball in self.balls:
-            mask |= ball.circle.inside(self.frame, share=1 + margin + 2.0 / ball.circle.radius)
+            mask |= ball.circle.with_margin(self.frame, margin)
         return mask
 
 

@@ -39,6 +39,10 @@ class Circle:
         rows, cols = np.ogrid[: frame[0], : frame[1]]
         return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
 
+    def with_margin(self, frame: tuple[int, int], margin: float = 0.04) -> BoolArray:
+        """Pixels of a ball and what it spills: a share of its radius and two pixels more."""
+        return self.inside(frame, share=1 + margin + 2.0 / self.radius)
+
     def overlaps(self, other: Circle) -> bool:
         """Whether the circles share ground, as two balls cannot."""
         return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)

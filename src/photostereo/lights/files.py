@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from photostereo.errors import CaptureError
 from photostereo.files.safe import read_json, read_text
+from photostereo.lights.ball_lines import balls_in
 from photostereo.lights.foreign import from_meshroom, is_meshroom, read_mat
 
 #: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
@@ -69,6 +70,7 @@ class LightTable:
     files : base names of the photographs, one per light, or None
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
     in_widths : the positions are in widths of the object from its middle instead
+    balls : (column, row, radius) of balls in the photographs that the lights were found from
     """
 
     path: Path
@@ -77,6 +79,7 @@ class LightTable:
     files: tuple[str, ...] | None = None
     positions: NDArray[np.float64] | None = None
     in_widths: bool = False
+    balls: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def lengths(self) -> NDArray[np.float64]:
@@ -252,7 +255,7 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     lines = _without_count(lines)
     rows = [_split(line) for line in lines]
     if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
-        return _from_header(rows, path)
+        return replace(_from_header(rows, path), balls=balls_in(text))
     files: tuple[str, ...] | None = None
     if all(not _is_number(row[0]) for row in rows):
         files = tuple(base_name(row[0]) for row in rows)

@@ -36,7 +36,7 @@ _PIECE, _FEWEST, _MOST = 9.0, 16, 64
 #: may grow by what a mirroring rim hides.
 _FAR, _FAR_SHARE, _HIDDEN = 0.6, 0.02, 0.035
 #: Larger balls are looked at in halved photographs.
-_LARGE = 150.0
+_LARGE = 100.0
 #: A circle whose edges scatter by more than this share of its radius is looked at in halved photographs first, if its
 #: radius has so many pixels.
 _VAGUE, _COARSE = 0.01, 40.0

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from photostereo.files.atomic import replacing_file, write_text
+from photostereo.lights.ball_lines import ball_line
 from photostereo.lights.calibration import Calibration
 
 
@@ -14,13 +15,17 @@ def lights_table(calibration: Calibration) -> str:
     """The text of ``lights.csv``.
 
     Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the lamp in pixels from the
-    middle of the frame where it is known.
+    middle of the frame where it is known. Balls in the photographs themselves are written down above it, so that they
+    leave the object's mask when the file is read back.
     """
     positions = calibration.positions
     columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
     if positions is not None:
         columns += ["position_x", "position_y", "position_z"]
-    lines = [f"# strengths: {calibration.strengths_from}", ",".join(columns)]
+    lines = [f"# strengths: {calibration.strengths_from}"]
+    circles = [ball.circle for ball in calibration.balls] if calibration.in_frame else []
+    lines += [ball_line(circle) for circle in circles]
+    lines.append(",".join(columns))
     for number, name in enumerate(calibration.files):
         words = calibration.found_from[number].replace(",", " ")
         x, y, z = calibration.directions[number]

@@ -200,6 +200,7 @@ def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
         "figure": picture,
         "found_from": ", ".join(dict.fromkeys(calibration.found_from)),
         "strengths_from": calibration.strengths_from,
+        "good_to": f"{max(float(np.max(calibration.residual)), 0.1):.1f}°",
         "warnings": calibration.warnings,
     }
 

@@ -98,6 +98,8 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         lights=table.vectors,
         positions=table.positions,
         in_widths=table.in_widths,
+        # Those of another capture's file stand elsewhere.
+        balls=table.balls if source.resolve().parent == path.resolve() else (),
         light_file=source,
         intensities=intensities,
         mask_file=mask,
