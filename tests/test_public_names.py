@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,3 +34,13 @@ def test_public_names_are_documented(name):
         assert ">>>" in item.__doc__
     if not issubclass(item if inspect.isclass(item) else object, Warning | Exception):  # a page of their own
         assert f"photostereo.{name}\n" in REFERENCE.read_text(encoding="utf-8")
+
+
+def test_the_architecture_page_names_what_there_is():
+    """Every function on the way of a photograph."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    way = page.split("## The way of a photograph")[1].split("## What to touch")[0]
+    names = re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_.]+)`", way)
+    assert len(names) > 12
+    for name in names:
+        assert pkgutil.resolve_name(f"photostereo.{name}") is not None, name

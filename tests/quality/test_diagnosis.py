@@ -10,6 +10,7 @@ import pytest
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.lights.geometry import light_geometry
+from photostereo.quality import diagnosis as diagnosis_module
 from photostereo.quality.diagnosis import diagnose
 from photostereo.quality.exposure import dark_counts, matte_residual, saturation_share
 from photostereo.quality.noise import estimate_noise
@@ -218,3 +219,18 @@ def test_photographs_that_are_dark_altogether_are_told(make_capture):
 )
 def test_advice_recommends_the_default(make_capture, change):
     assert "the default" in " ".join(diagnose(change(make_capture(24))).advice)
+
+
+def test_photographs_are_looked_at_once_whatever_the_normals(make_capture, result, monkeypatch):
+    gray = make_capture(12)
+    rgb = np.asarray(gray.images)[..., None] * np.array([0.9, 1.0, 1.1], np.float32)
+    capture, again = replace(gray, images=rgb), replace(gray, images=rgb)
+    looked, honest = [], diagnosis_module.estimate_noise
+    monkeypatch.setattr(diagnosis_module, "estimate_noise", lambda *a: looked.append(1) or honest(*a))
+    before, after = diagnose(capture), diagnose(capture, result)
+    assert len(looked) == 1
+    apart = diagnose(again, result)
+    assert after.findings == apart.findings != before.findings
+    assert after.noise == apart.noise == before.noise
+    assert np.allclose(after.residual, apart.residual, rtol=1e-4, atol=1e-6, equal_nan=True)
+    assert not np.allclose(after.residual, before.residual, equal_nan=True)

@@ -223,7 +223,7 @@ class Capture:
         images = np.empty(self.images.shape[:3], dtype=np.float32)
         for target, rgb in zip(images, self.images, strict=True):
             target[:] = gray_from_rgb(rgb)
-        return self.with_images(images)
+        return replace(self, photographs=PhotographsInMemory(images))  # of what was validated already
 
     def with_images(self, images: ArrayLike | Photographs) -> Capture:
         """Other photographs of the same object under the same lights."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.conventions import FloatArray
-from photostereo.lights.checks import find_mistakes
+from photostereo.lights.checks import Mistake, find_mistakes
 from photostereo.lights.geometry import LightGeometry, light_geometry
 from photostereo.quality.advice import Finding, advise
 from photostereo.quality.exposure import (
@@ -87,21 +88,46 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
     >>> diagnosis.photographs, diagnosis.saturation
     (5, 0.0)
     """
-    gray = capture.gray()
-    scale = gray.intensity_scale()
-    normals = result.normals if result is not None else least_squares_normals(gray.images, gray.lights)
+    seen = _SEEN.get(capture)
+    shown = capture if result is not None and seen is not None else capture.gray()
+    if seen is None:
+        seen = _SEEN[capture] = _look_at(shown)
+    normals = result.normals if result is not None else least_squares_normals(shown.images, shown.lights)
+    facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
+    residual = matte_residual(shown.images, normals, shown.lights, shown.mask)
+    bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
+    problems = (Finding("problem", str(mistake)) for mistake in seen.mistakes)
+    return replace(bare, findings=(*problems, *advise(bare, capture, result)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What the photographs say whatever the normals are; as in :class:`Diagnosis`."""
+
+    dark_count: NDArray[np.int32]
+    lights: LightGeometry
+    noise: NoiseEstimate
+    saturation: float
+    saturation_by_photograph: FloatArray
+    dim_photographs: tuple[int, ...]
+    mistakes: tuple[Mistake, ...]
+
+
+#: A capture is looked at once: before the solve for the terminal, after it for the page.
+_SEEN: WeakKeyDictionary[Capture, _Seen] = WeakKeyDictionary()
+
+
+def _look_at(gray: Capture) -> _Seen:
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
-    bare = Diagnosis(
-        photographs=len(gray),
-        dark_count=dark_counts(gray.images, gray.mask, scale),
+    dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
+    dark_count.flags.writeable = by_photograph.flags.writeable = False
+    given = "" if gray.origin is None else gray.origin.axes
+    return _Seen(
+        dark_count=dark_count,
         lights=light_geometry(gray.lights),
         noise=estimate_noise(gray.images, gray.lights, gray.mask),
         saturation=saturation,
         saturation_by_photograph=by_photograph,
-        residual=matte_residual(gray.images, normals, gray.lights, gray.mask),
         dim_photographs=dim_photographs(gray.images, gray.mask),
+        mistakes=find_mistakes(gray.images, gray.lights, gray.mask, axes_given=given),
     )
-    given = "" if gray.origin is None else gray.origin.axes
-    mistakes = find_mistakes(gray.images, gray.lights, gray.mask, axes_given=given)
-    findings = (*(Finding("problem", str(mistake)) for mistake in mistakes), *advise(bare, gray, result))
-    return Diagnosis(**{**bare.__dict__, "findings": findings})

@@ -97,7 +97,7 @@ class MatteFit:
 
 
 def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs of each mask pixel.
+    """Fit a matte surface with given normals to the photographs, gray or in colour, of each mask pixel.
 
     Minimises ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
@@ -106,11 +106,12 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
     pixels, directions = normals[mask].astype(np.float32), np.asarray(lights, np.float32)
     squares = np.empty(len(pixels), np.float32)
     shading_squares, products = np.empty_like(squares), np.empty_like(squares)
-    flat, index = images.reshape(len(images), -1), np.flatnonzero(mask)
+    flat, index = images.reshape(len(images), mask.size, *images.shape[3:]), np.flatnonzero(mask)
     block = 8192  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
         part = slice(first, first + block)
         values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
+        values = gray_from_rgb(values) if values.ndim == 3 else values
         shading = np.maximum(directions @ pixels[part].T, 0)
         squares[part] = np.einsum("jn,jn->n", values, values)
         shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
@@ -144,8 +145,7 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     """
     index = np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
-    values = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
-    images = gray_from_rgb(values) if capture.is_color else values
+    images = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
     everything = np.ones((1, len(index)), dtype=bool)
     return float(
         np.median(matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights, everything))
