@@ -55,7 +55,9 @@ def draw_curves(
         if paper:
             _draw_paper(pair[0], paper)
         pair[0].set_ylabel("mean angular error (degrees)")
-        pair[1].legend(fontsize=8, ncols=2)
+    # Below the panels, where it covers no curve; methods without a grid are in the right ones only.
+    handles, labels = axes[0, 1].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center")
     figure.suptitle(title, fontsize=11)
     return figure
 
