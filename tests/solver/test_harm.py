@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import photostereo as ps
 from photostereo.monitor import SILENT
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
@@ -157,3 +158,11 @@ def test_three_photographs_leave_the_prior_nothing_to_remove() -> None:
     """Without a residual noise cannot be told from texture: 5.1° where least squares alone had 1.2°, once."""
     outcome = suite.Suite(32).run(suite.Cell("relief", 3, 0.005, "8 bits", False), ("dlnv",))[0]
     assert not outcome.harm and not outcome.flat, str(outcome)
+
+
+def test_a_pixel_whose_curve_bent_around_an_outlier_keeps_its_normal() -> None:
+    """Few entries, many times too bright: PLS bends its curve around them, and the prior must not undo that."""
+    clean = ps.render_scene("relief", size=96)
+    capture = ps.add_salt_and_pepper(clean, 0.05, np.random.default_rng(0))
+    alone, with_prior = (ps.solve(capture, method).angular_error.mean for method in ("pls", "pdlnv"))
+    assert with_prior < 0.97 * alone

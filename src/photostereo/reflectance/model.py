@@ -62,6 +62,8 @@ class Model(ABC):
     #: Whether its normals answer to noise in a way of their own, so that it has to be tried how: see
     #: :mod:`photostereo.reflectance.tried_noise`.
     bends: ClassVar[bool] = False
+    #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbours' curves do.
+    scales_noise: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Any]) -> Model:

@@ -13,6 +13,12 @@ another, and the prior may choose; beyond it they speak against it.
 v is the noise of the capture, or the pixel's own mean squared misfit where that is larger: photographs that
 disagree among themselves (a highlight on a matte model) say less.
 
+A model with a curve for each pixel makes a · noise of an intensity's noise, a the slope of the pixel's own curve. Where an
+entry many times too bright has bent the curve, a is a tenth of the others', the normal is a tenth as long, and a ball of
+the capture's noise would be several times its length: the prior could turn it anywhere. Its misfit s² tells that its
+noise is smaller. With f degrees of freedom f s² / v is χ², so v ≤ f s² / χ²_f(0.1 %) in all but a thousandth of the
+pixels, and v is no larger than that.
+
 The ball is convex and does not move, the descent starts inside it, and each step is the exact minimiser over it: the
 cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
 pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
@@ -63,6 +69,7 @@ class NoiseEvidence:
     common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
     doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
     fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.quality.noise_fields.noise_fields`
+    told : so many times its misfit the variance of a pixel's noise may be, where its curve scales noise
     tried : how noise disturbs the model's normals (N, 3), where that is to be tried out
     """
 
@@ -71,6 +78,7 @@ class NoiseEvidence:
     common: float
     doubtful: float
     fields: Array
+    told: float = float("inf")
     tried: Callable[[Array], TriedNoise] | None = None
 
     @classmethod
@@ -96,6 +104,7 @@ class NoiseEvidence:
             common=common,
             doubtful=doubtful,
             fields=noise_fields(pixels, lights, measured),
+            told=most_noise(lights.shape[1] - 3) if model.scales_noise else float("inf"),
             tried=tried if model.bends and pixels.shape[1] > 3 else None,
         )
 
@@ -114,6 +123,17 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
         return measured  # a matte model explains no more than the least squares of the estimate itself
     misfit = model.misfit(*model.start(SILENT))
     return measured if misfit is None else min(measured, noise_of_misfit(misfit, photographs - 3))
+
+
+def most_noise(freedom: int) -> float:
+    """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds; infinite without freedom.
+
+    >>> round(most_noise(17), 2), most_noise(0)
+    (3.85, inf)
+    """
+    from scipy.special import gammaincinv
+
+    return freedom / (2.0 * float(gammaincinv(freedom / 2.0, 0.001))) if freedom > 0 else float("inf")
 
 
 class WithinNoise(Model):
@@ -158,7 +178,10 @@ class WithinNoise(Model):
         self._misfit = model.misfit(centre, unknowns)
         variance = sigma**2 + 0.0 * self._centre[..., 0]
         if self._misfit is not None:
-            variance = namespace(variance).maximum(variance, self._misfit)
+            xp = namespace(variance)
+            if self._evidence is not None and self._evidence.told < float("inf"):
+                variance = xp.minimum(variance, self._evidence.told * self._misfit)
+            variance = xp.maximum(variance, self._misfit)
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
 

@@ -56,6 +56,7 @@ class Piecewise(Model):
     general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
     """
 
+    scales_noise = True
     joins = True
     bends = True
 
