@@ -19,7 +19,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the torch path and the doctests that import torch; skip the latter without it."""
+    """Mark the tests of the torch path and the doctests that import torch; skip what is marked without it."""
     without = pytest.mark.skip(reason="PyTorch is not installed (the gpu extra)")
     for item in items:
         imports_torch = isinstance(item, pytest.DoctestItem) and any(
@@ -27,5 +27,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
         if imports_torch or _TORCH_TESTS in item.path.parents:
             item.add_marker(pytest.mark.torch)
-        if imports_torch and find_spec("torch") is None:
+        if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
             item.add_marker(without)

@@ -69,8 +69,8 @@ assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "halflambert" / "normals.npy").is_file()
 
 
+@pytest.mark.torch
 def test_the_example_runs_where_a_gpu_would(installed) -> None:
-    pytest.importorskip("torch")
     run(installed, "from photostereo.testing import CHECKS\nfor c in CHECKS: c('halflambert', 'torch-cpu')")
 
 

@@ -37,7 +37,6 @@ def test_a_grid_is_what_differs_in_lambda_and_mu_alone(captures):
 
 @pytest.mark.torch
 def test_settings_solved_together_are_those_solved_alone(captures, monkeypatch):
-    pytest.importorskip("torch")
     from photostereo.solver import solve as solve_module
 
     calls = []
