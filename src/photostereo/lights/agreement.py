@@ -20,6 +20,8 @@ from photostereo.lights.strength import weighted_normals
 _DISAGREES, _UNUSUAL = 8.0, 4.0
 #: The least ratio of singular values of an object's normals for it to be a witness.
 _SOLID = 0.15
+#: Degrees by which the shading of a matte ball may be off beside its scatter: nothing is quite matte.
+_SHADING = 0.5
 #: The same between two balls, which see a lamp more sharply than an object does.
 _BALLS_DISAGREE = 4.0
 
@@ -29,8 +31,12 @@ def combine_balls(
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[str]]:
     """One direction per photograph from all balls, and sentences about those that disagree or show two lamps."""
     trusted = [ball for ball in balls if ball.kind == "shiny"] or list(balls)
+    trusted += [ball for ball in balls if ball not in trusted]
+    shiny = np.array([ball.kind == "shiny" for ball in trusted])
     stack = np.stack([ball.directions for ball in trusted])
     sure = np.stack([ball.residual for ball in trusted])
+    if shiny.any():  # where a mirror tells well, shading adds little
+        sure[~shiny] = np.hypot(sure[~shiny], _SHADING)
     known = np.isfinite(stack).all(axis=2) & np.isfinite(sure)
     weight = np.where(known, 1.0 / np.maximum(np.where(known, sure, 1.0), 0.05) ** 2, 0.0)
     total = weight.sum(axis=0)
@@ -39,9 +45,10 @@ def combine_balls(
     directions = np.where(total[:, None] > 0, mean / np.maximum(length, 1e-12), np.nan)
     residual = np.where(total > 0, 1.0 / np.sqrt(np.maximum(total, 1e-12)), np.nan)
     warnings = []
-    if len(trusted) > 1:
-        apart = angles_between(stack, directions[None])
-        worst = np.nanmax(np.where(known, apart, np.nan), axis=0, initial=0.0)
+    sharp = shiny if shiny.any() else ~shiny
+    if sharp.sum() > 1:
+        apart = angles_between(stack, directions[None])[sharp]
+        worst = np.nanmax(np.where(known[sharp], apart, np.nan), axis=0, initial=0.0)
         # Near lamps make balls differ a little in every photograph; one that differs much more is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():

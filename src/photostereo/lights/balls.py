@@ -39,9 +39,11 @@ _CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
 #: How well the middle of a highlight is known: so many pixels, and this share of its extent.
 _SPOT, _SPOT_SHARE = 0.03, 0.03
 #: A faint highlight is believed where this share of the outline is seen, and it is as bright as what is mirrored there.
-_WHOLE, _FAINT_CONTRAST = 0.95, 1.0
+_WHOLE, _FAINT_CONTRAST = 0.85, 1.0
 #: A circle is the horizon in a ball where the ball leaves less than this share of what the circle leaves unexplained.
-_HORIZON = 0.6
+_HORIZON = 0.75
+#: Balls that see a lamp within so many degrees of each other see the same lamp; a horizon is off by more.
+_ONE_LAMP = 5.0
 #: Around a circle of this coverage another one is looked for.
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
@@ -87,11 +89,21 @@ def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 
     """
     circles = find_circles(images, most=24)
     candidates = _candidates(images, circles, camera) or _candidates(images, circles, camera, faint=True)
-    chosen: list[FoundBall] = []
-    for group in _overlapping(candidates):
-        best = group[0] if len(group) == 1 else _best_of(images, group)
-        chosen.append(_around_its_horizon(images, best, camera))
-    chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
+    groups = _overlapping(candidates)
+    chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
+    chosen = [
+        _around_its_horizon(images, ball, [other for other in chosen if other is not ball], camera)
+        for ball in chosen
+    ]
+    bright = _bright(images)
+    # Lamps first; then what merely glitters, as a coin may; then what is matte.
+    chosen.sort(
+        key=lambda ball: (
+            ball.kind != "shiny",
+            ball.highlights is not None and not _mirrors_a_lamp(ball.highlights, ball.circle, bright),
+            -ball.circle.coverage * ball.circle.radius,
+        )
+    )
     return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
 
 
@@ -125,7 +137,7 @@ def ball_at(
     there) a highlight need not be bright.
     """
     highlights = find_highlights(images, circle)
-    shiny = _is_shiny(highlights, circle, bright=float(np.percentile(images[:, ::4, ::4], 99.9)))
+    shiny = _is_shiny(highlights, circle, bright=_bright(images))
     shiny = shiny or (faint and _is_faintly_shiny(highlights, circle))
     if shiny or (certain and _looks_shiny(highlights)):
         return shiny_ball(circle, highlights, camera)
@@ -182,14 +194,15 @@ def _looks_shiny(highlights: Highlights) -> bool:
     return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)
 
 
+def _bright(images: FloatArray) -> float:
+    return float(np.percentile(images[:, ::4, ::4], 99.9))
+
+
 def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     found = highlights.found
     if found.sum() < 3 or found.mean() < _SHINY_FOUND:
         return False
-    x, y = highlights.x[found], highlights.y[found]
-    wander = float(np.hypot(np.std(x), np.std(y))) / circle.radius
-    area = float(np.median(highlights.area[found]))
-    contrast, peak = float(np.median(highlights.contrast[found])), float(np.median(highlights.peak[found]))
+    wander, area, contrast, peak = _usual_highlight(highlights, circle)
     if (
         circle.coverage > _CERTAIN_COVERAGE
         and found.mean() >= _CERTAIN_FOUND
@@ -197,6 +210,12 @@ def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
         and wander > _CERTAIN_WANDER
     ):
         return contrast > _CERTAIN_CONTRAST and peak > _CERTAIN_PEAK * bright
+    return _mirrors_a_lamp(highlights, circle, bright)
+
+
+def _mirrors_a_lamp(highlights: Highlights, circle: Circle, bright: float) -> bool:
+    """Whether the highlights are small, wander, and are as bright on dark ground as only a lamp is."""
+    wander, area, contrast, peak = _usual_highlight(highlights, circle)
     return (
         area < _SHINY_AREA
         and contrast > _SHINY_CONTRAST
@@ -205,18 +224,29 @@ def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     )
 
 
+def _usual_highlight(highlights: Highlights, circle: Circle) -> tuple[float, float, float, float]:
+    """How far the highlights wander, and the medians of their area, contrast and peak."""
+    found = highlights.found
+    wander = float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
+    area, contrast, peak = (
+        float(np.median(part[found])) for part in (highlights.area, highlights.contrast, highlights.peak)
+    )
+    return wander, area, contrast, peak
+
+
 def _is_faintly_shiny(highlights: Highlights, circle: Circle) -> bool:
     """A speck that wanders far over a round thing with a whole outline: a small lamp in a small black ball."""
     found = highlights.found
     if circle.coverage < _WHOLE or found.sum() < 5 or found.mean() < _CERTAIN_FOUND:
         return False
-    wander = float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
-    area, contrast = float(np.median(highlights.area[found])), float(np.median(highlights.contrast[found]))
+    wander, area, contrast, _ = _usual_highlight(highlights, circle)
     return wander > _CERTAIN_WANDER and area < _CERTAIN_AREA and contrast > _FAINT_CONTRAST
 
 
-def _around_its_horizon(images: FloatArray, ball: FoundBall, camera: Camera | None) -> FoundBall:
-    """The ball in whose middle the found circle is the horizon of the table, where the scene says so.
+def _around_its_horizon(
+    images: FloatArray, ball: FoundBall, others: Sequence[FoundBall], camera: Camera | None
+) -> FoundBall:
+    """The ball in whose middle the found circle is the horizon of the table, where other balls or the scene say so.
 
     A mirror shows a table up to its horizon, at 1/√2 of the radius, and from there to the rim what it mirrors may look
     like the table itself: then the horizon is the only circle to be seen.
@@ -229,9 +259,19 @@ def _around_its_horizon(images: FloatArray, ball: FoundBall, camera: Camera | No
     outer = ball_at(images, vague_circle(circle, radius, points), camera=camera, faint=True)
     if outer is None or outer.kind != "shiny":
         return ball
+    apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
+    if np.isfinite(apart).all() and max(apart) > _ONE_LAMP > min(apart):
+        return outer if apart[1] < apart[0] else ball
     outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
     inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
     return outer if outer_misfit < _HORIZON * inner_misfit else ball
+
+
+def _usual_angle(a: FoundBall, b: FoundBall) -> float:
+    """Degrees by which two balls usually differ about a lamp; NaN where they do not speak of the same."""
+    cosine = (a.directions * b.directions).sum(axis=1)
+    known = np.isfinite(cosine)
+    return float(np.degrees(np.arccos(np.clip(np.median(cosine[known]), -1, 1)))) if known.any() else np.nan
 
 
 def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
@@ -292,10 +332,8 @@ def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]
     kept: list[FoundBall] = []
     for ball in balls:
         if kept:
-            both = np.isfinite(ball.directions).all(axis=1) & np.isfinite(kept[0].directions).all(axis=1)
-            cosine = (ball.directions[both] * kept[0].directions[both]).sum(axis=1)
             limit = _ALIKE if ball.kind == "shiny" else _MATTE_ALIKE
-            if not both.any() or float(np.median(cosine)) < np.cos(np.deg2rad(limit)):
+            if not _usual_angle(ball, kept[0]) <= limit:
                 continue
         kept.append(ball)
     return kept
