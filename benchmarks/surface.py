@@ -176,7 +176,7 @@ def robust() -> None:
             for label, result in (("poisson", plain), ("robust", surface)):
                 kept = (result.depth[:, middle - 1] - result.depth[:, middle])[rows] / step
                 print(f"    step kept by {label}: {kept.mean():.1%}")
-        problem = RobustProblem(slope_field(n, mask), find_links(mask), surface.labels[mask] - 1)
+        problem = RobustProblem(slope_field(n, mask), surface.labels[mask] - 1)
         checks = {
             "carried on tightly from there": lambda p=problem, z=surface.depth[mask]: descend(p, z, **TIGHT),
             "tight from the beginning": lambda p=problem: solve_robust(p, **TIGHT),

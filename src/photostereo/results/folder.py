@@ -36,7 +36,7 @@ class SurfaceChoice:
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while meshes are made;
 #: and while the page is. And of a triangle of the full mesh while a light one is made of it.
-OF_A_SURFACE = {"poisson": 120, "simchony": 120, "robust": 200}
+OF_A_SURFACE = {"poisson": 120, "simchony": 120, "robust": 140}
 OF_A_RESULT, OF_A_PAGE = 50, 90
 OF_A_TRIANGLE = 700
 

@@ -11,7 +11,6 @@ equations are a weighted graph Laplacian with five entries a row: memory is line
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,20 +59,6 @@ def find_links(mask: Bool) -> Links:
     first = np.concatenate([number[:, :-1][right], number[:-1][down]])
     second = np.concatenate([number[:, 1:][right], number[1:][down]])
     return Links(int(np.count_nonzero(mask)), first, second, int(np.count_nonzero(right)))
-
-
-def link_images(mask: Bool, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Per-link values as two images: of the link to the right neighbour and of the link to the one below."""
-    right = np.zeros(mask.shape, dtype=values.dtype)
-    down = np.zeros(mask.shape, dtype=values.dtype)
-    has_right = np.zeros_like(mask)
-    has_right[:, :-1] = mask[:, :-1] & mask[:, 1:]
-    has_down = np.zeros_like(mask)
-    has_down[:-1] = mask[:-1] & mask[1:]
-    count = int(np.count_nonzero(has_right))
-    right[has_right] = values[:count]
-    down[has_down] = values[count:]
-    return right, down
 
 
 class Laplacian:

@@ -38,15 +38,14 @@ def coarsen(field: SlopeField, pull: Float64 | None, target: Float64 | None) -> 
     from scipy.ndimage import label
 
     height, width = field.mask.shape
-    rows, cols = np.nonzero(field.mask)
-    mask = np.zeros(((height + 1) // 2, (width + 1) // 2), dtype=bool)
-    mask[rows // 2, cols // 2] = True
+    whole = np.pad(field.mask, ((0, height % 2), (0, width % 2)))
+    mask = whole[::2, ::2] | whole[1::2, ::2] | whole[::2, 1::2] | whole[1::2, 1::2]
     count = int(np.count_nonzero(mask))
     number = np.zeros(mask.shape, dtype=np.int32)
     number[mask] = np.arange(count, dtype=np.int32)
-    parent = number[rows // 2, cols // 2]
+    parent = number.repeat(2, axis=0)[:height].repeat(2, axis=1)[:, :width][field.mask]
 
-    def mean(values: Float64, weight: Float64) -> Float64:
+    def mean(values: NDArray[Any], weight: NDArray[Any]) -> Float64:
         total = np.bincount(parent, weight, count)
         return np.asarray(np.bincount(parent, weight * values, count) / np.maximum(total, 1e-300))
 
@@ -60,7 +59,7 @@ def coarsen(field: SlopeField, pull: Float64 | None, target: Float64 | None) -> 
         np.maximum(facing / length, FACING_FLOOR),
         tilt_col / length,
         tilt_row / length,
-        mean(trust, np.ones_like(trust)),
+        mean(trust, np.ones_like(trust)).astype(trust.dtype, copy=False),
     )
     labels, _ = label(mask)
     coarse_pull = coarse_target = None
@@ -74,9 +73,14 @@ def coarsen(field: SlopeField, pull: Float64 | None, target: Float64 | None) -> 
 
 def prolong(coarse: Coarse, field: SlopeField, values: Float64) -> Float64:
     """Fine heights from coarse ones: twice the block's height, and the pixel's own slope inside the block."""
-    rows, cols = np.nonzero(field.mask)
-    fine = 2.0 * values[coarse.parent]
-    for position, tilt in ((cols, field.tilt_col), (rows, field.tilt_row)):
-        slope = np.clip(tilt / field.facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
-        fine += slope * ((position % 2) - 0.5)
+    height, width = field.mask.shape
+    fine = values[coarse.parent]
+    fine *= 2.0
+    odd_cols, odd_rows = np.arange(width) % 2 == 1, (np.arange(height) % 2 == 1)[:, None]
+    for odd, tilt in ((odd_cols, field.tilt_col), (odd_rows, field.tilt_row)):
+        slope = tilt / field.facing
+        np.clip(slope, -STEEPEST_SPREAD, STEEPEST_SPREAD, out=slope)
+        slope *= 0.5  # a pixel lies half a pixel from the middle of its block
+        np.negative(slope, out=slope, where=~np.broadcast_to(odd, field.mask.shape)[field.mask])
+        fine += slope
     return fine

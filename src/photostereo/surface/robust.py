@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.surface.lattice import Lattice, place_pixels
-from photostereo.surface.links import Laplacian, Links, find_links
+from photostereo.surface.links import Laplacian, find_links
 from photostereo.surface.multigrid import (
     DIRECT_LIMIT,
     LinearSolution,
@@ -51,7 +51,8 @@ from photostereo.surface.softmin import (
     shared_equations,
     shared_pictures,
     shift_tears,
-    soft_choice,
+    soft_energy,
+    soft_shares,
     torn_links,
 )
 
@@ -73,31 +74,39 @@ SHIFT_AT = (3, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations, their links, the connected part of each pixel, and pulls towards known heights."""
+    """Slope equations, the connected part of each pixel, and pulls towards known heights."""
 
     field: SlopeField
-    links: Links
     parts: IntArray
     pull: Float64 | None = None
     target: Float64 | None = None
     sharpness: float = 4.0
 
-    def shares(self, values: Float64) -> tuple[Shares, float]:
-        """The best shares for these heights, and the energy."""
-        shares, energy = soft_choice(self.field, self.links, values, self.sharpness)
-        total = float(energy.sum())
+    @property
+    def size(self) -> int:
+        """How many pixels."""
+        return self.field.facing.size
+
+    def shares(self, values: Float64) -> Shares:
+        """The best shares for these heights."""
+        return soft_shares(self.field, values, self.sharpness)
+
+    def energy(self, values: Float64) -> float:
+        """The energy of these heights at their best shares."""
+        total = soft_energy(self.field, values, self.sharpness)
         if self.pull is not None:
             goal = 0.0 if self.target is None else self.target
             total += float((self.pull * (values - goal) ** 2).sum())
-        return shares, total
+        return total
 
 
 @dataclass(frozen=True)
 class RobustSolution:
-    """Heights, torn links, the energy before every iteration at full resolution, and whether it converged."""
+    """Heights, torn links (pictures: to the right, downwards), the energy before every iteration at full resolution,
+    and whether it converged."""
 
     values: Float64
-    torn: Bool
+    torn: tuple[Bool, Bool]
     energy: tuple[float, ...]
     iterations: int
     residual: float
@@ -109,32 +118,37 @@ class _WeightedSolver:
 
     def __init__(self, problem: RobustProblem, rtol: float) -> None:
         self.problem, self.rtol = problem, rtol
-        self.laplacian = Laplacian(problem.links) if problem.links.size <= DIRECT_LIMIT else None
+        self.laplacian = None
+        if problem.size <= DIRECT_LIMIT:
+            self.laplacian = Laplacian(find_links(problem.field.mask))
 
     def step(self, values: Float64, shares: Shares) -> LinearSolution:
         """From ``values`` until the gradient is ``rtol`` of what it was."""
         p = self.problem
         if self.laplacian is not None:
-            weight, goal = shared_equations(p.field, p.links, shares)
+            weight, goal = shared_equations(p.field, self.laplacian.links, shares)
             self.laplacian.set_weights(weight, p.pull)
             side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
             return solve_direct(self.laplacian.matrix, side, p.parts, p.pull)
         mask = p.field.mask
-        right, down, side = shared_pictures(p.field, shares)
+        right, down, residual, scale = shared_pictures(p.field, shares, values)
         del shares
-        pull = None if p.pull is None else place_pixels(mask, p.pull)
-        if p.pull is not None and p.target is not None:
-            side[mask] += p.pull * p.target
+        pull = None
+        if p.pull is not None:
+            pull = place_pixels(mask, p.pull)
+            residual[mask] += p.pull * ((0.0 if p.target is None else p.target) - values)
         digits = max(1.0, -float(np.log10(self.rtol)))
-        solution = conjugate_gradients(
+        before = float(np.linalg.norm(residual))
+        # A correction to the heights, in single precision: the next one is told by a residual in double.
+        correction = conjugate_gradients(
             Lattice(right, down, pull),
-            side,
-            place_pixels(mask, values),
+            residual,
+            np.zeros_like(residual),
             rtol=self.rtol,
             max_iter=int(STEPS_PER_DIGIT * digits),
-            relative_to_start=True,
         )
-        return replace(solution, values=solution.values[mask])
+        left = correction.residual * before / (scale or 1.0)
+        return LinearSolution(values + correction.values[mask], correction.iterations, left)
 
 
 @dataclass(frozen=True)
@@ -158,38 +172,45 @@ def descend(
     """Alternate shares and heights from ``start`` at one resolution."""
 
     def state(values: Float64) -> _State:
-        return _State(values, problem.shares(values)[1])
+        return _State(values, problem.energy(values))
 
     solver = _WeightedSolver(problem, inner_rtol)
     now = state(start)
+    del start  # it would stay in memory beside what it became
     energies = [now.energy]
     residual, reach, calm = 0.0, 1.0, 0
     if progress is not None:
         progress(0, max_iter, now.energy)
     for iteration in range(1, max_iter + 1):
-        solution = solver.step(now.values, problem.shares(now.values)[0])
+        solution = solver.step(now.values, problem.shares(now.values))
         residual = solution.residual
         following = state(solution.values)
+        del solution
         # Reweighting takes short steps: look further along, and keep that if it is lower.
-        further = state(solution.values + reach * (solution.values - now.values))
+        longer = following.values - now.values
+        longer *= reach
+        longer += following.values
+        further = state(longer)
+        del longer
         ahead = further.energy < following.energy
         reach = min(1.5 * reach, FARTHEST) if ahead else max(0.5 * reach, 0.5)
         # The floor under the shares moves the last digits: never accept a rise.
         before, now = now.energy, min(now, further if ahead else following, key=lambda s: s.energy)
+        del following, further  # heights that are let go take no memory during the next solve
         # At rest once: shift tears. Once more: a loose solve may be idle. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
-            shifted = shift_tears(problem.field, problem.links, now.values, problem.sharpness)
+            shifted = shift_tears(problem.field, now.values, problem.sharpness)
             now = min(now, state(shifted), key=lambda s: s.energy)
         energies.append(now.energy)
         if progress is not None:
             progress(iteration, max_iter, now.energy)
-        rests = before - now.energy <= tol * max(before, 1e-12 * start.size)
+        rests = before - now.energy <= tol * max(before, 1e-12 * problem.size)
         calm = calm + 1 if rests else 0
         if calm == 3:
             break
     return RobustSolution(
         centre_parts(now.values, problem.parts, problem.pull),
-        torn_links(problem.links, problem.shares(now.values)[0]),
+        torn_links(problem.field.mask, problem.shares(now.values)),
         tuple(energies),
         len(energies) - 1,
         residual,
@@ -210,12 +231,20 @@ def solve_robust(
     def run(start: Float64, most: int) -> RobustSolution:
         return descend(problem, start, max_iter=most, tol=tol, inner_rtol=inner_rtol, progress=progress)
 
-    coarse = start_from_coarse(problem, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
-    if coarse is None:
+    def coarse() -> Float64 | None:
+        return start_from_coarse(problem, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
+
+    if problem.size > TWO_STARTS:
+        start = coarse()
+        starts = [start_from_least_squares(problem) if start is None else start]
+        del start
+        return descend(
+            problem, starts.pop(), max_iter=max_iter, tol=tol, inner_rtol=inner_rtol, progress=progress
+        )
+    start = coarse()
+    if start is None:
         return run(start_from_least_squares(problem), max_iter)
-    best = run(coarse, max_iter)
-    if problem.links.size > TWO_STARTS:
-        return best
+    best = run(start, max_iter)
     # From least squares long tears open slowly; those are left to the other start.
     trial = run(start_from_least_squares(problem), min(max_iter, SECOND_START_ITERATIONS))
     if trial.energy[-1] >= best.energy[-1]:
@@ -228,7 +257,7 @@ def solve_robust(
 
 def start_from_least_squares(problem: RobustProblem) -> Float64:
     """The least squares of equal shares, to four digits."""
-    half = np.full(problem.links.size, 0.5)
+    half = np.full(problem.size, 0.5, dtype=problem.field.confidence.dtype)
     return _WeightedSolver(problem, 1e-4).step(np.zeros(half.size), (half, half)).values
 
 
@@ -236,17 +265,10 @@ def start_from_coarse(
     problem: RobustProblem, *, max_iter: int, tol: float, inner_rtol: float
 ) -> Float64 | None:
     """The robust result at half the resolution, brought to this one; None where that is too small."""
-    if problem.links.size <= SMALLEST or min(problem.field.mask.shape) < SHORTEST_SIDE:
+    if problem.size <= SMALLEST or min(problem.field.mask.shape) < SHORTEST_SIDE:
         return None
     coarse = coarsen(problem.field, problem.pull, problem.target)
-    halved = RobustProblem(
-        coarse.field,
-        find_links(coarse.field.mask),
-        coarse.parts,
-        coarse.pull,
-        coarse.target,
-        problem.sharpness,
-    )
+    halved = RobustProblem(coarse.field, coarse.parts, coarse.pull, coarse.target, problem.sharpness)
     start = start_from_coarse(halved, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
     if start is None:
         start = start_from_least_squares(halved)

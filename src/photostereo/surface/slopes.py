@@ -54,8 +54,10 @@ class SlopeField:
     ----------
     mask : (H, W) bool
         The pixels that have an equation.
-    facing, tilt_col, tilt_row, confidence : (n,) float64
-        The coefficients; ``confidence`` multiplies the squared residual.
+    facing, tilt_col, tilt_row : (n,) float64
+        The coefficients.
+    confidence : (n,) float64, or float32 in a large problem
+        Multiplies the squared residual.
     unknown, away : int
         How many normals were zero or not finite, and how many faced away from the camera.
     """
@@ -64,7 +66,7 @@ class SlopeField:
     facing: Float64
     tilt_col: Float64
     tilt_row: Float64
-    confidence: Float64
+    confidence: NDArray[Any]
     unknown: int = 0
     away: int = 0
 
@@ -240,17 +242,19 @@ class SlopeSource:
         tilt_row = np.where(known, n[:, 1] * scale[1], 0.0)
         return np.maximum(facing, self.floor), tilt_col, tilt_row, confidence
 
-    def field(self, inside: Bool) -> SlopeField:
-        """The packed equations of the pixels of ``inside``, a mask of the whole picture."""
+    def field(self, inside: Bool, *, large: bool = False) -> SlopeField:
+        """The packed equations of the pixels of ``inside``, a mask of the whole picture; of a ``large`` problem with the
+        confidence in single precision, which is also that of all that is derived from it."""
         count = int(np.count_nonzero(inside))
-        packed = np.empty((4, count))
+        packed = np.empty((3, count)), np.empty((1, count), np.float32 if large else np.float64)
         begin = 0
         for first in range(0, inside.shape[0], STRIP):
             rows = slice(first, min(first + STRIP, inside.shape[0]))
             found = self.packed_rows(rows, inside[rows])
-            packed[:, begin : begin + found[0].size] = found
-            begin += found[0].size
-        facing, tilt_col, tilt_row, confidence = packed
+            end = begin + found[0].size
+            packed[0][:, begin:end], packed[1][0, begin:end] = found[:3], found[3]
+            begin = end
+        (facing, tilt_col, tilt_row), (confidence,) = packed
         return SlopeField(inside, facing, tilt_col, tilt_row, confidence, self.unknown, self.away)
 
 

@@ -10,6 +10,8 @@ its energy ``½ r²``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,9 @@ from photostereo.surface.slopes import SlopeField
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
-Shares = tuple[Float64, Float64]
+#: Single precision where a problem is large.
+Real = NDArray[Any]
+Shares = tuple[Real, Real]
 
 #: No share falls below this, so that a piece cut off on all sides still has a place.
 SHARE_FLOOR = 1e-6
@@ -28,29 +32,35 @@ TORN_SHARE = 0.25
 STEEPEST_SHIFT = 2.0
 
 
-def soft_choice(field: SlopeField, links: Links, values: Float64, sharpness: float) -> tuple[Shares, Float64]:
+def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[Shares, Real]:
     """The forward shares along columns and rows for these heights, and the energy of every pixel."""
-    from photostereo.surface.softmin_kernel import soft_choice_axis
+    columns, rows, energy = (np.empty_like(field.confidence) for _ in range(3))
+    _sweep(field, values, sharpness, columns, rows, energy)
+    return (columns, rows), energy
 
-    energy = np.zeros(links.size)
-    shares = []
-    for axis, tilt in enumerate((field.tilt_col, field.tilt_row)):
-        part = links.axis(axis)
-        share = np.empty(links.size)
-        soft_choice_axis(
-            links.first[part],
-            links.second[part],
-            field.facing,
-            tilt,
-            field.confidence,
-            values,
-            sharpness,
-            SHARE_FLOOR,
-            share,
-            energy,
-        )
-        shares.append(share)
-    return (shares[0], shares[1]), energy
+
+def soft_shares(field: SlopeField, values: Float64, sharpness: float) -> Shares:
+    """The shares alone."""
+    columns, rows = np.empty_like(field.confidence), np.empty_like(field.confidence)
+    _sweep(field, values, sharpness, columns, rows, columns[:0])
+    return columns, rows
+
+
+def soft_energy(field: SlopeField, values: Float64, sharpness: float) -> float:
+    """The energy of all pixels, without an array."""
+    nothing = field.confidence[:0]
+    return _sweep(field, values, sharpness, nothing, nothing, nothing)
+
+
+def _sweep(
+    field: SlopeField, values: Float64, sharpness: float, columns: Real, rows: Real, energy: Real
+) -> float:
+    from photostereo.surface.softmin_kernel import soft_sweep
+
+    by_row = np.empty(field.mask.shape[0])
+    equations = field.facing, field.tilt_col, field.tilt_row, field.confidence
+    soft_sweep(field.mask, *equations, values, sharpness, SHARE_FLOOR, columns, rows, energy, by_row)
+    return float(by_row.sum())
 
 
 def soft_choice_readable(
@@ -99,29 +109,36 @@ def shared_equations(field: SlopeField, links: Links, shares: Shares) -> tuple[F
     return weight, goal
 
 
-def shared_pictures(field: SlopeField, shares: Shares) -> tuple[Float64, Float64, Float64]:
-    """The same as pictures (see :mod:`.lattice`): weights of the links to the right and downwards, and the right-hand
-    side."""
+def shared_pictures(field: SlopeField, shares: Shares, values: Float64) -> tuple[Real, Real, Real, float]:
+    """The same as pictures (see :mod:`.lattice`), for a correction to ``values``: weights of the links to the right and
+    downwards, the residual that is left of the right-hand side b, and ‖b‖."""
     from photostereo.surface.softmin_kernel import shared_lattice
 
-    right, down, side = (np.zeros(field.mask.shape) for _ in range(3))
-    tilts = field.facing, field.tilt_col, field.tilt_row, field.confidence
-    shared_lattice(field.mask, *tilts, *shares, right, down, side)
-    return right, down, side
+    right, down, residual = (np.zeros(field.mask.shape, dtype=shares[0].dtype) for _ in range(3))
+    squares = np.empty(field.mask.shape[0])
+    equations = field.facing, field.tilt_col, field.tilt_row, field.confidence
+    shared_lattice(field.mask, *equations, *shares, values, right, down, residual, squares)
+    return right, down, residual, float(np.sqrt(squares.sum()))
 
 
-def torn_links(links: Links, shares: Shares) -> Bool:
-    """Links that both of their ends have turned away from."""
-    torn = np.empty(links.first.size, dtype=bool)
-    for axis in (0, 1):
-        part = links.axis(axis)
-        ahead = shares[axis][links.first[part]]
-        behind = 1.0 - shares[axis][links.second[part]]
-        torn[part] = np.maximum(ahead, behind) < TORN_SHARE
-    return torn
+def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
+    """Links that both of their ends have turned away from, as pictures: to the right and downwards."""
+    from photostereo.surface.softmin_kernel import torn_pictures
+
+    right, down = np.zeros_like(mask), np.zeros_like(mask)
+    torn_pictures(mask, *shares, TORN_SHARE, right, down)
+    return right, down
 
 
-def shift_tears(field: SlopeField, links: Links, values: Float64, sharpness: float) -> Float64:
+def _ends(mask: Bool, torn: Bool, axis: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The numbers of the two pixels of each torn link along an axis (0: to the right, 1: downwards)."""
+    number = np.zeros(mask.shape, dtype=np.int32)
+    number[mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
+    row, col = np.nonzero(torn)
+    return number[row, col], number[row + axis, col + 1 - axis]
+
+
+def shift_tears(field: SlopeField, values: Float64, sharpness: float) -> Float64:
     """Move pixels beside tears to the other side where that lowers the energy.
 
     A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by
@@ -131,23 +148,25 @@ def shift_tears(field: SlopeField, links: Links, values: Float64, sharpness: flo
     """
     from scipy.ndimage import uniform_filter
 
-    shares, before = soft_choice(field, links, values, sharpness)
-    torn = torn_links(links, shares)
+    shares, before = soft_choice(field, values, sharpness)
+    torn = torn_links(field.mask, shares)
+    del shares
+    least = soft_energy(field, values, sharpness)
     for axis, tilt in enumerate((field.tilt_col, field.tilt_row)):
-        part = links.axis(axis)
-        cut = torn[part]
-        if not cut.any():
+        if not torn[axis].any():
             continue
-        slope = np.clip(tilt / field.facing, -STEEPEST_SHIFT, STEEPEST_SHIFT)
-        first, second = links.first[part][cut], links.second[part][cut]
+        first, second = _ends(field.mask, torn[axis], axis)
         for mover, other, sign in ((first, second, -1.0), (second, first, 1.0)):
+            slope = np.clip(tilt[mover] / field.facing[mover], -STEEPEST_SHIFT, STEEPEST_SHIFT)
             moved = values.copy()
-            moved[mover] = values[other] + sign * slope[mover]
-            gain = np.zeros(field.mask.shape)
-            gain[field.mask] = before - soft_choice(field, links, moved, sharpness)[1]
-            better = uniform_filter(gain, 5, mode="constant")[field.mask] > 1e-6
-            moved = np.where(better, moved, values)
-            after = soft_choice(field, links, moved, sharpness)[1]
-            if after.sum() < before.sum():
-                values, before = moved, after
+            moved[mover] = values[other] + sign * slope
+            gain = np.zeros(field.mask.shape, dtype=before.dtype)
+            gain[field.mask] = before - soft_choice(field, moved, sharpness)[1]
+            worse = ~(uniform_filter(gain, 5, mode="constant")[field.mask] > 1e-6)
+            np.copyto(moved, values, where=worse)
+            del gain, worse
+            after = soft_energy(field, moved, sharpness)
+            if after < least:
+                values, least = moved, after
+                before = soft_choice(field, values, sharpness)[1]
     return values
