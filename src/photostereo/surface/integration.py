@@ -96,7 +96,8 @@ def integrate(
     Notes
     -----
     Time and memory are linear in pixels: ``poisson`` takes 0.75 processor seconds and 95 MB a megapixel, from
-    1 to 24 of them, the normals included; ``robust`` takes 2 seconds a megapixel on a smooth surface, 10 on one that tears, and 100 to 115 MB.
+    1 to 24 of them, the normals included; ``robust`` takes 2 seconds a megapixel on a smooth surface, 10 on one
+    that tears, and 100 to 115 MB.
     It fails, as all least squares do, by smearing depth discontinuities; ``robust`` keeps those that end
     somewhere inside the mask. No integrator can know the height of a step that separates two regions
     completely.
