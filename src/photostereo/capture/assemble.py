@@ -21,8 +21,8 @@ from photostereo.capture.stack import bit_depth, notes_on
 from photostereo.errors import CaptureError
 from photostereo.files.safe import exists
 from photostereo.lights.circle import Circle
-from photostereo.lights.files import require_strengths
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
+from photostereo.lights.table import require_strengths
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ from photostereo.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.errors import CaptureError
 from photostereo.files.atomic import replacing_file
 from photostereo.files.safe import read_npz
-from photostereo.lights.files import read_lights, require_strengths
+from photostereo.lights.files import read_lights
+from photostereo.lights.table import require_strengths
 
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"

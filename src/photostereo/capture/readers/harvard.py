@@ -23,7 +23,8 @@ from photostereo.capture.capture import Capture
 from photostereo.capture.images import list_images
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError
-from photostereo.lights.files import LightTable, read_lights
+from photostereo.lights.files import read_lights
+from photostereo.lights.table import LightTable
 
 LAYOUT = "Harvard"
 EXPECTS = "Harvard: a folder with Objects/ and refined_light.txt or light_directions.txt"

@@ -17,14 +17,8 @@ from photostereo.capture.images import is_image
 from photostereo.capture.options import ReadOptions
 from photostereo.errors import CaptureError
 from photostereo.files.safe import read_text
-from photostereo.lights.files import (
-    LightTable,
-    base_name,
-    checked,
-    content_lines,
-    decimal,
-    read_lights,
-)
+from photostereo.lights.files import base_name, content_lines, decimal, read_lights
+from photostereo.lights.table import LightTable, checked
 
 LAYOUT = "RTI"
 EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filename x y z)"
