@@ -8,9 +8,10 @@ squares u is an estimate of t without bias wherever the surface is matte, so
     −(m − t)·s  =  −(m − u)·s − (u − t)·s,
 
 of which the first is known, and the mean of the second by Stein's lemma: add a little noise to the photographs, and see
-how u and s move together. Where least squares does not explain the photographs it says nothing of t; there the bias of m
-counts as unknown, and what noise does to m itself takes the place of both. The noise that is added is of the photographs'
-own kind (:func:`photostereo.quality.noise_fields.more_noise`).
+how u and s move together. Where least squares does not explain the photographs, here or over the pixels around, it says
+nothing of t (as where it is a witness, :mod:`photostereo.reflectance.learned.matte`); there the bias of m counts as
+unknown, and what noise does to m itself takes the place of both. The noise that is added is of the photographs' own kind
+(:func:`photostereo.quality.noise_fields.more_noise`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace
+from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT
 from photostereo.quality.noise_fields import more_noise
+from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, MatteFit, fit_all, misfit_around
 from photostereo.reflectance.model import Model
 
 #: ε, in standard deviations of the noise.
@@ -61,9 +64,9 @@ def try_noise(
     lights: NDArray[Any],
     normals: Array,
     *,
+    mask: BoolArray,
     disturbing: float,
     common: float,
-    doubtful: float,
 ) -> TriedNoise:
     """Build the model once more, of photographs with more noise.
 
@@ -73,24 +76,30 @@ def try_noise(
     pixels : (N, d) intensities
     lights : (3, d) unit columns
     normals : (N, 3) of the model
-    disturbing, common, doubtful : see :class:`photostereo.reflectance.within_noise.NoiseEvidence`
+    mask : (H, W) where the pixels lie
+    disturbing, common : see :class:`photostereo.reflectance.within_noise.NoiseEvidence`
     """
     more = more_noise(pixels, lights, disturbing)
     again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
     normals = cast(normals, "float64")
     back = like(np.linalg.pinv(lights), normals)
-    forth = like(np.ascontiguousarray(lights, dtype=np.float64), normals)
-    seen = cast(pixels, "float64")
-    matte = seen @ back
-    left = ((seen - matte @ forth) ** 2).sum(-1) / max(lights.shape[1] - 3, 1)
-    excess = left - doubtful * common**2
-    excess = excess * (excess > 0)
-    longer = _length(normals) / (_length(matte) + 1e-12)
+    fit = fit_all(cast(pixels, "float32"), lights)
+    longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
     return TriedNoise(
         noise=(again - normals) / STEP,
-        bias=normals - longer * matte,
+        bias=normals - longer * cast(fit.scaled, "float64"),
         matte_noise=longer * (cast(more, "float64") @ back),
-        matte=common**2 / (excess + common**2 + 1e-30),
+        matte=like(_explained(fit, common**2, mask), normals),
+    )
+
+
+def _explained(fit: MatteFit, noise: float, mask: BoolArray) -> NDArray[np.float64]:
+    """(N,) the share of noise in the variance that the matte witness would have."""
+    misfit, scatter = to_numpy(fit.misfit), to_numpy(fit.scatter)
+    around = misfit_around(misfit, scatter, np.full(len(misfit), noise, np.float32), mask)
+    excess = np.maximum(misfit / (noise + 1e-30) - (1.0 + scatter), around)
+    return np.asarray(
+        1.0 / (1.0 + HIDDEN_MISFIT * to_numpy(fit.photographs) * np.maximum(excess, 0.0)), np.float64
     )
 
 

@@ -95,9 +95,7 @@ class NoiseEvidence:
         disturbing = measured if own is None else own
         common = noise_over_blocks(pixels, lights, mask, measured)
         doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1)))
-        tried = partial(
-            try_noise, build, pixels, lights, disturbing=disturbing, common=common, doubtful=doubtful
-        )
+        tried = partial(try_noise, build, pixels, lights, mask=mask, disturbing=disturbing, common=common)
         return cls(
             sigma=noise_to(model, lights.shape[1], measured),
             disturbing=disturbing,

@@ -134,13 +134,14 @@ def misfits_around(
     if not noise.any():
         return np.zeros_like(noise), np.zeros_like(noise)
     fits = fit_all(pixels, lights), fit_lit(pixels, lights, like(noise, pixels))
-    whole, lit = (_around(to_numpy(fit.misfit), to_numpy(fit.scatter), noise, mask) for fit in fits)
+    whole, lit = (misfit_around(to_numpy(fit.misfit), to_numpy(fit.scatter), noise, mask) for fit in fits)
     return whole, lit
 
 
-def _around(
+def misfit_around(
     misfit: NDArray[Any], scatter: NDArray[Any], noise: NDArray[np.float32], mask: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
+    """Mean over the pixels around each of s² (N,), beyond noise and in units of its variance (N,)."""
     from scipy.ndimage import uniform_filter
 
     side = 2 * AROUND + 1
