@@ -278,9 +278,11 @@ def _power_by_place(jumps: FloatArray, axis: int) -> FloatArray:
         return np.full(JPEG_SIDE, np.nan)
     widest = np.nanquantile(squares, EDGES, axis=(0, 1))
     squares = np.where(known, np.minimum(squares, widest) / np.where(widest > 0, widest, 1.0), 0.0)
-    sums = [squares[place::JPEG_SIDE].sum() for place in range(JPEG_SIDE)]
-    counts = [np.count_nonzero(known[place::JPEG_SIDE]) or np.nan for place in range(JPEG_SIDE)]
-    return np.asarray(np.divide(sums, counts))
+    power = np.full(JPEG_SIDE, np.nan)
+    for place in range(JPEG_SIDE):
+        if count := np.count_nonzero(known[place::JPEG_SIDE]):
+            power[place] = squares[place::JPEG_SIDE].sum() / count
+    return power
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
