@@ -146,3 +146,25 @@ def test_a_capture_whose_orientation_tags_differ_is_one_capture(tmp_path: Path) 
     (tmp_path / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n-0.6 0 0.8\n")
     images = load(tmp_path).images
     assert images.shape == (4, 40, 60) and np.ptp(images, axis=0).max() < 1e-6
+
+
+@pytest.mark.parametrize("fault", ["pointer", "cut"])
+def test_unreadable_exif_is_told_and_does_no_harm(tmp_path: Path, fault: str) -> None:
+    block = camera_block({MAKE: "Canon"}, {EXPOSURE: ratio(1, 160), ISO: 100})
+    where = block.index(b"\x87\x69") if block[6:8] == b"MM" else block.index(b"\x69\x87")
+    broken = bytearray(block)
+    if fault == "pointer":
+        broken[where + 8 : where + 12] = b"\xff\xff\xff\x7f"  # to nowhere
+    else:
+        broken = broken[: where + 6]
+    for number in range(4):
+        Image.fromarray(GRAY).save(tmp_path / f"{number}.jpg", exif=bytes(broken if number else block))
+    (tmp_path / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n-0.6 0 0.8\n")
+    capture = load(tmp_path)
+    assert np.ptp(capture.images, axis=0).max() < 1e-6
+    told = [
+        note
+        for note in capture.origin.notes
+        if "the EXIF entries of 3 of 4 photographs cannot be read" in note
+    ]
+    assert len(told) == 1 and "--focal" in told[0]

@@ -335,12 +335,14 @@ def _exif(data: Content) -> dict[str, float]:
     if data[:2] not in (b"II", b"MM"):
         raise ValueError("no TIFF header")
     order, entries = _first_entries(data)
-    pointer = _number(entries[_EXIF_POINTER], order) if _EXIF_POINTER in entries else None
-    if pointer is not None:
+    if _EXIF_POINTER in entries:
         big = data[2:4] in (b"+\0", b"\0+")
+        pointer = _number(entries[_EXIF_POINTER], order)
         try:
+            if pointer is None:
+                raise ValueError("a pointer to nowhere")
             entries = {**_entries(data, order, int(pointer), big=big), **entries}
-        except struct.error:  # cut off: the first directory may tell all the same
+        except (struct.error, ValueError):  # cut off: the first directory may tell all the same
             if not entries.keys() & _TAGS.keys():
                 raise
     numbers = {tag: value for tag, raw in entries.items() if (value := _number(raw, order)) is not None}
