@@ -78,7 +78,9 @@ class FoundBall:
     shading: Shading | None = None
 
 
-def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 4) -> list[FoundBall]:
+def find_balls(
+    images: FloatArray, *, camera: Camera | None = None, most: int = 4, faint: bool = False
+) -> list[FoundBall]:
     """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
 
     Parameters
@@ -86,9 +88,12 @@ def find_balls(images: FloatArray, *, camera: Camera | None = None, most: int = 
     images : (d, H, W) linear intensities, strengths not divided out
     camera : for the perspective of balls away from the middle of the frame
     most : so many at the most
+    faint : a ball has to be there; where none is found, one whose highlight is hardly seen will do
     """
     circles = find_circles(images, most=24)
-    candidates = _candidates(images, circles, camera) or _candidates(images, circles, camera, faint=True)
+    candidates = _candidates(images, circles, camera)
+    if faint and not candidates:
+        candidates = _candidates(images, circles, camera, faint=True)
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
     chosen = [
@@ -140,18 +145,24 @@ def ball_at(
     shiny = _is_shiny(highlights, circle, bright=_bright(images))
     shiny = shiny or (faint and _is_faintly_shiny(highlights, circle))
     if shiny or (certain and _looks_shiny(highlights)):
-        return shiny_ball(circle, highlights, camera)
+        ball = shiny_ball(circle, highlights, camera)
+        # What glitters at its rim alone, as a coin does, would have its lamps below the table.
+        return ball if certain or _in_front(ball.directions[highlights.found]) else None
     if not certain and circle.coverage < _MATTE_COVERAGE:
         return None
     shading = fit_shading(images, circle, camera)
     matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
     matte &= shading.patchiness < _MATTE_PATCHINESS
-    matte &= bool((shading.directions[:, 2] > -0.2).mean() > 0.9)
+    matte &= _in_front(shading.directions)
     # Light that is always there explains a plain disc, but not a ball.
     likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
     if not (matte or (certain and likely)):
         return None
     return matte_ball(circle, shading)
+
+
+def _in_front(directions: FloatArray) -> bool:
+    return bool((directions[:, 2] > -0.2).mean() > 0.9)
 
 
 def matte_ball(circle: Circle, shading: Shading) -> FoundBall:

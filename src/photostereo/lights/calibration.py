@@ -147,7 +147,7 @@ def calibrate_lamps(
 
 def _balls(images: FloatArray, circles: Sequence[Circle], camera: Camera | None) -> list[FoundBall]:
     balls = [_ball_of_user(images, circle, camera) for circle in circles]
-    balls = balls or find_balls(images, camera=camera)
+    balls = balls or find_balls(images, camera=camera, faint=True)
     if not balls:
         raise CaptureError(_why_no_ball(images))
     return balls
