@@ -101,7 +101,7 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     table[:, 5] = 0.0
     noise = _noise(stack, disc)
     white = _white(stack)
-    telling = disc & (room > 4.0 * noise)
+    telling = disc & (room > max(4.0 * noise, 1e-4 * float(room.max()), 1e-9))
     for number, image in enumerate(stack):
         brighter = float(np.median(image[telling] / room[telling])) if telling.sum() > 50 else 1.0
         still = np.float32(max(brighter, 1.0)) * room
