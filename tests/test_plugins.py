@@ -69,6 +69,32 @@ assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "halflambert" / "normals.npy").is_file()
 
 
+def test_the_example_takes_part_in_sweeps(installed, tmp_path) -> None:
+    run(
+        installed,
+        f"""
+from pathlib import Path
+import photostereo as ps
+from photostereo.capture import write_archive
+from photostereo.jobs.plan_file import read_plan
+from photostereo.jobs.worker import run_trial
+place = Path({str(tmp_path)!r})
+write_archive(ps.render_scene("sphere", size=24), place / "sphere.npz")
+(place / "plan.toml").write_text('''
+captures = ["sphere.npz"]
+[[methods]]
+name = "halflambert"
+grid = {{ haze = [0.0, 0.5] }}
+defaults = false
+''')
+trials = read_plan(place / "plan.toml", data=place).trials
+outcomes = [run_trial(trial.as_dict()) for trial in trials]
+assert len(outcomes) == 2 and all(outcome.status == "done" for outcome in outcomes), outcomes
+assert outcomes[0].errors["mean"] != outcomes[1].errors["mean"]
+""",
+    )
+
+
 @pytest.mark.torch
 def test_the_example_runs_where_a_gpu_would(installed) -> None:
     run(installed, "from photostereo.testing import CHECKS\nfor c in CHECKS: c('halflambert', 'torch-cpu')")
