@@ -89,7 +89,7 @@ def find_mistakes(
     >>> find_mistakes(scene.images, scene.lights * [1, -1, 1], scene.mask)[0].option
     '--lights-axes x,-y,z'
     """
-    if not images.any():
+    if not any(image.any() for image in images):
         return ()
     inverted = _inverted_mask(images, mask)
     if inverted is not None:

@@ -66,14 +66,14 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
     saturation leaves a mark: many pixels within a thousandth of the photograph's maximum, and few just
     below. A photograph that is uniform altogether (a plane) is not counted.
     """
-    shares = np.zeros(len(images))
+    shares, index = np.zeros(len(images)), np.flatnonzero(mask)
     for j, image in enumerate(images):
-        inside = image[mask]
+        inside = np.take(image, index)
         top = float(inside.max())
         if top <= 0:
             continue
-        at_top = int((inside >= 0.999 * top).sum())
-        below = int((inside >= 0.975 * top).sum()) - at_top
+        at_top = np.count_nonzero(inside >= 0.999 * top)
+        below = np.count_nonzero(inside >= 0.975 * top) - at_top
         enough = max(8, 2e-5 * inside.size)
         if at_top >= enough and at_top > 0.5 * below and at_top < 0.5 * inside.size:
             shares[j] = at_top / inside.size
@@ -107,7 +107,7 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
     squares = np.empty(len(pixels), np.float32)
     shading_squares, products = np.empty_like(squares), np.empty_like(squares)
     flat, index = images.reshape(len(images), mask.size, *images.shape[3:]), np.flatnonzero(mask)
-    block = 8192  # of pixels: all their photographs stay in the cache
+    block = 1024  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
         part = slice(first, first + block)
         values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do

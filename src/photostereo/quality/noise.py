@@ -251,15 +251,12 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     band = np.zeros_like(mask)
     band[first : middle + BAND] = mask[first : middle + BAND]
     inside = np.flatnonzero(band[mask])
-    values = to_numpy(
-        cast(pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)], "float64")
-    )
+    values = to_numpy(pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)])
     photographs = values.shape[1]
     chosen = np.linspace(0, photographs - 1, min(LOOKED_AT, photographs)).astype(int)
-    picture = np.full((*mask.shape, len(chosen)), np.nan)
-    picture[band] = values[:, chosen] - (values @ np.linalg.pinv(lights)) @ lights[:, chosen]
-    picture = picture[first : middle + BAND]
-    places = np.stack([_power_by_place(np.diff(picture, axis=axis), axis) for axis in (0, 1)])
+    fit = values @ np.linalg.pinv(lights).astype(values.dtype)  # in the photographs' own precision
+    residual = values[:, chosen].T - lights[:, chosen].T @ fit.T
+    places = np.stack([_power_by_place(residual, band, axis) for axis in (0, 1)])
     if not np.isfinite(places).all():
         return False
     # Places 0 and 6, 1 and 5, 2 and 4 lie alike in the block; 3 is its middle, 7 the border.
@@ -270,19 +267,24 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     return bool(by_blocks > BLOCK_EVIDENCE * by_chance + 1e-6)
 
 
-def _power_by_place(jumps: FloatArray, axis: int) -> FloatArray:
-    """(8,) the mean power of jumps by their place in a block, without edges; nan where a place has none."""
-    squares = np.moveaxis(jumps, axis, 0) ** 2
-    known = np.isfinite(squares)
-    if not known.any():
+def _power_by_place(residual: FloatArray, band: BoolArray, axis: int) -> FloatArray:
+    """(8,) the mean power of jumps to the next pixel by their place in a block, without edges; nan where a place has none.
+
+    ``residual`` (photographs, n) is of the n pixels of ``band``.
+    """
+    number = np.full(band.shape, -1)
+    number[band] = np.arange(residual.shape[1])
+    here, there = (number[:-1], number[1:]) if axis == 0 else (number[:, :-1], number[:, 1:])
+    both = (here >= 0) & (there >= 0)
+    place = np.nonzero(both)[axis] % JPEG_SIDE
+    squares = (residual[:, there[both]] - residual[:, here[both]]) ** 2
+    if not squares.size:
         return np.full(JPEG_SIDE, np.nan)
-    widest = np.nanquantile(squares, EDGES, axis=(0, 1))
-    squares = np.where(known, np.minimum(squares, widest) / np.where(widest > 0, widest, 1.0), 0.0)
-    power = np.full(JPEG_SIDE, np.nan)
-    for place in range(JPEG_SIDE):
-        if count := np.count_nonzero(known[place::JPEG_SIDE]):
-            power[place] = squares[place::JPEG_SIDE].sum() / count
-    return power
+    widest = np.quantile(squares, EDGES, axis=1, keepdims=True)
+    power = (np.minimum(squares, widest) / np.where(widest > 0, widest, 1.0)).mean(axis=0)
+    count = np.bincount(place, minlength=JPEG_SIDE)
+    total = np.bincount(place, weights=power, minlength=JPEG_SIDE)
+    return np.asarray(np.divide(total, count, out=np.full(JPEG_SIDE, np.nan), where=count > 0))
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
