@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "photostereo"
 
 #: Lowest first. A module may import from its own layer and from those before it.
 LAYERS = [
-    {"_version", "errors", "conventions", "interruption", "monitor", "threads"},
+    {"_version", "errors", "conventions", "interruption", "monitor", "threads", "compiling", "loops"},
     {"files", "parameters", "backend", "plugins"},
     {"lights"},
     {"capture"},

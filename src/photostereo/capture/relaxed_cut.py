@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray
+from photostereo.loops import njit
 
 Float32 = NDArray[np.float32]
 

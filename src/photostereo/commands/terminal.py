@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from photostereo.compiling import telling
 from photostereo.files.names import printable
 from photostereo.interruption import work_begins
 from photostereo.monitor import Iteration, Monitor
@@ -37,6 +38,8 @@ class Terminal(Monitor):
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Terminal:
+        self._telling = telling(self._note_of_compiling)
+        self._telling.__enter__()
         if self.err.is_terminal and not self.quiet:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -53,9 +56,14 @@ class Terminal(Monitor):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._telling.__exit__(kind, value, trace)
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    def _note_of_compiling(self, message: str) -> None:
+        if not self.quiet:
+            self.err.print(message)
 
     def say(self, message: Any = "") -> None:
         """A line or a table for the user, unless he asked for quiet."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from photostereo.loops import njit, prange
 
 Float64 = NDArray[np.float64]
 

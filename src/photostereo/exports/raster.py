@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from photostereo.loops import njit
 
 Float64 = NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from photostereo.errors import ParameterError
+from photostereo.loops import njit
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit, prange
+from photostereo.loops import njit, prange
 
 
 @njit(cache=True, parallel=True)

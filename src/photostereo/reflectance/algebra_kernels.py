@@ -7,7 +7,8 @@ the readable forms of these.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from photostereo.loops import njit
 
 #: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
 #: NaN keep their meaning, and the result is the same on every run of one machine.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import solve_3x3, times_3x3
 
 Array = NDArray[Any]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from photostereo.loops import njit, prange
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]

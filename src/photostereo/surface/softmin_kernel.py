@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from photostereo.loops import njit
 
 Float64 = NDArray[np.float64]
 #: Single precision where a problem is large.

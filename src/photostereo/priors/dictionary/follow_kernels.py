@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.loops import njit, prange
 from photostereo.priors.dictionary.pass_kernels import REORDER, products
 
 Array = NDArray[Any]

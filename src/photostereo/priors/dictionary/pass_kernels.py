@@ -13,8 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from photostereo.loops import njit, prange
 
 Array = NDArray[Any]
 
@@ -29,6 +30,13 @@ def ordered_sum(values: Array) -> Any:
     for value in values:
         total += value
     return total
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def copy_row(source: Array, target: Array) -> None:
+    """``target[:] = source``, which Numba takes seconds to compile."""
+    for s in range(source.size):
+        target[s] = source[s]
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
@@ -264,11 +272,11 @@ def run_pass(
             clipped[c] += held
             if update_atoms:
                 accumulate(r, places[i], news[i], count, toward[c])
-        D_old[i] = D[atom]
+        copy_row(D[atom], D_old[i])
         is_used = ordered_sum(used) > 0
         empty += not is_used
         if given.size > 0:
-            D[atom] = given[atom]
+            copy_row(given[atom], D[atom])
         elif update_atoms:
             new_atom(D[atom], is_used, toward, overlap)
         for j in range(i + 1, size):

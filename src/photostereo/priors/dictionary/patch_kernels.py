@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from photostereo.loops import njit, prange
 
 Array = NDArray[Any]
 

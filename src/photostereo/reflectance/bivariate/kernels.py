@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
+from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import SUMS, invert_if_regular
 
 #: Pixels that share one set of scratch arrays.

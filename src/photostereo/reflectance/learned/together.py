@@ -22,8 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from photostereo.loops import njit, prange
 
 #: Half the side of the window.
 REACH = 3

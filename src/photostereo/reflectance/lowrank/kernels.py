@@ -9,7 +9,8 @@ shrunk and summed into its Gram matrix while it is in the cache.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from photostereo.loops import njit, prange
 
 #: Rows that are worked on together; a multiple of four.
 TILE = 64

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import quadratic_3x3, solve_3x3
 from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 
@@ -77,8 +77,11 @@ def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: 
             value = float(pixels[i, j])
             low, high = min(low, value), max(high, value)
         T, Q = gram[i], cross[i]
-        T[:] = 0.0
-        Q[:] = 0.0
+        for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
+            for m in range(p):
+                T[k, m] = 0.0
+            for axis in range(3):
+                Q[k, axis] = 0.0
         usable[i] = high > 0.0 and high > low
         if not usable[i]:
             continue
@@ -171,8 +174,10 @@ def _eliminate(gram, cross, usable, pixels, lights, lights_gram, gamma, H, h, ka
                 kappa[i] += value * value
                 for axis in range(3):
                     h[i, axis] += value * lights[j, axis]
-            K[i] = 0.0
-            k0[i] = 1.0
+            for k in range(p):
+                k0[i, k] = 1.0
+                for axis in range(3):
+                    K[i, k, axis] = 0.0
             entry = 0
             for r in range(3):
                 for c in range(r, 3):
@@ -224,8 +229,10 @@ def _constrained_fit(gram, cross, usable, inverse, fallback, normals, slopes):  
     count, p = gram.shape[0], gram.shape[1]
     for i in prange(count):
         if not usable[i]:
-            normals[i] = fallback[i]
-            slopes[i] = 1.0
+            for r in range(3):
+                normals[i, r] = fallback[i, r]
+            for k in range(p):
+                slopes[i, k] = 1.0
             continue
         S = gram[i].copy()
         projected = np.zeros((p, 3))

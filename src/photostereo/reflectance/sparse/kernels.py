@@ -9,8 +9,8 @@ registers: linear in d, and no memory beyond a few d-vectors per thread. The rea
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
+from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
 
 

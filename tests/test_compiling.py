@@ -1,0 +1,47 @@
+"""Users are told, once, that loops are being compiled; not when they come from the disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from photostereo.compiling import MESSAGE, telling
+from photostereo.loops import njit
+
+
+def test_told_once_and_only_where_something_is_compiled() -> None:
+    def twice(x: float) -> float:
+        return 2 * x
+
+    compiled, told = njit(twice), []
+    with telling(told.append):
+        compiled(1.0)
+        compiled(1)  # another type: compiled again, but not told again
+    assert told == [MESSAGE]
+    with telling(told.append):
+        compiled(2.0)
+    assert told == [MESSAGE]
+
+
+def test_the_terminal_says_so_in_a_new_environment(tmp_path) -> None:
+    program = (
+        "from photostereo.commands.terminal import Terminal\n"
+        "import sys, numpy as np\n"
+        "with Terminal(quiet=len(sys.argv) > 1):\n"
+        "    from photostereo.quality.metrics import mean_angle\n"
+        "    mean_angle(np.ones((2, 3)), np.ones((2, 3)))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(*options: str) -> str:
+        command = [sys.executable, "-c", program, *options]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        ).stderr.replace("\n", " ")
+
+    assert MESSAGE in run()
+    assert MESSAGE not in run()  # from the disk now
+    (tmp_path / "other").mkdir()
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
+    assert MESSAGE not in run("quiet")
