@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from photostereo.backend import Array, cast, like, namespace, to_numpy
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT
+from photostereo.quality.noise import has_blocks
 from photostereo.quality.noise_fields import more_noise
 from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, MatteFit, fit_all, misfit_around
 from photostereo.reflectance.model import Model
@@ -89,15 +90,20 @@ def try_noise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
         matte_noise=longer * (cast(more, "float64") @ back),
-        matte=like(_explained(fit, common**2, mask), normals),
+        matte=like(_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask), normals),
     )
 
 
-def _explained(fit: MatteFit, noise: float, mask: BoolArray) -> NDArray[np.float64]:
-    """(N,) the share of noise in the variance that the matte witness would have."""
+def _explained(fit: MatteFit, noise: float, mask: BoolArray | None) -> NDArray[np.float64]:
+    """(N,) the share of noise in the variance that the matte witness would have.
+
+    Without a mask the pixels around are not asked: those of one block of a JPEG share their noise.
+    """
     misfit, scatter = to_numpy(fit.misfit), to_numpy(fit.scatter)
-    around = misfit_around(misfit, scatter, np.full(len(misfit), noise, np.float32), mask)
-    excess = np.maximum(misfit / (noise + 1e-30) - (1.0 + scatter), around)
+    excess = misfit / (noise + 1e-30) - (1.0 + scatter)
+    if mask is not None:
+        around = misfit_around(misfit, scatter, np.full(len(misfit), noise, np.float32), mask)
+        excess = np.maximum(excess, around)
     return np.asarray(
         1.0 / (1.0 + HIDDEN_MISFIT * to_numpy(fit.photographs) * np.maximum(excess, 0.0)), np.float64
     )
