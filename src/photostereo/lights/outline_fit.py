@@ -32,9 +32,9 @@ from photostereo.lights.circle import Circle
 _BAND, _DEEP = 4.0, 0.12
 #: Pieces of the outline, each about so many pixels long, within limits.
 _PIECE, _FEWEST, _MOST = 9.0, 16, 64
-#: The outline moves no further from where its edges are than this many pixels, or this share of the radius; the radius
-#: may grow by what a mirroring rim hides.
-_FAR, _FAR_SHARE, _HIDDEN = 0.6, 0.02, 0.035
+#: The outline moves no further from where its edges are than this many pixels, this share of the radius, or so many
+#: times the scatter of the edges; the radius may grow by what a mirroring rim hides.
+_FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
 #: Larger balls are looked at in halved photographs.
 _LARGE = 100.0
 #: A circle whose edges scatter by more than this share of its radius is looked at in halved photographs first, if its
@@ -51,6 +51,8 @@ _TURNS = 15
 #: Errors are this many times what the scatter of the pieces says, and no less than this many pixels: what is wrong with
 #: the model is wrong alike in many pieces.
 _MODEL, _LEAST = 2.0, 0.005
+#: A centre that moves by so many pixels is looked at once more.
+_MOVED = 0.2
 #: Edges and pixels that place the centre further apart than so many standard errors contradict each other.
 _CONTRADICTION = 3.0
 
@@ -171,7 +173,10 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
     known = np.hypot(circle.standard_errors()[0], settled.standard_errors()[0])
     apart = float(np.hypot(settled.x - circle.x, settled.y - circle.y))
     if apart <= _CONTRADICTION * known:
-        return settled
+        if apart < _MOVED:
+            return settled
+        # The pixels were those along a circle that lay elsewhere.
+        return _best_fit(_Rim(images, settled), settled) or settled
     # Edges and pixels contradict each other: the rim is none of those that the model knows. Edges assume less; what is
     # left to tell is how far inside the outline they are.
     grown = _best_fit(rim, circle, centre=False)
@@ -188,7 +193,7 @@ def _best_fit(rim: _Rim, circle: Circle, *, centre: bool = True) -> Circle | Non
     usual = 2.0 * min(float(np.median(misfit)) for misfit, _, _ in fits) + 1e-15
     _, state, errors = min(fits, key=lambda fit: float((fit[0] / (fit[0] + usual)).sum()))
     x, y, radius = (float(value) for value in state[:3])
-    far = max(_FAR, _FAR_SHARE * circle.radius, 2.0 * circle.residual)
+    far = max(_FAR, _FAR_SHARE * circle.radius, _FAR_EDGES * circle.residual)
     if max(abs(x - circle.x), abs(y - circle.y)) > far or not -far < radius - circle.radius < max(
         2 * far, _HIDDEN * circle.radius
     ):
