@@ -248,16 +248,18 @@ class PatchGrid:
     @cached_property
     def _covering(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """For each mask pixel the ranges [first, last) of row starts and of column starts that cover it."""
-        rows, cols = self._pixel_positions.T
+        pixel_rows, pixel_cols = self._pixel_positions.T
+        height, width = self.mask.shape
+        rows, cols = (
+            np.arange(height),
+            np.arange(width),
+        )  # looked up once a row and a column, not once a pixel
         w_x, w_y, _ = self.size
-        ranges = (
-            np.searchsorted(self.row_starts, rows - (w_y - 1)),
-            np.searchsorted(self.row_starts, rows, side="right"),
-            np.searchsorted(self.col_starts, cols - (w_x - 1)),
-            np.searchsorted(self.col_starts, cols, side="right"),
-        )
-        first_row, last_row, first_col, last_col = (edge.astype(np.int32) for edge in ranges)
-        return first_row, last_row, first_col, last_col
+        first_row = np.searchsorted(self.row_starts, rows - (w_y - 1)).astype(np.int32)
+        last_row = np.searchsorted(self.row_starts, rows, side="right").astype(np.int32)
+        first_col = np.searchsorted(self.col_starts, cols - (w_x - 1)).astype(np.int32)
+        last_col = np.searchsorted(self.col_starts, cols, side="right").astype(np.int32)
+        return first_row[pixel_rows], last_row[pixel_rows], first_col[pixel_cols], last_col[pixel_cols]
 
     def _picture(self, n: FloatArray) -> NDArray[Any]:
         """The normals as three planes (3, H, W), zero outside the mask."""

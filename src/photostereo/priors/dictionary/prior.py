@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
+from photostereo.backend import CPU, Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.readable import check_thresholds
@@ -124,9 +124,10 @@ class DictionaryPrior:
         atoms = initial_dictionary(
             self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
         )
-        codes = np.zeros((*problems, len(atoms), patches), dtype=self._dtype)
+        codes = empty((*problems, len(atoms), patches), residual, self._dtype.name)
+        codes[:] = 0
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
-        return DictionaryState(like(atoms, residual), like(codes, residual), residual)
+        return DictionaryState(like(atoms, residual), codes, residual)
 
     def keep_atoms(self) -> None:
         """Keep the atoms after every pass from now on, for others to follow."""
