@@ -96,10 +96,9 @@ def find_balls(
         candidates = _candidates(images, circles, camera, faint=True)
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
-    chosen = [
-        _around_its_horizon(images, ball, [other for other in chosen if other is not ball], camera)
-        for ball in chosen
-    ]
+    for number, ball in enumerate(chosen):
+        others = chosen[:number] + chosen[number + 1 :]
+        chosen[number] = _around_its_horizon(images, ball, others, camera)
     bright = _bright(images)
     # Lamps first; then what merely glitters, as a coin may; then what is matte.
     chosen.sort(
@@ -271,8 +270,8 @@ def _around_its_horizon(
     if outer is None or outer.kind != "shiny":
         return ball
     apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
-    if np.isfinite(apart).all() and max(apart) > _ONE_LAMP > min(apart):
-        return outer if apart[1] < apart[0] else ball
+    if others:  # they know better than a scene, which may be flat
+        return outer if apart[1] < _ONE_LAMP < apart[0] else ball
     outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
     inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
     return outer if outer_misfit < _HORIZON * inner_misfit else ball
@@ -312,6 +311,11 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
     ]
     clearest = max(able, key=lambda ball: ball.circle.coverage)
     around = [ball for ball in able if _concentric(ball.circle, clearest.circle)]
+    seen = [ball.circle for ball in group if ball.circle.coverage > _CLEAR]
+    rings = [circle.radius for circle in seen if _concentric(circle, clearest.circle)]
+    clear = [ball for ball in around if ball.circle.coverage > _CLEAR]
+    if clear and max(rings) > _RINGS * min(rings):
+        around = clear  # horizon and outline are both seen: what is faint around them is something else
     outermost = max(ball.circle.radius for ball in around)
     return max(
         (ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost),
@@ -321,6 +325,8 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
 
 #: Circles whose radii differ by less are two readings of one outline.
 _SAME_EDGE = 0.88
+#: Circles of which one is so many times larger are two: a horizon and an outline.
+_RINGS = 1.25
 
 
 def _concentric(a: Circle, b: Circle) -> bool:
