@@ -48,7 +48,7 @@ SPOT, HOLE = 0.003, 0.02
 #: Balls are looked for in so many of the photographs, shrunk to so many pixels.
 BALL_FRAMES, BALL_PIXELS = 8, 120_000
 #: A ball is the object where it holds this share of the light that was found.
-IS_THE_OBJECT = 0.8
+IS_THE_OBJECT = 0.7
 
 
 @dataclass(frozen=True, eq=False)
