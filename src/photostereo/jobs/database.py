@@ -7,6 +7,7 @@ runs may use one file at once: SQLite makes writers wait for each other.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -47,7 +48,7 @@ class Database:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._connection() as connection:
-                connection.execute("PRAGMA journal_mode=WAL")
+                _begin_log(connection)
                 connection.executescript(schema)
         except (OSError, sqlite3.Error) as problem:
             raise OutputError(
@@ -73,3 +74,18 @@ class Database:
         """The rows of a query."""
         with self._connection() as connection:
             return connection.execute(query, values).fetchall()
+
+
+def _begin_log(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. For this SQLite does not wait: another run that begins at the same moment is
+    answered "locked" at once, so it is asked again.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as problem:
+            if "locked" not in str(problem) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
