@@ -59,7 +59,7 @@ def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> b
         return True
     place = PLACE / f"{version}-{resolution}"
     say(f"Python {version}, {resolution} versions of the dependencies")
-    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", python, place], check=True)
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--seed", "--python", python, place], check=True)
     inside = {**os.environ, "VIRTUAL_ENV": str(place)}
     install = [uv, "pip", "install", "--quiet", "--resolution", resolution, "--editable", f"{PROJECT}[dev]"]
     subprocess.run(install, check=True, env=inside)
