@@ -72,7 +72,7 @@ def run(
         depths: list[FloatArray | None] = []
         with replacing_directory(target, force=force, keep=files_in_use(path, reading)) as folder:
             for name in methods:
-                where = device if find_method(name).on_gpu else "cpu"
+                where = find_method(name).device_or_cpu(device)
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
                 result = solve(capture, method=name, monitor=terminal, device=where, **parameters[name])
                 (folder / name).mkdir()

@@ -55,11 +55,15 @@ def draw_curves(
         if paper:
             _draw_paper(pair[0], paper)
         pair[0].set_ylabel("mean angular error (degrees)")
-    # Below the panels, where it covers no curve; methods without a grid are in the right ones only.
-    handles, labels = axes[0, 1].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center")
+    _legend_below(figure, axes[0, 1])
     figure.suptitle(title, fontsize=11)
     return figure
+
+
+def _legend_below(figure: Figure, panel: Axes) -> None:
+    """The names in the panel of the defaults, the only one with methods without a grid; below, where they cover nothing."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center")
 
 
 def _draw_panel(
@@ -136,8 +140,7 @@ def draw_bars(
         panel.grid(axis="y", alpha=0.3)
         if log:
             panel.set_yscale("log")
-    handles, labels = axes[-1].get_legend_handles_labels()  # methods without a grid are only there
-    figure.legend(handles, labels, fontsize=8, ncols=len(labels), loc="outside lower center")
+    _legend_below(figure, axes[-1])
     figure.suptitle(title, fontsize=11)
     return figure
 

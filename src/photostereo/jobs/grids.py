@@ -11,10 +11,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from photostereo.jobs.trial import Trial, canonical_json
+from photostereo.solver.prepared import VARIED
 
 #: λ and μ.
 Setting = tuple[float, float]
-_VARIED = ("lam", "mu")
 
 
 def setting_of(parameters: Mapping[str, Any]) -> Setting | None:
@@ -23,18 +23,18 @@ def setting_of(parameters: Mapping[str, Any]) -> Setting | None:
     >>> setting_of({"lam": 1, "mu": 0.1, "p": 2}), setting_of({"p": 2})
     ((1.0, 0.1), None)
     """
-    given = [parameters.get(name) for name in _VARIED]
+    given = [parameters.get(name) for name in VARIED]
     return None if None in given else (float(given[0]), float(given[1]))  # type: ignore[arg-type]
 
 
 def without_setting(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What is common to a grid."""
-    return {name: value for name, value in parameters.items() if name not in _VARIED}
+    return {name: value for name, value in parameters.items() if name not in VARIED}
 
 
 def as_parameters(setting: Setting) -> dict[str, float]:
     """What a setting is called."""
-    return dict(zip(_VARIED, setting, strict=True))
+    return dict(zip(VARIED, setting, strict=True))
 
 
 def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:

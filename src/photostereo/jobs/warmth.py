@@ -81,6 +81,6 @@ def warm_up(method: str, device: str = "cpu") -> None:
             brief["max_iter"] = 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solve(capture, method, device=device if entry.on_gpu else "cpu", **brief)
+            solve(capture, method, device=entry.device_or_cpu(device), **brief)
     except Exception:  # the trial itself will say what is wrong
         return

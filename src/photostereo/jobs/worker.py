@@ -116,7 +116,7 @@ def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Ou
 
     scene = load_scene(*trial.scene)
     entry = find_method(trial.method)
-    device = device if entry.on_gpu else "cpu"
+    device = entry.device_or_cpu(device)
     warm_up(trial.method, device)
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     setting = setting_of(trial.parameters)

@@ -71,6 +71,10 @@ class Method:
     def on_gpu(self) -> bool:
         return self.model.on_gpu
 
+    def device_or_cpu(self, device: str) -> str:
+        """The device, or the CPU for a method without a GPU path: for runs of several methods."""
+        return device if self.on_gpu else "cpu"
+
     @property
     def sees_colours(self) -> bool:
         """Whether the photographs are to be read in colour for it."""
