@@ -17,6 +17,7 @@ KERNELS = [
     ("priors/dictionary/follow_atoms.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=4"]),
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("backend/pixelwise.cu", []),
+    ("reflectance/learned/set_network.cu", ["-DWIDTH=96"]),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]
 

@@ -28,6 +28,20 @@ def test_torch_equals_compiled() -> None:
     np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
+@pytest.mark.parametrize("width", [96, 40])
+def test_a_fused_stage_equals_the_readable_one(width) -> None:
+    from photostereo.reflectance.learned.fused_stage import run_stage
+    from photostereo.reflectance.learned.torch_network import FEATURES, Stage
+
+    torch.manual_seed(0)
+    stage = Stage(width).cuda().requires_grad_(False)
+    for vector in (stage.first.gain, stage.third.shift, stage.fourth.gain, stage.out.weight):
+        vector.normal_()
+    tokens = torch.randn(300, 17, FEATURES, device="cuda")
+    torch.testing.assert_close(run_stage(stage, tokens), stage(tokens), rtol=1e-4, atol=1e-4)
+
+
 def test_materials_reflect_as_the_renderers() -> None:
     """The lobes that both have: Lambert, Oren–Nayar, GGX."""
     from photostereo.reflectance.learned.training import materials

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.backend import CPU, Array, Device, contiguous, like
 from photostereo.capture.digest import digest_of, hash_of
 from photostereo.capture.source import Photographs, PhotographsInMemory
 from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
-from photostereo.conventions import GRAY_WEIGHTS, BoolArray, FloatArray, gray_from_rgb
+from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
+#: The share of the intensities that it is not below.
+SCALE_SHARE = 0.99
 #: Photographs that are summed at a time: enough for a matrix product, few beside the stack.
 BLOCK = 8
 
@@ -282,30 +283,17 @@ class Capture:
         nothing that matters.
         """
         index = np.flatnonzero(self.mask)
-        index = index[:: self._scale_step]
+        index = index[:: self.scale_step]
         flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
         values = flat[:, index]
-        scale = float(np.percentile(gray_from_rgb(values) if self.is_color else values, 99))
+        scale = float(np.quantile(gray_from_rgb(values) if self.is_color else values, SCALE_SHARE))
         return scale if scale > 0 else 1.0
 
-    def scaled_pixels(self, device: Device = CPU) -> tuple[Array, float]:
-        """:meth:`pixels` divided by :meth:`intensity_scale`, on a device, and that scale."""
-        if not device.uses_torch or 2 * self.pixel_count < self.mask.size:
-            # Also where most of what would travel to a GPU is outside the mask.
-            scale = self.intensity_scale()
-            return device.put(self.pixels(scale)), scale
-        # A GPU gathers and transposes faster than the photographs arrive.
-        values = device.put(self.images.reshape(len(self), self.mask.size, -1))
-        values = values[:, device.put(np.flatnonzero(self.mask))]
-        if self.is_color:
-            r, g, b = GRAY_WEIGHTS
-            values = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
-        pixels = contiguous(values.reshape(len(self), -1).T)
-        scale = percentile_99(pixels[:: self._scale_step]) or 1.0
-        pixels /= like(
-            np.asarray(scale, dtype=np.float32), pixels
-        )  # by an array: torch multiplies by 1/number
-        return pixels, scale
+    def truth_in_mask(self) -> FloatArray | None:
+        """The true normals (N, 3) of the mask pixels; None where the capture has none."""
+        if self.truth is None:
+            return None
+        return np.take(self.truth.reshape(-1, 3), np.flatnonzero(self.mask), axis=0)
 
     def require_light(self) -> None:
         """Raise a :class:`CaptureError` where all photographs are black inside the mask: nothing can be solved."""
@@ -317,7 +305,8 @@ class Capture:
             )
 
     @property
-    def _scale_step(self) -> int:
+    def scale_step(self) -> int:
+        """The brightness scale is taken from every so manieth mask pixel."""
         return max(1, self.pixel_count // SAMPLED_PIXELS)
 
     def take(
@@ -380,12 +369,3 @@ def gray_of(
         target[:] = gray_from_rgb(photograph.reshape(-1, 3)[index])
         return target
     return np.take(photograph, index, out=target, mode="clip")  # numpy copies once more where it has to raise
-
-
-def percentile_99(values: Any) -> float:
-    """As ``np.percentile(values, 99)`` of a tensor: two order statistics, and NumPy's own way between them."""
-    flat = values.reshape(-1)
-    position = 0.99 * (flat.numel() - 1)
-    below = int(position)
-    around = [float(flat.kthvalue(min(k, flat.numel())).values) for k in (below + 1, below + 2)]
-    return max(float(np.percentile(np.array(around, dtype=np.float32), 100 * (position - below))), 0.0)

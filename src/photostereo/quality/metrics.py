@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from photostereo.backend import Array, cast, is_tensor, namespace, pixelwise
+from photostereo.backend.order import median as median_of
+from photostereo.backend.order import quantiles
 from photostereo.conventions import BoolArray, FloatArray
 
 
@@ -109,30 +111,35 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     return summary_of(angle_between(np.asarray(normals)[mask], actual), is_known(actual))
 
 
-def summary_of(error: FloatArray, known: BoolArray) -> ErrorSummary:
+def summary_of(error: Array, known: Array) -> ErrorSummary:
     """:func:`summarise_error` from the error of each pixel, and whether its truth is known.
 
     >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
     2.0
     """
-    median, p90, p95 = np.percentile(error, (50, 90, 95)).tolist()  # one partial sort for all three
+    median, p90, p95 = quantiles(error, (0.5, 0.9, 0.95)).tolist()  # one partial sort for all three
     known_mean: float | None = float(error.mean())
     known_median: float | None = median
-    if not known.all():
+    if not bool(known.all()):
         inside = error[known]
-        known_mean = float(inside.mean()) if inside.size else None
-        known_median = float(np.median(inside)) if inside.size else None
+        known_mean = float(inside.mean()) if len(inside) else None
+        known_median = median_of(inside) if len(inside) else None
     return ErrorSummary(
         mean=float(error.mean()),
         median=median,
         p90=p90,
         p95=p95,
         max=float(error.max()),
-        within_5deg=float((error <= 5).mean()),
-        within_10deg=float((error <= 10).mean()),
-        within_30deg=float((error <= 30).mean()),
-        pixels=int(error.size),
+        within_5deg=_share(error <= 5),
+        within_10deg=_share(error <= 10),
+        within_30deg=_share(error <= 30),
+        pixels=len(error),
         unknown_truth=int((~known).sum()),
         known_mean=known_mean,
         known_median=known_median,
     )
+
+
+def _share(chosen: Array) -> float:
+    """How much of a mask is set."""
+    return float(chosen.sum()) / len(chosen)

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, to_numpy
+from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.backend.order import median, row_quantiles
 from photostereo.conventions import BoolArray, FloatArray
 
 #: The noise is estimated on so many 2 × 2 blocks, up to twice as many, evenly spread.
@@ -165,13 +166,13 @@ class _Frames:
 def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
     """σ of noise and steps, and the step between levels."""
     power = _power(pixels, lights, mask, distance=1)
-    step = step_of_levels(to_numpy(pixels[:: max(1, len(pixels) // (2 * BLOCKS))]))
+    step = step_of_levels(pixels[:: max(1, len(pixels) // (2 * BLOCKS))])
     return float(np.sqrt(max(power, step**2 / 12.0))), step
 
 
 def second_differences(
     pixels: Any, lights: FloatArray, mask: BoolArray, *, distance: int = 1, most: int = BLOCKS
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+) -> tuple[NDArray[np.intp], Array]:
     """``(a − b − c + d) / 2`` (blocks, d) of the corners of evenly spread blocks, and which pixels the corners a are.
 
     Without their matte fit, where more than three photographs leave a residual of it. ``distance`` is that between the
@@ -187,10 +188,10 @@ def second_differences(
         return blocks[0], np.empty((0, lights.shape[1]))
     chosen = blocks[:, :: max(1, blocks.shape[1] // most)]
     a, b, c, d = chosen if isinstance(pixels, _Frames) else like(chosen, pixels)
-    detail = to_numpy(cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64"))
+    detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
     # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
     if lights.shape[1] > 3:
-        detail = detail - (detail @ np.linalg.pinv(lights)) @ lights
+        detail = detail - (detail @ like(np.linalg.pinv(lights), detail)) @ like(lights, detail)
     return chosen[0], detail
 
 
@@ -199,16 +200,23 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
     from scipy.special import gammaincinv
 
     detail = second_differences(pixels, lights, mask, distance=distance)[1]
-    if not detail.size:
+    if not len(detail):
         return 0.0
     freedom = lights.shape[1] - 3 if lights.shape[1] > 3 else lights.shape[1]
-    middle = float(np.median((detail * detail).sum(1)))
+    middle = median((detail * detail).sum(1))
     # 2 gammaincinv(k / 2, 1/2) is the median of χ² with k degrees of freedom.
     return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
 
 
-def step_of_levels(sample: NDArray[Any]) -> float:
+def step_of_levels(sample: Array) -> float:
     """The typical distance between the levels of a photograph, 0 where they are many; sample (pixels, d)."""
+    if is_tensor(sample):
+        # All photographs at once; those with few levels go the way below.
+        ordered = sample[::4].sort(0).values
+        levels = 1 + (ordered[1:] != ordered[:-1]).sum(0)
+        if 2 * int((len(sample) >= VALUES_PER_LEVEL * levels).sum()) <= sample.shape[1]:
+            return 0.0
+        sample = to_numpy(sample)
     steps: list[float] = []
     count, photographs = sample.shape
     for number, values in enumerate(sample.T):
@@ -251,12 +259,14 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     band = np.zeros_like(mask)
     band[first : middle + BAND] = mask[first : middle + BAND]
     inside = np.flatnonzero(band[mask])
-    values = to_numpy(pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)])
+    values = pixels[inside if isinstance(pixels, _Frames) else like(inside, pixels)]
     photographs = values.shape[1]
     chosen = np.linspace(0, photographs - 1, min(LOOKED_AT, photographs)).astype(int)
-    fit = values @ np.linalg.pinv(lights).astype(values.dtype)  # in the photographs' own precision
-    residual = values[:, chosen].T - lights[:, chosen].T @ fit.T
-    places = np.stack([_power_by_place(residual, band, axis) for axis in (0, 1)])
+    # In the photographs' own precision.
+    fit = values @ cast(like(np.linalg.pinv(lights), values), str(values.dtype).removeprefix("torch."))
+    expected = like(np.ascontiguousarray(lights[:, chosen].T), values) @ cast(fit, "float64").T
+    residual = values[:, chosen].T - expected
+    places = np.stack([to_numpy(_power_by_place(residual, band, axis)) for axis in (0, 1)])
     if not np.isfinite(places).all():
         return False
     # Places 0 and 6, 1 and 5, 2 and 4 lie alike in the block; 3 is its middle, 7 the border.
@@ -267,7 +277,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     return bool(by_blocks > BLOCK_EVIDENCE * by_chance + 1e-6)
 
 
-def _power_by_place(residual: FloatArray, band: BoolArray, axis: int) -> FloatArray:
+def _power_by_place(residual: Array, band: BoolArray, axis: int) -> Array:
     """(8,) the mean power of jumps to the next pixel by their place in a block, without edges; nan where a place has none.
 
     ``residual`` (photographs, n) is of the n pixels of ``band``.
@@ -276,15 +286,18 @@ def _power_by_place(residual: FloatArray, band: BoolArray, axis: int) -> FloatAr
     number[band] = np.arange(residual.shape[1])
     here, there = (number[:-1], number[1:]) if axis == 0 else (number[:, :-1], number[:, 1:])
     both = (here >= 0) & (there >= 0)
-    place = np.nonzero(both)[axis] % JPEG_SIDE
-    squares = (residual[:, there[both]] - residual[:, here[both]]) ** 2
-    if not squares.size:
+    if not both.any():
         return np.full(JPEG_SIDE, np.nan)
-    widest = np.quantile(squares, EDGES, axis=1, keepdims=True)
-    power = (np.minimum(squares, widest) / np.where(widest > 0, widest, 1.0)).mean(axis=0)
-    count = np.bincount(place, minlength=JPEG_SIDE)
-    total = np.bincount(place, weights=power, minlength=JPEG_SIDE)
-    return np.asarray(np.divide(total, count, out=np.full(JPEG_SIDE, np.nan), where=count > 0))
+    xp = namespace(residual)
+    place, first, second = (
+        like(part, residual) for part in (np.nonzero(both)[axis] % JPEG_SIDE, here[both], there[both])
+    )
+    squares = (residual[:, second] - residual[:, first]) ** 2
+    widest = row_quantiles(squares, EDGES)
+    power = (xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0)
+    count = xp.bincount(place, minlength=JPEG_SIDE)
+    total = xp.bincount(place, weights=power, minlength=JPEG_SIDE)
+    return xp.where(count > 0, total / xp.where(count > 0, count, 1), np.nan)
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:

@@ -59,6 +59,21 @@ def solve_symmetric_3x3(
     return x0, x1, x2
 
 
+def inverse_symmetric_3x3(entries: Array, ridge: float = 0.0) -> tuple[Array, ...]:
+    """The six entries of (A + ridge I)⁻¹ of each pixel by cofactors: entries (..., 6) xx, xy, xz, yy, yz, zz.
+
+    >>> import numpy as np
+    >>> [round(float(v[0]), 3) for v in inverse_symmetric_3x3(np.array([[2.0, 1.0, 0, 2, 0, 4]]))]
+    [0.667, -0.333, 0.0, 0.667, 0.0, 0.25]
+    """
+    xx, yy, zz = (entries[..., k] + ridge for k in (0, 3, 5))
+    xy, xz, yz = (entries[..., k] for k in (1, 2, 4))
+    cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    scale = 1.0 / (xx * cxx + xy * cxy + xz * cxz)
+    cyy, cyz, czz = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    return tuple(scale * part for part in (cxx, cxy, cxz, cyy, cyz, czz))
+
+
 def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     """n of ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3).
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.backend import Array, cast, like, namespace
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT
 from photostereo.quality.noise import has_blocks
@@ -90,23 +90,21 @@ def try_noise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
         matte_noise=longer * (cast(more, "float64") @ back),
-        matte=like(_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask), normals),
+        matte=_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask),
     )
 
 
-def _explained(fit: MatteFit, noise: float, mask: BoolArray | None) -> NDArray[np.float64]:
+def _explained(fit: MatteFit, noise: float, mask: BoolArray | None) -> Array:
     """(N,) the share of noise in the variance that the matte witness would have.
 
     Without a mask the pixels around are not asked: those of one block of a JPEG share their noise.
     """
-    misfit, scatter = to_numpy(fit.misfit), to_numpy(fit.scatter)
-    excess = misfit / (noise + 1e-30) - (1.0 + scatter)
+    excess = fit.misfit / (noise + 1e-30) - (1.0 + fit.scatter)
     if mask is not None:
-        around = misfit_around(misfit, scatter, np.full(len(misfit), noise, np.float32), mask)
-        excess = np.maximum(excess, around)
-    return np.asarray(
-        1.0 / (1.0 + HIDDEN_MISFIT * to_numpy(fit.photographs) * np.maximum(excess, 0.0)), np.float64
-    )
+        xp = namespace(excess)
+        around = misfit_around(fit, xp.full_like(excess, noise), mask)
+        excess = xp.maximum(excess, around)
+    return cast(1.0 / (1.0 + HIDDEN_MISFIT * fit.photographs * excess.clip(0.0)), "float64")
 
 
 def _length(vectors: Array) -> Array:

@@ -31,10 +31,18 @@ def as_reconstruction(
     parameters: Mapping[str, Any],
     seconds: Mapping[str, float],
     device: Device,
+    colours: Array | None = None,
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
     normals, albedo = pictures_of(
-        capture.mask, capture.images, capture.lights, model, solution, scale, color=capture.is_color
+        capture.mask,
+        capture.images,
+        capture.lights,
+        model,
+        solution,
+        scale,
+        color=capture.is_color,
+        colours=colours,
     )
     maps = model.maps(solution.normals, solution.unknowns)
     return Reconstruction(
@@ -62,9 +70,8 @@ def _error(normals: NDArray[np.float32], solution: Solution, capture: Capture) -
         return None
     if not is_tensor(solution.normals):
         return summarise_error(normals, capture.truth, capture.mask)
-    actual = capture.truth[capture.mask]
-    error = angle_between(solution.normals, like(actual, solution.normals))
-    return summary_of(to_numpy(error), is_known(actual))
+    actual = like(capture.truth_in_mask(), solution.normals)
+    return summary_of(angle_between(solution.normals, actual), is_known(actual))
 
 
 def pictures_of(
@@ -76,10 +83,12 @@ def pictures_of(
     scale: float,
     *,
     color: bool,
+    colours: Array | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colours only.
 
-    Made where the solution is, and fetched as finished pictures; the colours are the computer's own work.
+    Made where the solution is, and fetched as finished pictures. ``colours`` (N, d, 3) are those photographs where the
+    solution is on a GPU and has them beside it; otherwise the colours are the computer's own work.
     """
     scaled = solution.normals
     xp = namespace(scaled)
@@ -87,7 +96,11 @@ def pictures_of(
     unit = scaled / xp.where(length > 0, length, 1.0 + 0.0 * length)[:, None]
     own = model.albedo(scaled, solution.unknowns)
     gray = (length if own is None else own) * scale
-    tinted = _tinted(mask, frames, lights, to_numpy(unit), to_numpy(gray)) if color else gray
+    tinted = gray
+    if color and colours is not None:
+        tinted = _tinted(gray, _along(unit, colours, lights))
+    elif color:
+        tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights))
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
         raise ParameterError(
@@ -109,21 +122,29 @@ def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     return to_numpy(pasted).reshape(*mask.shape, *values.shape[1:])
 
 
-def _tinted(
-    mask: NDArray[np.bool_],
-    frames: Iterable[NDArray[Any]],
-    lights: NDArray[Any],
-    unit: NDArray[Any],
-    gray: NDArray[Any],
+def _along(unit: Array, colours: Array, lights: NDArray[Any]) -> Array:
+    """(N, 3) each channel's least-squares albedo along the normal found, from the colours (N, d, 3)."""
+    shares = cast(unit @ like(np.linalg.pinv(lights), unit), "float32")
+    return cast((shares[..., None] * colours).sum(1), "float64")
+
+
+def _along_frames(
+    unit: NDArray[Any], mask: NDArray[np.bool_], frames: Iterable[NDArray[Any]], lights: NDArray[Any]
 ) -> NDArray[Any]:
-    """The method's gray albedo, tinted by each channel's least-squares share along the normal found."""
-    along = np.zeros((len(gray), 3))
-    for frame, share in zip(frames, np.linalg.pinv(lights).T, strict=True):  # one photograph at a time
+    """:func:`_along` with one photograph at a time."""
+    along = np.zeros((len(unit), 3))
+    for frame, share in zip(frames, np.linalg.pinv(lights).T, strict=True):
         along += (unit @ share)[:, None] * frame[mask]
-    along = np.maximum(along, 0.0, out=along)
-    luma = along @ np.asarray(GRAY_WEIGHTS)
-    tint = np.divide(along, luma[:, None], out=np.ones_like(along), where=luma[:, None] > 0)
-    return np.asarray(gray[:, None] * tint)
+    return along
+
+
+def _tinted(gray: Array, along: Array) -> Array:
+    """The method's gray albedo (N,), with the tint of the channels (N, 3)."""
+    xp = namespace(gray)
+    along = along.clip(0.0)
+    luma = (along @ like(np.asarray(GRAY_WEIGHTS), along))[:, None]
+    lit = luma > 0
+    return gray[:, None] * xp.where(lit, along / xp.where(lit, luma, 1.0), 1.0)
 
 
 def versions() -> dict[str, str]:

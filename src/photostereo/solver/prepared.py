@@ -16,6 +16,7 @@ import numpy as np
 
 from photostereo.backend import CPU, Array, Device, find_device, like
 from photostereo.capture import Capture
+from photostereo.capture.intensities import intensities
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
 from photostereo.reconstruction import Reconstruction
@@ -37,7 +38,8 @@ class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
     One of these serves every λ and μ of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
-    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage.
+    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colours`` (N, d, 3) are
+    kept on a GPU, where the model saw them, for the albedo.
     """
 
     method: Method
@@ -48,15 +50,19 @@ class Prepared:
     model: Model
     seconds: dict[str, float]
     device: Device = CPU
+    colours: Array | None = None
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
         """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
-        pixels = self.pixels[0] if self.pixels else self.capture.scaled_pixels(self.device)[0]
+        pixels = self.pixels[0] if self.pixels else intensities(self.capture, self.device).pixels
         lights = np.ascontiguousarray(self.capture.lights.T)
 
         def again(other: Array) -> Model:
-            seen = also_seen(self.method, self.capture, self.scale, self.device)
+            colours = self.colours
+            if colours is None and "colours" in self.method.model.sees and self.capture.is_color:
+                colours = self.capture.colours(self.scale)
+            seen = also_seen(self.method, self.capture, colours)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
         return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
@@ -85,12 +91,11 @@ class Prepared:
         clock = Clock(self.seconds)
         problem, values = self._problem(values, monitor)
         clock.lap("start")
-        capture = self.capture
         solution = problem.solve(
             max_iter=values.get("max_iter", 1),
             tol=values.get("tol", 0.0),
             monitor=monitor,
-            truth=None if capture.truth is None else capture.truth[capture.mask],
+            truth=self.capture.truth_in_mask(),
             resume=resume,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
@@ -104,10 +109,8 @@ class Prepared:
         like_pixels = self.model.start(SILENT)[0]
         lam, mu = (like(np.array([v[n] for v in settings], dtype=np.float64), like_pixels) for n in VARIED)
         problem, _ = self._problem({**settings[0], "lam": lam, "mu": mu}, SILENT)
-        truth = self.capture.truth
-        solution = problem.solve(
-            max_iter=settings[0]["max_iter"], truth=None if truth is None else truth[self.capture.mask]
-        )
+        truth = self.capture.truth_in_mask()
+        solution = problem.solve(max_iter=settings[0]["max_iter"], truth=truth)
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
         return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
 
@@ -139,6 +142,7 @@ class Prepared:
             parameters=values,
             seconds=clock.laps,
             device=self.device,
+            colours=self.colours,
         )
         clock.lap("finish")
         return result
@@ -170,20 +174,20 @@ def prepare(
         summed = Lambertian.from_frames(capture.blocks_in_mask(scale), lights)
         clock.lap("statistics")
         return Prepared(entry, capture, values, scale, [], summed, clock.laps, where)
-    pixels, scale = capture.scaled_pixels(where)
+    seen = intensities(capture, where, colours="colours" in entry.model.sees)
     clock.lap("prepare")
-    model = entry.model.build(pixels, lights, **values, **also_seen(entry, capture, scale, where))
+    model = entry.model.build(seen.pixels, lights, **values, **also_seen(entry, capture, seen.colours))
     clock.lap("statistics")
-    held = [pixels] if entry.has_prior else []
-    return Prepared(entry, capture, values, scale, held, model, clock.laps, where)
+    held = [seen.pixels] if entry.has_prior else []
+    beside = seen.colours if where.uses_torch else None  # the computer looks at its photographs again
+    return Prepared(entry, capture, values, seen.scale, held, model, clock.laps, where, beside)
 
 
-def also_seen(entry: Method, capture: Capture, scale: float, device: Device = CPU) -> dict[str, Any]:
+def also_seen(entry: Method, capture: Capture, colours: Array | None) -> dict[str, Any]:
     """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
-    sees = entry.model.sees
-    found: dict[str, Any] = {"mask": capture.mask} if "mask" in sees else {}
-    if "colours" in sees and capture.is_color:
-        found["colours"] = device.put(capture.colours(scale))
+    found: dict[str, Any] = {"mask": capture.mask} if "mask" in entry.model.sees else {}
+    if colours is not None:
+        found["colours"] = colours
     return found
 
 

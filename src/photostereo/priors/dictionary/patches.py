@@ -128,7 +128,7 @@ class PatchGrid:
     ) -> PatchGrid:
         # Mask pixels in each window from the summed-area table, without looking into every window.
         table = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
-        table[1:, 1:] = mask.cumsum(axis=0).cumsum(axis=1)
+        table[1:, 1:] = mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1)
         top, left = row_starts[:, None], col_starts[None, :]
         low, right = top + size[1], left + size[0]
         touches = (table[low, right] - table[top, right] - table[low, left] + table[top, left]) > 0
@@ -138,10 +138,10 @@ class PatchGrid:
             array.setflags(write=False)
         return cls(fields[0], size, stride, *fields[1:])
 
-    @property
+    @cached_property
     def n_pixels(self) -> int:
         """Number of mask pixels, N."""
-        return int(self._pixel_rows.size)
+        return int(np.count_nonzero(self.mask))
 
     @property
     def n_patches(self) -> int:
@@ -223,10 +223,6 @@ class PatchGrid:
         return index
 
     @cached_property
-    def _pixel_rows(self) -> NDArray[np.intp]:
-        return np.nonzero(self.mask)[0]
-
-    @cached_property
     def _pixel_positions(self) -> IntArray:
         """Row and column of each mask pixel, shape (N, 2)."""
         return np.argwhere(self.mask).astype(np.int32)
@@ -246,20 +242,17 @@ class PatchGrid:
         return table
 
     @cached_property
+    def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """For each row of the picture the range [first, last) of row starts that cover it, and so for each column."""
+        (w_x, w_y, _), (height, width) = self.size, self.mask.shape
+        return *_covering(self.row_starts, height, w_y), *_covering(self.col_starts, width, w_x)
+
+    @cached_property
     def _covering(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """For each mask pixel the ranges [first, last) of row starts and of column starts that cover it."""
-        pixel_rows, pixel_cols = self._pixel_positions.T
-        height, width = self.mask.shape
-        rows, cols = (
-            np.arange(height),
-            np.arange(width),
-        )  # looked up once a row and a column, not once a pixel
-        w_x, w_y, _ = self.size
-        first_row = np.searchsorted(self.row_starts, rows - (w_y - 1)).astype(np.int32)
-        last_row = np.searchsorted(self.row_starts, rows, side="right").astype(np.int32)
-        first_col = np.searchsorted(self.col_starts, cols - (w_x - 1)).astype(np.int32)
-        last_col = np.searchsorted(self.col_starts, cols, side="right").astype(np.int32)
-        return first_row[pixel_rows], last_row[pixel_rows], first_col[pixel_cols], last_col[pixel_cols]
+        rows, cols = self._pixel_positions.T
+        first_row, last_row, first_col, last_col = self._covering_lines
+        return first_row[rows], last_row[rows], first_col[cols], last_col[cols]
 
     def _picture(self, n: FloatArray) -> NDArray[Any]:
         """The normals as three planes (3, H, W), zero outside the mask."""
@@ -292,6 +285,13 @@ class PatchGrid:
                 f"{P.dtype} of shape {P.shape}. Make it with PatchGrid.extract."
             )
         return np.ascontiguousarray(P).reshape(-1, 3, self.size[1], self.size[0])
+
+
+def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
+    """For each place along an axis the range [first, last) of the windows that cover it."""
+    places = np.arange(length)
+    first, last = np.searchsorted(starts, places - (width - 1)), np.searchsorted(starts, places, side="right")
+    return first.astype(np.int32), last.astype(np.int32)
 
 
 def extract_readable(grid: PatchGrid, n: FloatArray) -> FloatArray:

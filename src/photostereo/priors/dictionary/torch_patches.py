@@ -41,7 +41,8 @@ class TorchPatches:
     @cached_property
     def count(self) -> Tensor:
         """(N,) how many patches cover each pixel."""
-        return self._put(self._grid.count)
+        first_row, last_row, first_col, last_col = self._covering
+        return (last_row - first_row).double() * (last_col - first_col)
 
     def extract(self, n: Tensor) -> Tensor:
         """All patches of the normals ``n`` (..., N, 3): one row per patch, (..., w, m)."""
@@ -145,15 +146,35 @@ class TorchPatches:
 
     @cached_property
     def _gather_tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        import torch
+
         grid = self._grid
-        return self._put(grid._pixel_index), self._put(grid.window_rows), self._put(grid.window_cols)
+        index = torch.full(grid.mask.shape, -1, dtype=torch.int32, device=self._device)
+        rows, cols = self._positions
+        index[rows, cols] = torch.arange(grid.n_pixels, dtype=torch.int32, device=self._device)
+        return index, self._put(grid.window_rows), self._put(grid.window_cols)
 
     @cached_property
     def _scatter_tables(self) -> tuple[Tensor, ...]:
-        grid = self._grid
-        return tuple(
-            self._put(table) for table in (grid._window_index, grid._pixel_positions, *grid._covering)
-        )
+        import torch
+
+        positions = torch.stack(self._positions, 1).int()
+        return self._put(self._grid._window_index), positions, *self._covering
+
+    # What is known of each pixel is looked up where it is used: a GPU does it faster than tables of it arrive.
+
+    @cached_property
+    def _positions(self) -> tuple[Tensor, Tensor]:
+        """(N,) row and column of each mask pixel."""
+        rows, cols = self._put(self._grid.mask).nonzero(as_tuple=True)
+        return rows, cols
+
+    @cached_property
+    def _covering(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """As ``PatchGrid._covering``."""
+        rows, cols = self._positions
+        first_row, last_row, first_col, last_col = map(self._put, self._grid._covering_lines)
+        return first_row[rows], last_row[rows], first_col[cols], last_col[cols]
 
     def _put(self, array: Any) -> Tensor:
         import torch

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.backend import Array, cast, empty, is_tensor, like, namespace
+from photostereo.reflectance.algebra import inverse_symmetric_3x3
 from photostereo.reflectance.learned.witnesses import Witness
 
 #: c, how much larger the error of a matte fit is than its misfit shows.
@@ -85,14 +86,15 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
     lit = cast(pixels > floor, "float32")
     x, y, z = lights
     products = like(np.stack([x * x, x * y, x * z, y * y, y * z, z * z], -1).astype(np.float32), pixels)
-    gram = cast(lit @ products, "float64")[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
-    inverse = xp.linalg.inv(gram + like(1e-6 * np.eye(3), gram))
+    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(lit @ products, "float64"), ridge=1e-6)
     right = cast((lit * pixels) @ like(np.ascontiguousarray(lights.T, dtype=np.float32), pixels), "float64")
-    scaled = cast((inverse @ right[..., None])[..., 0], "float32")
+    bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
+    rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)
+    scaled = cast(xp.stack(rows, -1), "float32")
     residual = lit * (pixels - scaled @ like(lights.astype(np.float32), pixels))
     count = lit.sum(-1)
     freedom = (count - 3.0) * (count > 4.0) + (count <= 4.0)
-    gain = cast((inverse[:, 0, 0] + inverse[:, 1, 1] + inverse[:, 2, 2]) / 3.0, "float32")
+    gain = cast((xx + yy + zz) / 3.0, "float32")
     # Too few to check the fit by: it says nothing.
     gain = gain + 1e6 * (count < FEWEST)
     return MatteFit(scaled, (residual * residual).sum(-1) / freedom, count, gain)
@@ -115,8 +117,8 @@ def matte_witness(
 
 
 def misfits_around(
-    pixels: Array, lights: NDArray[Any], noise: NDArray[np.float32], mask: NDArray[np.bool_]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    pixels: Array, lights: NDArray[Any], noise: Array, mask: NDArray[np.bool_]
+) -> tuple[Array, Array]:
     """Mean misfit (N,) of both fits over the pixels around each, beyond noise and in units of its variance.
 
     The edge of a shadow is no material: a single pixel counts up to four times the scatter of noise.
@@ -131,22 +133,31 @@ def misfits_around(
     >>> [bool(misfits_around(p, L, noise, mask)[0].mean() > 0.3) for p in (matte, gloss)]
     [False, True]
     """
-    if not noise.any():
-        return np.zeros_like(noise), np.zeros_like(noise)
-    fits = fit_all(pixels, lights), fit_lit(pixels, lights, like(noise, pixels))
-    whole, lit = (misfit_around(to_numpy(fit.misfit), to_numpy(fit.scatter), noise, mask) for fit in fits)
+    if not bool(noise.any()):
+        return 0.0 * noise, 0.0 * noise
+    fits = fit_all(pixels, lights), fit_lit(pixels, lights, noise)
+    whole, lit = (misfit_around(fit, noise, mask) for fit in fits)
     return whole, lit
 
 
-def misfit_around(
-    misfit: NDArray[Any], scatter: NDArray[Any], noise: NDArray[np.float32], mask: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_]) -> Array:
     """Mean over the pixels around each of s² (N,), beyond noise and in units of its variance (N,)."""
+    xp, scatter = namespace(noise), fit.scatter
+    excess = xp.minimum(fit.misfit / noise.clip(1e-12), 1.0 + 4.0 * scatter) - (1.0 + 0.2 * scatter)
+    total, count = _mean_around(excess, mask), _mean_around(xp.ones_like(excess), mask)
+    return cast((total / count).clip(0.0), "float32")
+
+
+def _mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
+    """Mean of (N,) values over a window around each pixel, zeros outside the mask."""
+    side = 2 * AROUND + 1
+    index = like(np.flatnonzero(mask), values)
+    picture = namespace(values).zeros_like(empty((mask.size,), values, "float32"))
+    picture[index] = cast(values, "float32")
+    if is_tensor(picture):
+        from torch.nn.functional import avg_pool2d
+
+        return avg_pool2d(picture.view(1, *mask.shape), side, 1, AROUND).view(-1)[index]
     from scipy.ndimage import uniform_filter
 
-    side = 2 * AROUND + 1
-    picture = np.zeros(mask.shape, np.float32)
-    picture[mask] = np.minimum(misfit / np.maximum(noise, 1e-12), 1.0 + 4.0 * scatter) - (1.0 + 0.2 * scatter)
-    total = uniform_filter(picture, side, mode="constant")[mask]
-    count = uniform_filter(mask.astype(np.float32), side, mode="constant")[mask]
-    return np.asarray(np.maximum(total / count, 0.0), dtype=np.float32)
+    return np.asarray(uniform_filter(picture.reshape(mask.shape), side, mode="constant").ravel()[index])

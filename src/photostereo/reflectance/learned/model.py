@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.backend import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
@@ -63,35 +63,33 @@ class Learned(Model):
         sample: Learned | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
-        gray = to_numpy(pixels)
+        seen = pixels
         self._sample = sample
         self._noise_table = self._block_table = None
         if sample is not None:
             self._noise_table, self._block_table = sample._noise_table, sample._block_table
         elif mask is not None:
-            self._noise_table = noise_table(gray, lights, mask)
-            self._block_table = block_noise_table(gray, lights, mask)
-        noise = variance_of(gray, self._noise_table)
+            self._noise_table = noise_table(pixels, lights, mask)
+            self._block_table = block_noise_table(pixels, lights, mask)
+        noise = variance_of(pixels, self._noise_table)
         self._strengths: NDArray[np.float32] = (
-            lamp_strengths(gray, lights, noise) if sample is None else sample._strengths
+            lamp_strengths(pixels, lights, noise) if sample is None else sample._strengths
         )
         if (self._strengths != 1.0).any():
             pixels = pixels / like(self._strengths, pixels)
             colours = None if colours is None else colours / like(self._strengths[:, None], pixels)
         self._pixels, self._lights = pixels, lights
-        if neighbours and mask is not None and noise.any():
+        if neighbours and mask is not None and bool(noise.any()):
             pixels, colours, noise = _quieter(pixels, colours, mask, noise)
         # Neighbours of one block share what JPEG did to it: together they tell nothing that one of them does not.
-        unexplained, alone = (
-            np.maximum(noise, variance_of(gray, self._block_table)),
-            self._block_table is not None,
-        )
+        alone = self._block_table is not None
+        unexplained = namespace(noise).maximum(noise, variance_of(seen, self._block_table))
         around = (None, None) if mask is None or alone else misfits_around(pixels, lights, unexplained, mask)
 
         def told(pixels: Array, colours: Array | None, some: slice) -> tuple[Witness, Witness]:
             normals, error = _predict(pixels, colours, lights, numbers)
-            whole, lit = (None if part is None else like(part[some], pixels) for part in around)
-            matte = matte_witness(pixels, lights, like(unexplained[some], pixels), (whole, lit))
+            whole, lit = (None if part is None else part[some] for part in around)
+            matte = matte_witness(pixels, lights, unexplained[some], (whole, lit))
             return combine(Witness(normals, error * error), matte), matte
 
         def witnesses(pixels: Array, colours: Array | None, some: slice) -> Witness:
@@ -101,7 +99,7 @@ class Learned(Model):
         self._level: float | None = None
         # Tried only where a prior asks for it.
         self._try_noise = partial(try_noise, witnesses, found, pixels, colours, noise, lights)
-        self._log_variance = np.log(to_numpy(found.variance))
+        self._variance = found.variance  # without the outline's word
         if outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / matte.variance)
         self._normals = cast(found.normals, "float64")
@@ -110,7 +108,8 @@ class Learned(Model):
     @cached_property
     def _noise_part(self) -> Array:
         """(N,) variance of one component of each normal that comes from the photographs' noise."""
-        return like(noise_part(self._log_variance, self._tried), self._normals)
+        log_variance = np.log(to_numpy(self._variance))
+        return like(noise_part(log_variance, self._tried), self._normals)
 
     @cached_property
     def _tried(self) -> NoiseTable | None:
@@ -171,15 +170,25 @@ class Learned(Model):
 
 
 def _quieter(
-    pixels: Array, colours: Array | None, mask: NDArray[np.bool_], noise: NDArray[np.float32]
-) -> tuple[Array, Array | None, NDArray[np.float32]]:
+    pixels: Array, colours: Array | None, mask: NDArray[np.bool_], noise: Array
+) -> tuple[Array, Array | None, Array]:
     """Pixels averaged with neighbours that the noise cannot tell apart, and the variance that is left."""
-    gray = to_numpy(pixels)
-    values = gray if colours is None else np.concatenate([gray[..., None], to_numpy(colours)], -1)
-    averaged, share = together(values, gray, mask, noise)
+    values = pixels
+    if colours is not None:
+        values = namespace(pixels).concatenate([pixels[..., None], colours], -1)
+    averaged, share = _together_for(pixels)(values, pixels, mask, noise)
     if colours is None:
-        return like(averaged, pixels), None, noise * share
-    return like(averaged[..., 0], pixels), like(averaged[..., 1:], pixels), noise * share
+        return averaged, None, noise * share
+    return contiguous(averaged[..., 0]), contiguous(averaged[..., 1:]), noise * share
+
+
+def _together_for(pixels: Array) -> Any:
+    """The average over neighbours for this kind of array."""
+    if is_tensor(pixels):
+        from photostereo.reflectance.learned.torch_together import together as on_tensors
+
+        return on_tensors
+    return together
 
 
 def try_noise(
@@ -187,7 +196,7 @@ def try_noise(
     found: Witness,
     pixels: Array,
     colours: Array | None,
-    noise: NDArray[np.float32],
+    noise: Array,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
     """Variance of one component of the normals, of noise alone: what moves when the same noise comes once more.
@@ -196,7 +205,7 @@ def try_noise(
     spread. None where there is no noise.
     """
     some = slice(0, None, max(1, len(noise) // TRIED))
-    deviation = np.sqrt(noise[some])[:, None]
+    deviation = np.sqrt(to_numpy(noise[some]))[:, None]
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import Array, cast, like, namespace
+from photostereo.backend.order import interpolate, median, quantiles
 from photostereo.quality.noise import JPEG_SIDE, has_blocks, second_differences, step_of_levels
 
 #: Median absolute deviation to standard deviation.
@@ -29,9 +31,7 @@ CLASSES, BLOCKS, LEVELS_FROM = 8, 20_000, 20_000
 NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def noise_variance(
-    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def noise_variance(pixels: Array, lights: NDArray[Any], mask: NDArray[np.bool_]) -> Array:
     """Variance (N,) of one intensity of each pixel, from (N, d) intensities under (3, d) lights.
 
     Zero where three photographs leave no residual or the mask holds no 2 × 2 block.
@@ -47,19 +47,19 @@ def noise_variance(
     return variance_of(pixels, noise_table(pixels, lights, mask))
 
 
-def variance_of(pixels: NDArray[np.float32], table: NoiseTable | None) -> NDArray[np.float32]:
+def variance_of(pixels: Array, table: NoiseTable | None) -> Array:
     """The variance (N,) that a table gives these pixels; zero without one."""
     if table is None:
-        return np.zeros(len(pixels), np.float32)
-    return np.asarray(np.interp(_brightness(pixels), *table), dtype=np.float32)
+        return namespace(pixels).zeros_like(pixels[:, 0])
+    return cast(interpolate(_brightness(pixels), *table), "float32")
 
 
-def _brightness(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.maximum(pixels, 0.0).mean(1))
+def _brightness(pixels: Array) -> Array:
+    return pixels.clip(0.0).mean(1)
 
 
 def noise_table(
-    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_], distance: int = 1
+    pixels: Array, lights: NDArray[Any], mask: NDArray[np.bool_], distance: int = 1
 ) -> NoiseTable | None:
     """The noise by brightness, as :func:`noise_variance` measures it; None where it cannot be told.
 
@@ -67,23 +67,22 @@ def noise_table(
     """
     count = lights.shape[1]
     a, detail = second_differences(pixels, lights, mask, distance=distance, most=BLOCKS)
-    if count <= 3 or not detail.size:
+    if count <= 3 or not len(detail):
         return None
-    detail = np.abs(detail) / np.sqrt(1.0 - 3.0 / count)
-    brightness = _brightness(pixels)
-    classes = np.quantile(brightness[a], np.linspace(0, 1, CLASSES + 1))
+    detail = abs(detail) / np.sqrt(1.0 - 3.0 / count)
+    brightness = _brightness(pixels)[like(a, pixels)]
+    classes = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
     middle = 0.5 * (classes[1:] + classes[:-1])
     found = np.empty(CLASSES)
     for number in range(CLASSES):
-        inside = (brightness[a] >= classes[number]) & (brightness[a] <= classes[number + 1])
-        found[number] = (MAD_TO_SIGMA * float(np.median(detail[inside]))) ** 2
-    steps = step_of_levels(np.asarray(pixels[:: max(1, len(pixels) // LEVELS_FROM)], np.float64)) ** 2 / 12.0
+        inside = (brightness >= float(classes[number])) & (brightness <= float(classes[number + 1]))
+        found[number] = (MAD_TO_SIGMA * median(detail[inside])) ** 2
+    sample = pixels[:: max(1, len(pixels) // LEVELS_FROM)]
+    steps = step_of_levels(cast(sample, "float64")) ** 2 / 12.0
     return np.asarray(middle, np.float64), np.maximum(found, steps)
 
 
-def block_noise_table(
-    pixels: NDArray[np.float32], lights: NDArray[Any], mask: NDArray[np.bool_]
-) -> NoiseTable | None:
+def block_noise_table(pixels: Array, lights: NDArray[Any], mask: NDArray[np.bool_]) -> NoiseTable | None:
     """The noise by brightness from block to block, where the photographs have the blocks of JPEG; None elsewhere."""
     if lights.shape[1] <= 3 or not has_blocks(pixels, np.asarray(lights, np.float64), mask):
         return None

@@ -30,6 +30,8 @@ from photostereo.reflectance.learned.witnesses import Witness, combine
 
 #: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
 INSIDE, NEXT = 4.0, 1.7
+#: Beyond the object this much of the picture is looked at: more than a filter of 2 pixels reaches.
+MARGIN = 12
 #: How well the outline tells, and how wrong a normal is where the ground shines through (radians).
 RIM_ERROR, GROUND_ERROR = 0.26, 0.5
 #: n_z over that of the next pixel: up to the first nothing but surface, from the second on ground.
@@ -71,6 +73,7 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     """
     from scipy.ndimage import distance_transform_edt, gaussian_filter
 
+    mask = _around_object(mask)
     around = np.pad(mask, 1, mode="edge")
     below = (
         distance_transform_edt(around)[1:-1, 1:-1] - 0.5 if not mask.all() else np.full(mask.shape, np.inf)
@@ -93,6 +96,15 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     (following, _), (inside, depth) = within(NEXT), within(INSIDE)
     deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
     return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
+
+
+def _around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The object, and what a filter reaches around it: the mask pixels keep their numbers."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        return mask
+    top, left = (max(int(lines[0]) - MARGIN, 0) for lines in (rows, columns))
+    return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
 def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:

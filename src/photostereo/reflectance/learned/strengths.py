@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.backend.order import known_medians, median
 from photostereo.reflectance.learned.matte import fit_lit
 
 #: Pixels looked at, the fewest that tell, the fewest photographs, and rounds of fit and median.
@@ -28,9 +30,7 @@ PARTS, IN_EACH = 5, 0.6
 HALF = 1.349
 
 
-def lamp_strengths(
-    pixels: NDArray[np.float32], lights: NDArray[Any], noise: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def lamp_strengths(pixels: Array, lights: NDArray[Any], noise: Array) -> NDArray[np.float32]:
     """What to divide each of d photographs by, 1 where its strength is as stated.
 
     Parameters
@@ -55,18 +55,20 @@ def lamp_strengths(
         return as_stated
     some = slice(0, None, max(1, len(pixels) // SAMPLE))
     seen, variance = pixels[some], noise[some]
-    strength = np.ones(count)
+    strengths = like(np.ones(count), pixels)
+    directions, xp = like(np.asarray(lights, np.float64), pixels), namespace(pixels)
     for _ in range(ROUNDS):
-        fit = fit_lit((seen / strength).astype(np.float32), lights, variance)
-        expected = fit.scaled @ lights
-        length = np.linalg.norm(fit.scaled, axis=1, keepdims=True)
+        fit = fit_lit(cast(seen / strengths, "float32"), lights, variance)
+        expected = cast(fit.scaled, "float64") @ directions
+        length = (fit.scaled * fit.scaled).sum(-1)[:, None] ** 0.5
         told = (expected > FACING * length) & (seen > 0) & (length > 0) & (fit.photographs[:, None] > 5)
-        if told.sum(0).min() < FEWEST_PIXELS // 10:
+        if int(told.sum(0).min()) < FEWEST_PIXELS // 10:
             return as_stated
-        ratio = np.where(told, seen / np.where(told, expected, 1.0), np.nan)
-        strength = np.nanmedian(ratio, axis=0)
-        scale = float(np.log(np.median(strength)))
-        strength /= np.exp(scale)
+        ratios = xp.where(told, seen / xp.where(told, expected, 1.0), np.nan)
+        strengths = known_medians(ratios)
+        scale = float(np.log(median(strengths)))
+        strengths = strengths / np.exp(scale)
+    strength, ratio = to_numpy(strengths), to_numpy(ratios)
     centre, deviation = _closest_half(np.log(strength))
     apart = np.log(strength) - centre
     parts = np.log([_median(part) for part in np.array_split(ratio, PARTS)]) - scale - centre
@@ -78,7 +80,7 @@ def lamp_strengths(
 def _median(ratio: NDArray[Any]) -> NDArray[Any]:
     """Of each column's known values; 1 where there are too few."""
     enough = np.isfinite(ratio).sum(0) >= FEWEST_PIXELS // 50
-    return np.where(enough, np.nanmedian(np.where(enough, ratio, 1.0), axis=0), 1.0)
+    return np.where(enough, known_medians(np.where(enough, ratio, 1.0)), 1.0)
 
 
 def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from photostereo.reflectance.learned.torch_network import SetNetwork
+from photostereo.reflectance.learned.torch_network import SetNetwork, Stage
 from photostereo.reflectance.learned.weights import Weights
 
 #: Tokens at once: about 2 GB on the GPU.
@@ -37,9 +37,12 @@ def predict(
     network = network_of(weights, pixels.device)
     directions = torch.from_numpy(lights).to(pixels.device)
     values = pixels[..., None].expand(-1, -1, 3) if colours is None else colours
+    run = Stage.__call__
+    if pixels.is_cuda:
+        from photostereo.reflectance.learned.fused_stage import run_stage as run
     normals, errors = [], []
     for part in values.split(max(1, CHUNK // pixels.shape[1])):
-        normal, log_error = network(part.float(), directions)[-1]
+        normal, log_error = network(part.float(), directions, run)[-1]
         normals.append(normal)
         errors.append(log_error.exp())
     return torch.cat(normals), torch.cat(errors)

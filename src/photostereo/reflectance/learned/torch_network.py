@@ -9,6 +9,8 @@ described beside the readable form, :mod:`photostereo.reflectance.learned.networ
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -71,18 +73,20 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
         self.width = width
         self.stages = nn.ModuleList(Stage(width) for _ in range(stages))
 
-    def forward(self, colours: Tensor, lights: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """(normals, log of the expected angle in radians) after every stage."""
-        if lights.ndim == 2:
-            lights = lights.expand(colours.shape[0], -1, -1)
+    def forward(
+        self, colours: Tensor, lights: Tensor, run: Callable[[Stage, Tensor], Tensor] = Stage.__call__
+    ) -> list[tuple[Tensor, Tensor]]:
+        """(normals, log of the expected angle in radians) after every stage; ``run`` may be a faster form of one."""
         gray, colours = normalised(colours)
         normal = first_guess(gray, lights)
+        if lights.ndim == 2:
+            lights = lights.expand(colours.shape[0], -1, -1)
         log_error = torch.full_like(normal[:, 0], -1.5)
         answers = []
         for stage in self.stages:
             turned, cosine, sine = turn(lights, normal)
             tokens = tokens_of(gray, colours, turned, normal[:, 2], log_error.detach())
-            step = stage(tokens)
+            step = run(stage, tokens)
             start = torch.stack(
                 [torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1
             )
@@ -112,10 +116,13 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
     """A normal from ridge regression on compressed intensities v / (v + 0.5): (B, 3), in front of the object."""
     v = gray.clamp_min(0.0)
     v = v / (v + 0.5)
-    count = lights.shape[1]
-    gram = lights.transpose(1, 2) @ lights
+    count = lights.shape[-2]
     eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
-    normal = torch.linalg.solve(gram + 0.02 * count * eye, (lights * v[..., None]).sum(1))
+    gram = lights.transpose(-1, -2) @ lights + 0.02 * count * eye
+    if lights.ndim == 2:  # the same for all: one system
+        normal = v @ torch.linalg.solve(gram, lights.T).T
+    else:
+        normal = torch.linalg.solve(gram, (lights * v[..., None]).sum(1))
     normal = torch.cat([normal[:, :2], normal[:, 2:].clamp_min(1e-3)], -1)
     return functional.normalize(normal, dim=-1, eps=1e-6)
 

@@ -1,0 +1,76 @@
+"""What a solve sees of a capture: the intensities of its mask pixels, of order one, on the device it runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from photostereo.backend import CPU, Array, Device, contiguous, like
+from photostereo.backend.order import quantiles
+from photostereo.capture.capture import SCALE_SHARE, Capture
+from photostereo.conventions import GRAY_WEIGHTS
+
+#: A GPU picks the mask's pixels out of whole photographs, where these are no more than so many times the mask: it does so
+#: faster than they arrive. Beyond that the rest of the picture would travel for nothing.
+SPARSE = 4
+
+
+@dataclass(frozen=True)
+class Intensities:
+    """Of the mask pixels, in row-major order.
+
+    Attributes
+    ----------
+    pixels : (N, d) gray, divided by the scale
+    scale : the capture's brightness, see :meth:`Capture.intensity_scale`
+    colours : (N, d, 3), divided by the same; None where the capture is gray or nobody asked for them
+    """
+
+    pixels: Array
+    scale: float
+    colours: Array | None = None
+
+
+def intensities(capture: Capture, device: Device = CPU, *, colours: bool = False) -> Intensities:
+    """The intensities of a capture on a device; ``colours`` too, where they are asked for and there.
+
+    >>> from photostereo.scenes import render_scene
+    >>> seen = intensities(render_scene("sphere", size=20, color=True), colours=True)
+    >>> seen.pixels.shape, seen.colours.shape
+    ((316, 20), (316, 20, 3))
+    """
+    in_colour = colours and capture.is_color
+    if not device.uses_torch:
+        scale = capture.intensity_scale()
+        return Intensities(capture.pixels(scale), scale, capture.colours(scale) if in_colour else None)
+    values = _sent(capture, device)
+    gray = values
+    if capture.is_color:
+        r, g, b = GRAY_WEIGHTS
+        gray = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
+    pixels = contiguous(gray.T)
+    scale = max(float(quantiles(pixels[:: capture.scale_step], [SCALE_SHARE])[0]), 0.0) or 1.0
+    divisor = like(np.asarray(scale, np.float32), pixels)  # by an array: torch multiplies by 1/number
+    pixels /= divisor
+    if not in_colour:
+        return Intensities(pixels, scale)
+    tinted = contiguous(values.permute(1, 0, 2))
+    tinted /= divisor
+    return Intensities(pixels, scale, tinted)
+
+
+def _sent(capture: Capture, device: Device) -> Any:
+    """The values of the mask pixels photograph by photograph, (d, N) or (d, N, 3), as a tensor."""
+    index = np.flatnonzero(capture.mask)
+    shape = (len(capture), capture.mask.size, *capture.images.shape[3:])
+    frames = capture.images.reshape(shape)
+    if len(index) == capture.mask.size:
+        return device.put(frames)
+    if SPARSE * len(index) >= capture.mask.size:
+        return device.put(frames)[:, like(index, device.put(np.empty(0)))]
+    chosen = np.empty((len(frames), len(index), *shape[2:]), np.float32)
+    for frame, target in zip(frames, chosen, strict=True):
+        np.take(frame, index, axis=0, out=target, mode="clip")  # numpy copies once more where it has to raise
+    return device.put(chosen)

@@ -1,0 +1,63 @@
+"""Neighbours that the noise cannot tell apart, on torch tensors: the function of :mod:`.together`, all pixels at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import avg_pool2d
+
+from photostereo.backend import like
+from photostereo.reflectance.learned.together import REACH, SOFTEST, SOFTNESS
+from photostereo.reflectance.projection import tensor_batches
+
+Tensor = Any
+
+
+def together(
+    pixels: Tensor,
+    guide: Tensor,
+    mask: NDArray[np.bool_],
+    noise: Tensor,
+    reach: int = REACH,
+    softness: float = SOFTNESS,
+) -> tuple[Tensor, Tensor]:
+    """Averages of (N, ...) values over neighbours alike in ``guide`` (N, d), and the noise's share (N,) that is left."""
+    scale = min(softness / guide.shape[1], SOFTEST)
+    # A frame of nothing around the picture: every neighbour has a place.
+    framed = np.pad(mask, reach)
+    numbers = np.full(framed.shape, -1)
+    numbers[framed] = np.arange(len(guide))
+    places, index = (like(part, pixels) for part in (np.flatnonzero(framed), numbers.ravel()))
+    flat = pixels.reshape(len(pixels), -1).contiguous()
+    result, total, squares = flat.clone(), torch.ones_like(noise), torch.ones_like(noise)
+    picture = torch.zeros(2, framed.size, dtype=torch.float32, device=pixels.device)
+    for down in range(-reach, reach + 1):
+        for right in range(-reach, reach + 1):
+            if (down, right) == (0, 0):
+                continue
+            other = index[places + (down * framed.shape[1] + right)]
+            there = other >= 0
+            other = other.clamp(min=0)
+            # The distances, and which pixels have one; both as means over 3 x 3 pixels.
+            picture[0, places] = torch.where(there, _distances(guide, other), 0.0)
+            picture[1, places] = there.float()
+            distance, count = avg_pool2d(picture.view(2, 1, *framed.shape), 3, 1, 1).view(2, -1)[:, places]
+            excess = (distance / count.clamp(min=1e-6) - 2.0 * noise).clamp(min=0.0)
+            width = scale * noise
+            alike = there & (excess < 8.0 * width)
+            weight = torch.where(alike, torch.exp(-excess / torch.where(alike, width, 1.0)), 0.0)
+            for part in tensor_batches(flat):
+                result[part].addcmul_(weight[part, None], flat[other[part]])
+            total += weight
+            squares += weight * weight
+    result /= total[:, None]
+    return result.view(pixels.shape), squares / total**2
+
+
+def _distances(guide: Tensor, other: Tensor) -> Tensor:
+    """Mean squared difference between each pixel and another."""
+    parts = [(guide[part] - guide[other[part]]).square_().mean(1) for part in tensor_batches(guide)]
+    return torch.cat(parts)

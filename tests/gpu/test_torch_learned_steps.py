@@ -1,0 +1,119 @@
+"""What the learned model does before and around its network: the same on tensors as in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from photostereo.backend import find_device, to_numpy
+from photostereo.backend.order import interpolate, known_medians, median, quantiles, row_quantiles
+from photostereo.capture.corruptions import add_gaussian
+from photostereo.quality.noise import has_blocks, noise_of_intensities, step_of_levels
+from photostereo.reflectance.learned.matte import misfits_around
+from photostereo.reflectance.learned.noise import noise_table, variance_of
+from photostereo.reflectance.learned.strengths import lamp_strengths
+from photostereo.reflectance.learned.together import together
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.solve import solve
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """A glossy sphere with noise, cut by the frame, and one photograph brighter than stated."""
+    capture = render_scene("sphere", size=60, lights=dome_lights(16), reflectance="ggx")
+    capture = replace(capture, mask=capture.mask & (np.arange(60) < 50))
+    images = add_gaussian(capture, 0.01, rng=0).images.copy()
+    images[3] *= 1.4
+    return capture.with_images(images)
+
+
+@pytest.fixture
+def put(device):
+    return find_device(device).put
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 1000])
+def test_order_statistics_are_those_of_numpy(count, put) -> None:
+    rng = np.random.default_rng(count)
+    values = rng.normal(size=(count, 3))
+    shares = [0.0, 0.37, 0.5, 0.99, 1.0]
+    np.testing.assert_allclose(quantiles(put(values), shares), np.quantile(values, shares), rtol=1e-12)
+    assert median(put(values)) == pytest.approx(np.median(values), rel=1e-12)
+    rows = np.ascontiguousarray(values.T)
+    np.testing.assert_allclose(
+        to_numpy(row_quantiles(put(rows), 0.9)), np.quantile(rows, 0.9, axis=1, keepdims=True), rtol=1e-12
+    )
+    holes = np.where(rng.random(values.shape) < 0.4, np.nan, values)
+    holes[0] = values[0]
+    for found in (known_medians(put(holes)), known_medians(holes)):
+        np.testing.assert_allclose(to_numpy(found), np.nanmedian(holes, axis=0), rtol=1e-12)
+    assert np.isnan(to_numpy(known_medians(put(np.full((3, 1), np.nan)))))
+
+
+def test_interpolation_is_that_of_numpy(put) -> None:
+    x = np.linspace(-1.0, 4.0, 50).astype(np.float32)
+    for places in ([0.0, 1.0, 1.0, 3.0], [2.0]):
+        values = np.array([5.0, -1.0, 2.0, 7.0])[: len(places)]
+        expected = np.interp(x, places, values)
+        np.testing.assert_allclose(
+            to_numpy(interpolate(put(x), np.array(places), values)), expected, atol=1e-6
+        )
+
+
+def test_noise_steps_and_blocks_are_the_same(scene, put) -> None:
+    lights, mask, pixels = scene.lights.T, scene.mask, scene.pixels()
+    there = put(pixels)
+    for here, found in zip(noise_table(pixels, lights, mask), noise_table(there, lights, mask), strict=True):
+        np.testing.assert_allclose(found, here, rtol=1e-5)
+    assert noise_of_intensities(there, lights, mask) == pytest.approx(
+        noise_of_intensities(pixels, lights, mask)
+    )
+    eight_bits = np.round(pixels * 255) / np.float32(255)
+    assert step_of_levels(put(eight_bits)) == step_of_levels(eight_bits) > 0
+    assert step_of_levels(there) == step_of_levels(pixels) == 0
+    rng = np.random.default_rng(0)
+    whole = np.ones((64, 64), bool)
+    coarse = np.kron(rng.normal(0, 0.01, (8, 8, 16)), np.ones((8, 8, 1))) + rng.normal(0, 0.01, (64, 64, 16))
+    assert has_blocks(put(coarse.reshape(-1, 16)), lights, whole)
+    assert not has_blocks(there, lights, mask)
+
+
+def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
+    lights, mask, pixels = scene.lights.T, scene.mask, scene.pixels()
+    there = put(pixels)
+    noise = variance_of(pixels, noise_table(pixels, lights, mask))
+    assert noise.any()
+    found, expected = lamp_strengths(there, lights, put(noise)), lamp_strengths(pixels, lights, noise)
+    assert np.flatnonzero(expected != 1.0).tolist() == [3]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for a, b in zip(
+        misfits_around(there, lights, put(noise), mask),
+        misfits_around(pixels, lights, noise, mask),
+        strict=True,
+    ):
+        np.testing.assert_allclose(to_numpy(a), b, atol=1e-3)
+    from photostereo.reflectance.learned.torch_together import together as on_tensors
+
+    colours = np.stack([pixels, 2 * pixels], -1)
+    (quiet, share), (wanted, left) = (
+        on_tensors(put(colours), there, mask, put(noise)),
+        together(colours, pixels, mask, noise),
+    )
+    np.testing.assert_allclose(to_numpy(quiet), wanted, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(share), left, rtol=1e-4)
+    assert left.min() < 0.5  # something was averaged
+
+
+@pytest.mark.parametrize("color", [False, True])
+@pytest.mark.parametrize("method", ["net", "dlnet"])
+def test_whole_solves_are_the_same(method, color, device) -> None:
+    capture = render_scene("sphere", size=48, lights=dome_lights(12), reflectance="ggx", color=color)
+    capture = add_gaussian(capture, 0.01, rng=0)
+    options = {"max_iter": 4} if method == "dlnet" else {}
+    expected, found = solve(capture, method, **options), solve(capture, method, device=device, **options)
+    apart = np.linalg.norm((expected.normals - found.normals)[capture.mask], axis=1)
+    assert np.degrees(apart.mean()) < 0.01
+    np.testing.assert_allclose(found.albedo, expected.albedo, atol=2e-3)
+    np.testing.assert_allclose(found.maps["spread"], expected.maps["spread"], rtol=0.01, atol=0.01)
