@@ -89,6 +89,16 @@ def test_pixels_are_the_mask_pixels_in_row_major_order() -> None:
     assert np.allclose(capture.pixels(2.0), capture.images[:, mask].T / 2)
 
 
+def test_pixels_of_more_than_one_block() -> None:
+    """Pixels are transposed block by block; the last is a part, and a colour is made gray on the way."""
+    rng = np.random.default_rng(0)
+    images, mask = rng.random((4, 70, 90, 3), dtype=np.float32), rng.random((70, 90)) < 0.8
+    capture = Capture(images, np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]]), mask=mask)
+    assert capture.pixel_count > 2 * 2048
+    expected = gray_from_rgb(images)[:, mask].T / np.float32(0.7)
+    np.testing.assert_allclose(capture.pixels(0.7), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("count", [3, 8, 19])
 @pytest.mark.parametrize("channels", [(), (3,)])
 def test_blocks_are_the_pixels_of_a_few_photographs_at_a_time(count: int, channels: tuple[int, ...]) -> None:

@@ -33,3 +33,14 @@ def test_compiled_mean_equals_the_readable_one() -> None:
     a, b = rng.normal(size=(500, 3)), rng.normal(size=(500, 3)).astype(np.float32)
     a[3] = b[7] = 0
     assert mean_angle(a, b) == pytest.approx(angle_between(a, b).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "degrees", [0.0, 1e-7, 10.0, 33.5, 45.0, 56.5, 89.0, 90.0, 91.0, 135.0, 146.5, 179.9999, 180.0]
+)
+def test_compiled_angle_at_known_angles(degrees: float) -> None:
+    """On both sides of each of its folds, and where one vector is unknown."""
+    turned = np.array([[np.sin(np.radians(degrees)), 0.0, np.cos(np.radians(degrees))]])
+    up = np.array([[0.0, 0.0, 2.0]])
+    assert mean_angle(0.3 * turned, up) == pytest.approx(degrees, abs=1e-9)
+    assert mean_angle(turned, 0.0 * up) == 90.0

@@ -174,7 +174,7 @@ class PatchGrid:
         from photostereo.priors.dictionary.patch_kernels import cut
 
         windows = self._as_windows(out, writes=True)
-        cut(self._picture(n), self.window_rows, self.window_cols, windows, False)
+        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows, False)
         return out
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
@@ -182,7 +182,7 @@ class PatchGrid:
         from photostereo.priors.dictionary.patch_kernels import cut
 
         windows = self._as_windows(out, writes=True)
-        cut(self._picture(n), self.window_rows, self.window_cols, windows, True)
+        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows, True)
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
@@ -254,12 +254,12 @@ class PatchGrid:
         first_row, last_row, first_col, last_col = self._covering_lines
         return first_row[rows], last_row[rows], first_col[cols], last_col[cols]
 
-    def _picture(self, n: FloatArray) -> NDArray[Any]:
+    def _picture(self, n: FloatArray, dtype: Any) -> NDArray[Any]:
         """The normals as three planes (3, H, W), zero outside the mask."""
         from photostereo.priors.dictionary.patch_kernels import paste
 
         n = self._checked_normals(n)
-        picture = np.empty((3, *self.mask.shape), dtype=n.dtype)
+        picture = np.empty((3, *self.mask.shape), dtype=dtype)
         paste(n, self._pixel_index, picture)
         return picture
 

@@ -170,11 +170,18 @@ class DictionaryPrior:
 
     def follow(self, state: DictionaryState, change: Array) -> None:
         """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
-        self._patches.add_extract(cast(change, self._dtype.name), state.residual)
+        # On the CPU the patches take what they need in their own precision.
+        self._patches.add_extract(
+            cast(change, self._dtype.name) if is_tensor(change) else change, state.residual
+        )
 
     def cost(self, state: DictionaryState) -> tuple[Array, Array]:
         """The two terms without λ: Σ ‖P_j n − D b_j‖² and μ² ‖B‖₀."""
-        residual = state.residual
+        residual, sparsity = state.residual, self.mu * self.mu * cast(state.nonzeros, "float64")
+        if not is_tensor(residual):
+            from photostereo.priors.dictionary.compiled import squared_norm
+
+            return squared_norm(residual), sparsity
         # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
         rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
-        return cast(rows, "float64").sum(-1), self.mu * self.mu * cast(state.nonzeros, "float64")
+        return cast(rows, "float64").sum(-1), sparsity

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.loops import njit, prange
-from photostereo.reflectance.algebra_kernels import quadratic_3x3, solve_3x3
+from photostereo.reflectance.algebra_kernels import SUMS, quadratic_3x3, solve_3x3
 from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 
 #: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs.
 RIDGE = 1e-9
+#: Pixels that a thread takes at a time.
+TOGETHER = 256
 
 F64 = NDArray[np.float64]
 
@@ -62,53 +64,67 @@ def statistics(pixels: NDArray[Any], lights: F64, p: int, from_minimum: bool = F
     count = len(pixels)
     gram, cross = np.empty((count, p, p)), np.empty((count, p, 3))
     usable = np.empty(count, dtype=np.bool_)
-    _statistics(
-        pixels, np.ascontiguousarray(lights.T, dtype=np.float64), p, from_minimum, gram, cross, usable
-    )
+    _statistics(pixels, np.ascontiguousarray(lights, dtype=np.float64), p, from_minimum, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
+
+
+@njit(cache=True, fastmath={*SUMS, "nnan"})
+def _range(values):  # type: ignore[no-untyped-def]
+    """The least and the largest; intensities are numbers."""
+    low, high = values[0], values[0]
+    for value in values:
+        low, high = min(low, value), max(high, value)
+    return float(low), float(high)
+
+
+@njit(cache=True)
+def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
+    """:func:`pieces_matrix` of one pixel, transposed."""
+    for k in range(len(pieces)):
+        start = 0.0 if k == 0 and base > 0.0 else base + k * step
+        width = base + (k + 1) * step - start
+        piece = pieces[k]
+        for j in range(values.size):
+            above = float(values[j]) - start
+            above = above if above > 0.0 else 0.0
+            piece[j] = above if above < width else width
+
+
+@njit(cache=True, fastmath=SUMS)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
 
 
 @njit(cache=True, parallel=True)
 def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
     count, photographs = pixels.shape
-    for i in prange(count):
-        low, high = np.inf, -np.inf
-        for j in range(photographs):
-            value = float(pixels[i, j])
-            low, high = min(low, value), max(high, value)
-        T, Q = gram[i], cross[i]
-        for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
-            for m in range(p):
-                T[k, m] = 0.0
-            for axis in range(3):
-                Q[k, axis] = 0.0
-        usable[i] = high > 0.0 and high > low
-        if not usable[i]:
-            continue
-        base = low if from_minimum else 0.0
-        step = (high - base) / p
-        piece = np.empty(p)
-        for j in range(photographs):
-            value = float(pixels[i, j])
+    for part in prange(-(-count // TOGETHER)):
+        pieces = np.empty((p, photographs))  # in the first-level cache
+        for i in range(part * TOGETHER, min((part + 1) * TOGETHER, count)):
+            low, high = _range(pixels[i])
+            T, Q = gram[i], cross[i]
+            usable[i] = high > 0.0 and high > low
+            if not usable[i]:
+                for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
+                    for m in range(p):
+                        T[k, m] = 0.0
+                    for axis in range(3):
+                        Q[k, axis] = 0.0
+                continue
+            base = low if from_minimum else 0.0
+            _cut(pixels[i], base, (high - base) / p, pieces)
+            trace = 0.0
             for k in range(p):
-                start = base + k * step
-                if k == 0 and base > 0.0:
-                    start = 0.0
-                piece[k] = min(max(value - start, 0.0), base + (k + 1) * step - start)
-            for k in range(p):
-                if piece[k] == 0.0:
-                    continue
                 for m in range(k + 1):
-                    T[k, m] += piece[k] * piece[m]
+                    T[k, m] = T[m, k] = _dot(pieces[k], pieces[m])
                 for axis in range(3):
-                    Q[k, axis] += piece[k] * lights[j, axis]
-        trace = 0.0
-        for k in range(p):
-            trace += T[k, k]
-        for k in range(p):
-            T[k, k] += RIDGE * trace
-            for m in range(k):
-                T[m, k] = T[k, m]
+                    Q[k, axis] = _dot(pieces[k], lights[axis])
+                trace += T[k, k]
+            for k in range(p):
+                T[k, k] += RIDGE * trace
 
 
 @njit(cache=True)
