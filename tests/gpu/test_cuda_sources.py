@@ -18,6 +18,11 @@ KERNELS = [
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("backend/pixelwise.cu", []),
     ("reflectance/learned/set_network.cu", ["-DWIDTH=96"]),
+    (
+        "reflectance/learned/strength_ratios.cu",
+        ["-DLIT_NOISE=2.0f", "-DLIT_SHARE=0.02f", "-DFACING=0.3", "-DFEWEST=5"],
+    ),
+    ("reflectance/learned/together.cu", []),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]
 

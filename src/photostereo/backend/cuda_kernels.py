@@ -62,6 +62,16 @@ class CudaKernel:
             _check(driver.cuLaunchKernel(self._function, *shape, shared, stream, pointers, None), driver)
 
 
+def c_name(dtype: Any) -> str:
+    """What CUDA C++ calls one of torch's floating types.
+
+    >>> import torch
+    >>> c_name(torch.float32)
+    'float'
+    """
+    return {"torch.float32": "float", "torch.float64": "double"}[str(dtype)]
+
+
 def compile_kernel(package: str, file: str, name: str, **definitions: object) -> CudaKernel:
     """The kernel ``name`` of a ``.cu`` file in a package, compiled for torch's current GPU.
 

@@ -70,7 +70,8 @@ def _sent(capture: Capture, device: Device) -> Any:
         return device.put(frames)
     if SPARSE * len(index) >= capture.mask.size:
         return device.put(frames)[:, like(index, device.put(np.empty(0)))]
+    from photostereo.capture.gather_kernels import gather
+
     chosen = np.empty((len(frames), len(index), *shape[2:]), np.float32)
-    for frame, target in zip(frames, chosen, strict=True):
-        np.take(frame, index, axis=0, out=target, mode="clip")  # numpy copies once more where it has to raise
+    gather(frames.reshape(*shape[:2], -1), index, chosen.reshape(len(frames), len(index), -1))
     return device.put(chosen)

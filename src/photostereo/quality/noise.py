@@ -211,12 +211,7 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
 def step_of_levels(sample: Array) -> float:
     """The typical distance between the levels of a photograph, 0 where they are many; sample (pixels, d)."""
     if is_tensor(sample):
-        # All photographs at once; those with few levels go the way below.
-        ordered = sample[::4].sort(0).values
-        levels = 1 + (ordered[1:] != ordered[:-1]).sum(0)
-        if 2 * int((len(sample) >= VALUES_PER_LEVEL * levels).sum()) <= sample.shape[1]:
-            return 0.0
-        sample = to_numpy(sample)
+        return _step_of_tensor(sample)
     steps: list[float] = []
     count, photographs = sample.shape
     for number, values in enumerate(sample.T):
@@ -232,6 +227,36 @@ def step_of_levels(sample: Array) -> float:
             half = np.searchsorted(np.cumsum(counts[order]), 0.5 * count)
             steps.append(float(gaps[order][min(half, len(gaps) - 1)]))
     return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
+
+
+def _step_of_tensor(sample: Any) -> float:
+    """:func:`step_of_levels` with all photographs at once.
+
+    A level's gap is half of the distance between its neighbours; of the values of a photograph, sorted by the gap of their
+    level, the middle one tells the step.
+    """
+    import torch
+
+    count, photographs = sample.shape
+    ordered = sample.double().sort(0).values
+    new = ordered[1:] != ordered[:-1]
+    levels = 1 + new.sum(0)
+    few = (levels > 2) & (count >= VALUES_PER_LEVEL * levels)
+    part = sample[::4].sort(0).values
+    few &= count >= VALUES_PER_LEVEL * (1 + (part[1:] != part[:-1]).sum(0))
+    if 2 * int(few.sum()) <= photographs:
+        return 0.0
+    # The first place of each value's level, and the first of the next.
+    place = torch.arange(count, device=sample.device)[:, None]
+    begins = torch.cat([torch.ones_like(new[:1]), new])
+    first = torch.where(begins, place, 0).cummax(0).values
+    ends = torch.cat([new, torch.ones_like(new[:1])])
+    last = torch.where(ends, place, count).flip(0).cummin(0).values.flip(0)
+    lower, upper = (first - 1).clamp(min=0), (last + 1).clamp(max=count - 1)
+    apart = (first > 0).double() + (last < count - 1)
+    gaps = (ordered.gather(0, upper) - ordered.gather(0, lower)) / apart.clamp(min=1.0)
+    middle = gaps.sort(0).values[-(-count // 2) - 1]
+    return median(middle[few])
 
 
 def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:

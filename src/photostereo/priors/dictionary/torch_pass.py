@@ -96,16 +96,15 @@ def follow_atoms(R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q
         bounds = [torch.full((1,), value, dtype=R.dtype, device=R.device) for value in (mu, q)]
         plain_pass(R[None], D[None], B[None], bounds[0], bounds[1], True, given)
         return
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import c_name, compile_kernel
 
     patches, length = R.shape
-    real = {torch.float32: "float", torch.float64: "double"}[R.dtype]
     with torch.cuda.device(R.device):
         kernel = compile_kernel(
             "photostereo.priors.dictionary",
             "follow_atoms.cu",
             "follow_atoms",
-            REAL=real,
+            REAL=c_name(R.dtype),
             LENGTH=length,
             WARPS=FOLLOWING_WARPS,
         )
@@ -181,7 +180,7 @@ def fused_pass(
     """The pass as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments, on a GPU."""
     import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import c_name, compile_kernel
 
     problems, patches, length = R.shape
     atoms = D.shape[1]
@@ -195,13 +194,12 @@ def fused_pass(
             processors=limits.multi_processor_count,
             shared_limit=limits.shared_memory_per_block_optin,
         )
-    real = {torch.float32: "float", torch.float64: "double"}[R.dtype]
     with torch.cuda.device(R.device):
         kernel = compile_kernel(
             "photostereo.priors.dictionary",
             "dictionary_pass.cu",
             "dictionary_pass",
-            REAL=real,
+            REAL=c_name(R.dtype),
             LENGTH=length,
             WARPS=WARPS,
         )

@@ -137,11 +137,10 @@ class TorchPatches:
     def _launch(self, name: str, total: int, dtype: Any, arguments: tuple[Any, ...]) -> None:
         import torch
 
-        from photostereo.backend.cuda_kernels import compile_kernel
+        from photostereo.backend.cuda_kernels import c_name, compile_kernel
 
-        real = {torch.float32: "float", torch.float64: "double"}[dtype]
         with torch.cuda.device(self._device):
-            kernel = compile_kernel("photostereo.priors.dictionary", "patches.cu", name, REAL=real)
+            kernel = compile_kernel("photostereo.priors.dictionary", "patches.cu", name, REAL=c_name(dtype))
             kernel.launch(min(-(-total // _THREADS), 1 << 20), _THREADS, arguments)
 
     @cached_property

@@ -71,16 +71,22 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     >>> len(rim.index), np.abs(np.round(rim.outward[9], 1)).tolist(), rim.depth[9].item()
     (76, [0.0, 1.0], 3.5)
     """
-    from scipy.ndimage import distance_transform_edt, gaussian_filter
+    import cv2
+    from scipy.ndimage import gaussian_filter
 
     mask = _around_object(mask)
     around = np.pad(mask, 1, mode="edge")
-    below = (
-        distance_transform_edt(around)[1:-1, 1:-1] - 0.5 if not mask.all() else np.full(mask.shape, np.inf)
-    )
-    down, right = np.gradient(gaussian_filter(mask.astype(np.float64), 2.0, mode="nearest"))
+    below = np.full(mask.shape, np.inf)
+    if not mask.all():
+        away = cv2.distanceTransform(around.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+        below = away[1:-1, 1:-1].astype(np.float64) - 0.5
+    smooth = gaussian_filter(mask.astype(np.float64), 2.0, mode="nearest")
     rows, columns = np.nonzero(mask & (below < 1.0))
-    outward = np.stack([-right[rows, columns], down[rows, columns]], -1)  # rows count downwards, y upwards
+    above, under = np.maximum(rows - 1, 0), np.minimum(rows + 1, mask.shape[0] - 1)
+    before, after = np.maximum(columns - 1, 0), np.minimum(columns + 1, mask.shape[1] - 1)
+    down = (smooth[under, columns] - smooth[above, columns]) / np.maximum(under - above, 1)
+    right = (smooth[rows, after] - smooth[rows, before]) / np.maximum(after - before, 1)
+    outward = np.stack([-right, down], -1)  # rows count downwards, y upwards
     length = np.linalg.norm(outward, axis=1)
     kept = length > 1e-3
     rows, columns, outward = rows[kept], columns[kept], outward[kept] / length[kept, None]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace, to_numpy
-from photostereo.backend.order import known_medians, median
-from photostereo.reflectance.learned.matte import fit_lit
+from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.backend.order import known_medians
+from photostereo.reflectance.learned.matte import FEWEST, LIT_NOISE, LIT_SHARE, fit_lit
 
 #: Pixels looked at, the fewest that tell, the fewest photographs, and rounds of fit and median.
 SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS, ROUNDS = 3000, 500, 8, 30
@@ -55,26 +55,55 @@ def lamp_strengths(pixels: Array, lights: NDArray[Any], noise: Array) -> NDArray
         return as_stated
     some = slice(0, None, max(1, len(pixels) // SAMPLE))
     seen, variance = pixels[some], noise[some]
-    strengths = like(np.ones(count), pixels)
+    strengths, told = like(np.ones(count), pixels), like(np.full(count, len(seen)), pixels)
     directions, xp = like(np.asarray(lights, np.float64), pixels), namespace(pixels)
-    for _ in range(ROUNDS):
-        fit = fit_lit(cast(seen / strengths, "float32"), lights, variance)
-        expected = cast(fit.scaled, "float64") @ directions
-        length = (fit.scaled * fit.scaled).sum(-1)[:, None] ** 0.5
-        told = (expected > FACING * length) & (seen > 0) & (length > 0) & (fit.photographs[:, None] > 5)
-        if int(told.sum(0).min()) < FEWEST_PIXELS // 10:
-            return as_stated
-        ratios = xp.where(told, seen / xp.where(told, expected, 1.0), np.nan)
+    ratios_of = cuda_ratios if is_tensor(seen) and seen.is_cuda else readable_ratios
+    for _ in range(ROUNDS):  # nothing is fetched from a GPU before the end
+        ratios = ratios_of(seen, strengths, directions, variance)
+        told = xp.minimum(told, (ratios == ratios).sum(0))
         strengths = known_medians(ratios)
-        scale = float(np.log(median(strengths)))
-        strengths = strengths / np.exp(scale)
-    strength, ratio = to_numpy(strengths), to_numpy(ratios)
+        middle = known_medians(strengths[:, None])
+        strengths = strengths / middle
+    if int(told.min()) < FEWEST_PIXELS // 10:
+        return as_stated
+    strength, ratio, scale = to_numpy(strengths), to_numpy(ratios), float(np.log(to_numpy(middle)[0]))
     centre, deviation = _closest_half(np.log(strength))
     apart = np.log(strength) - centre
     parts = np.log([_median(part) for part in np.array_split(ratio, PARTS)]) - scale - centre
     alike = (parts * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
     return np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0).astype(np.float32)
+
+
+def readable_ratios(seen: Array, strengths: Array, lights: Array, noise: Array) -> Array:
+    """What was seen over what the other photographs let expect, (n, d); NaN where nothing is told.
+
+    Of (n, d) intensities under (3, d) lights of these strengths (d,), with noise of variance (n,).
+    """
+    xp = namespace(seen)
+    fit = fit_lit(cast(seen / strengths, "float32"), to_numpy(lights), noise)
+    expected = cast(fit.scaled, "float64") @ lights
+    length = (fit.scaled * fit.scaled).sum(-1)[:, None] ** 0.5
+    told = (expected > FACING * length) & (seen > 0) & (length > 0) & (fit.photographs[:, None] > FEWEST)
+    return xp.where(told, seen / xp.where(told, expected, 1.0), np.nan)
+
+
+def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
+    """:func:`readable_ratios` in one launch on a GPU, ``strength_ratios.cu``."""
+    import torch
+
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    pixels, count = seen.shape
+    ratios = torch.empty(count, pixels, dtype=torch.float64, device=seen.device)
+    numbers = {"LIT_NOISE": f"{LIT_NOISE}f", "LIT_SHARE": f"{LIT_SHARE}f", "FACING": FACING, "FEWEST": FEWEST}
+    with torch.cuda.device(seen.device):
+        kernel = compile_kernel(
+            "photostereo.reflectance.learned", "strength_ratios.cu", "strength_ratios", **numbers
+        )
+        arrays = (seen.contiguous(), strengths.contiguous(), lights, noise.contiguous(), ratios)
+        kernel.launch(-(-pixels // 128), 128, (*arrays, pixels, count))
+    return ratios.T
 
 
 def _median(ratio: NDArray[Any]) -> NDArray[Any]:

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from photostereo.reflectance.algebra import inverse_symmetric_3x3
+
 #: Numbers per token; see :func:`tokens_of`.
 FEATURES = 19
 #: Added to the root mean square, relative to nothing: keeps black pixels finite.
@@ -119,8 +121,11 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
     count = lights.shape[-2]
     eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
     gram = lights.transpose(-1, -2) @ lights + 0.02 * count * eye
-    if lights.ndim == 2:  # the same for all: one system
-        normal = v @ torch.linalg.solve(gram, lights.T).T
+    if (
+        lights.ndim == 2
+    ):  # the same for all: one system, and so small that a GPU's library takes longer to begin
+        xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(gram.flatten()[[0, 1, 2, 4, 5, 8]])
+        normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
     else:
         normal = torch.linalg.solve(gram, (lights * v[..., None]).sum(1))
     normal = torch.cat([normal[:, :2], normal[:, 2:].clamp_min(1e-3)], -1)

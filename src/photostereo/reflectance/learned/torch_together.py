@@ -15,6 +15,8 @@ from photostereo.reflectance.projection import tensor_batches
 
 Tensor = Any
 
+_THREADS = 256
+
 
 def together(
     pixels: Tensor,
@@ -26,6 +28,8 @@ def together(
 ) -> tuple[Tensor, Tensor]:
     """Averages of (N, ...) values over neighbours alike in ``guide`` (N, d), and the noise's share (N,) that is left."""
     scale = min(softness / guide.shape[1], SOFTEST)
+    if pixels.is_cuda:
+        return _fused(pixels, guide, mask, noise, reach, scale)
     # A frame of nothing around the picture: every neighbour has a place.
     framed = np.pad(mask, reach)
     numbers = np.full(framed.shape, -1)
@@ -53,6 +57,37 @@ def together(
                 result[part].addcmul_(weight[part, None], flat[other[part]])
             total += weight
             squares += weight * weight
+    result /= total[:, None]
+    return result.view(pixels.shape), squares / total**2
+
+
+def _fused(
+    pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
+) -> tuple[Tensor, Tensor]:
+    """The same in two launches for each neighbour's place, ``together.cu``."""
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()
+    places = like(np.flatnonzero(mask).astype(np.int32), pixels)
+    index = torch.full((mask.size,), -1, dtype=torch.int32, device=pixels.device)
+    index[places] = torch.arange(len(places), dtype=torch.int32, device=pixels.device)
+    distance = torch.full((mask.size,), -1.0, dtype=torch.float32, device=pixels.device)
+    result, total, squares = flat.clone(), torch.ones_like(noise), torch.ones_like(noise)
+    blocks = min(-(-len(flat) * 32 // _THREADS), 1 << 20)
+    with torch.cuda.device(pixels.device):
+        distances, gather = (
+            compile_kernel("photostereo.reflectance.learned", "together.cu", name)
+            for name in ("distances", "gather")
+        )
+        for down in range(-reach, reach + 1):
+            for right in range(-reach, reach + 1):
+                if (down, right) == (0, 0):
+                    continue
+                size = (*mask.shape, down, right)
+                compared = (guide, index, places, distance, len(flat), guide.shape[1])
+                distances.launch(blocks, _THREADS, (*compared, *size))
+                added = (flat, index, places, distance, noise, result, total, squares)
+                gather.launch(blocks, _THREADS, (*added, float(scale), len(flat), flat.shape[1], *size))
     result /= total[:, None]
     return result.view(pixels.shape), squares / total**2
 

@@ -120,9 +120,10 @@ def brightest(Y: Tensor, top: Tensor) -> None:
 def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
     import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import c_name, compile_kernel
 
-    intensity = {torch.float32: "float", torch.float64: "double"}[Y.dtype]
     with torch.cuda.device(Y.device):
-        kernel = compile_kernel("photostereo.reflectance.sparse", "sparse.cu", name, INTENSITY=intensity)
+        kernel = compile_kernel(
+            "photostereo.reflectance.sparse", "sparse.cu", name, INTENSITY=c_name(Y.dtype)
+        )
         kernel.launch(-(-(threads or len(Y)) // THREADS), THREADS, arguments)

@@ -1,0 +1,37 @@
+// What each pixel says of each lamp's strength, one pixel per thread: the text of `strengths.readable_ratios`.
+//
+// Compiled at run time with the numbers of `matte.py` and `strengths.py`: LIT_NOISE, LIT_SHARE, FACING, FEWEST.
+
+// seen (pixels, d), strengths (d), lights (3, d), noise (pixels); ratios (d, pixels), NaN where nothing is told.
+extern "C" __global__ void strength_ratios(const float* seen, const double* strengths, const double* lights,
+                                           const float* noise, double* ratios, int pixels, int d) {
+    const int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= pixels) return;
+    const float* row = seen + (size_t)p * d;
+    float top = (float)(row[0] / strengths[0]);
+    for (int j = 1; j < d; ++j) top = fmaxf(top, (float)(row[j] / strengths[j]));
+    const float floor = LIT_NOISE * sqrtf(noise[p]) + LIT_SHARE * top;
+    double xx = 1e-6, xy = 0, xz = 0, yy = 1e-6, yz = 0, zz = 1e-6, bx = 0, by = 0, bz = 0;
+    int count = 0;
+    for (int j = 0; j < d; ++j) {
+        const float value = (float)(row[j] / strengths[j]);
+        if (!(value > floor)) continue;
+        const double x = lights[j], y = lights[d + j], z = lights[2 * d + j];
+        xx += x * x, xy += x * y, xz += x * z, yy += y * y, yz += y * z, zz += z * z;
+        bx += value * x, by += value * y, bz += value * z;
+        ++count;
+    }
+    // The inverse by cofactors.
+    const double cxx = yy * zz - yz * yz, cxy = xz * yz - xy * zz, cxz = xy * yz - xz * yy;
+    const double cyy = xx * zz - xz * xz, cyz = xy * xz - xx * yz, czz = xx * yy - xy * xy;
+    const double scale = 1.0 / (xx * cxx + xy * cxy + xz * cxz);
+    const float nx = (float)(scale * (cxx * bx + cxy * by + cxz * bz));
+    const float ny = (float)(scale * (cxy * bx + cyy * by + cyz * bz));
+    const float nz = (float)(scale * (cxz * bx + cyz * by + czz * bz));
+    const float length = sqrtf(nx * nx + ny * ny + nz * nz);
+    for (int j = 0; j < d; ++j) {
+        const double expected = nx * lights[j] + ny * lights[d + j] + nz * lights[2 * d + j];
+        const bool told = expected > FACING * length && row[j] > 0 && length > 0 && count > FEWEST;
+        ratios[(size_t)j * pixels + p] = told ? row[j] / expected : nan("");
+    }
+}
