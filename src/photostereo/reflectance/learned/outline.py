@@ -109,7 +109,8 @@ def _around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
         return mask
-    top, left = (max(int(lines[0]) - MARGIN, 0) for lines in (rows, columns))
+    # From an even line on: halves are rounded as they are in the whole picture.
+    top, left = (max(int(lines[0]) - MARGIN, 0) // 2 * 2 for lines in (rows, columns))
     return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
