@@ -101,7 +101,7 @@ def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
         kernel = compile_kernel(
             "photostereo.reflectance.learned", "strength_ratios.cu", "strength_ratios", **numbers
         )
-        arrays = (seen.contiguous(), strengths.contiguous(), lights, noise.contiguous(), ratios)
+        arrays = (*(part.contiguous() for part in (seen, strengths, lights, noise)), ratios)
         kernel.launch(-(-pixels // 128), 128, (*arrays, pixels, count))
     return ratios.T
 
