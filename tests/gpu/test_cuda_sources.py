@@ -17,6 +17,7 @@ KERNELS = [
     ("priors/dictionary/follow_atoms.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=4"]),
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("backend/pixelwise.cu", []),
+    ("backend/order.cu", ["-DLENGTH=4096"]),
     ("reflectance/learned/set_network.cu", ["-DWIDTH=96"]),
     (
         "reflectance/learned/strength_ratios.cu",

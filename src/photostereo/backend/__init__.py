@@ -11,6 +11,7 @@ used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -32,6 +33,8 @@ Array: TypeAlias = "NDArray[Any] | torch.Tensor"
 
 #: The first GPUs whose threads can wait for each other (Volta, 2017).
 OLDEST_CAPABILITY = 7
+#: Bytes that are staged for a GPU at most: such memory is not swapped out.
+LARGEST_STAGING = 1 << 30
 #: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
@@ -139,6 +142,20 @@ class Device:
         # A copy where the array is read-only, which torch cannot express.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
         return _quiet_tensor(torch, source).to(self.torch_name)
+
+    def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
+        """An uninitialised array of the computer, and what puts it on this device once it is filled.
+
+        For a GPU it lies in memory that the GPU reads by itself, several times faster; torch keeps it for the next one.
+        """
+        if not self.uses_torch:
+            array = np.empty(shape, np.float32)
+            return array, lambda: array
+        import torch
+
+        on_gpu = self.torch_name != "cpu" and 4 * math.prod(shape) <= LARGEST_STAGING
+        tensor = torch.empty(shape, dtype=torch.float32, pin_memory=on_gpu)
+        return tensor.numpy(), lambda: tensor.to(self.torch_name, non_blocking=on_gpu)
 
 
 #: NumPy arrays in the computer's own memory.

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from photostereo.backend import Array, is_tensor, like, namespace, to_numpy
 
+#: The most values of a column that a GPU sorts in one launch: what fits into the shared memory of every GPU.
+LONGEST = 4096
+
 
 def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
     """``np.quantile`` of all the values.
@@ -64,12 +67,29 @@ def known_medians(values: Array) -> Array:
     """
     xp = namespace(values)
     rows = values.T
+    if is_tensor(rows) and rows.is_cuda and rows.dtype == xp.float64 and rows.shape[1] <= LONGEST:
+        return _medians_on_gpu(rows.contiguous())
     # NaN is sorted behind everything else by both.
     ordered = rows.sort(1).values if is_tensor(rows) else np.sort(rows, axis=1)
     count = (rows == rows).sum(1)
     which = xp.stack([(count - 1).clip(0) // 2, (count // 2).clip(0, rows.shape[1] - 1)], 1)
     middle = xp.gather(ordered, 1, which) if is_tensor(rows) else np.take_along_axis(ordered, which, axis=1)
     return 0.5 * (middle[:, 0] + middle[:, 1])
+
+
+def _medians_on_gpu(rows: Any) -> Any:
+    """One launch, ``order.cu``."""
+    import torch
+
+    from photostereo.backend.cuda_kernels import compile_kernel
+
+    count, columns = rows.shape
+    length = 1 << max(columns - 1, 1).bit_length()
+    medians = torch.empty(count, dtype=rows.dtype, device=rows.device)
+    with torch.cuda.device(rows.device):
+        kernel = compile_kernel("photostereo.backend", "order.cu", "known_medians", LENGTH=length)
+        kernel.launch(count, min(length, 1024), (rows, medians, columns), shared=8 * length)
+    return medians
 
 
 def interpolate(x: Array, places: NDArray[Any], values: NDArray[Any]) -> Array:

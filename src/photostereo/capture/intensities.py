@@ -72,6 +72,6 @@ def _sent(capture: Capture, device: Device) -> Any:
         return device.put(frames)[:, like(index, device.put(np.empty(0)))]
     from photostereo.capture.gather_kernels import gather
 
-    chosen = np.empty((len(frames), len(index), *shape[2:]), np.float32)
+    chosen, send = device.staging((len(frames), len(index), *shape[2:]))
     gather(frames.reshape(*shape[:2], -1), index, chosen.reshape(len(frames), len(index), -1))
-    return device.put(chosen)
+    return send()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from photostereo.backend import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
+from photostereo.quality.noise import JPEG_SIDE
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.noise import NoiseTable, block_noise_table, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
@@ -22,6 +23,8 @@ from photostereo.reflectance.learned.weights import Weights, read_weights, shipp
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.reflectance.model import Fit, Model, Unknowns
 
+#: Beyond the object this much of the picture is looked at: more than a filter of 2 pixels reaches.
+MARGIN = 12
 #: Pixels on which it is tried how far noise moves the answers.
 TRIED = 3000
 #: Classes of like spread in which that is told, and how far a class may lie from the middle one.
@@ -63,7 +66,7 @@ class Learned(Model):
         sample: Learned | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
-        seen = pixels
+        seen, mask = pixels, None if mask is None else around_object(mask)
         self._sample = sample
         self._noise_table = self._block_table = None
         if sample is not None:
@@ -167,6 +170,20 @@ class Learned(Model):
         facing = cast(normals / length, "float32") @ like(self._lights.astype(np.float32), self._pixels)
         facing = facing * (facing > 0)
         return cast((self._pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6), "float64")
+
+
+def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The object and what a filter reaches around it; the mask pixels keep their numbers, and JPEG's blocks their corners.
+
+    >>> mask = np.zeros((600, 400), bool); mask[100:200, 50:90] = True
+    >>> around_object(mask).shape
+    (124, 70)
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        return mask
+    top, left = (max(int(lines[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE for lines in (rows, columns))
+    return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
 def _quieter(

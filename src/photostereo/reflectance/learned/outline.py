@@ -30,8 +30,6 @@ from photostereo.reflectance.learned.witnesses import Witness, combine
 
 #: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
 INSIDE, NEXT = 4.0, 1.7
-#: Beyond the object this much of the picture is looked at: more than a filter of 2 pixels reaches.
-MARGIN = 12
 #: How well the outline tells, and how wrong a normal is where the ground shines through (radians).
 RIM_ERROR, GROUND_ERROR = 0.26, 0.5
 #: n_z over that of the next pixel: up to the first nothing but surface, from the second on ground.
@@ -74,7 +72,6 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     import cv2
     from scipy.ndimage import gaussian_filter
 
-    mask = _around_object(mask)
     around = np.pad(mask, 1, mode="edge")
     below = np.full(mask.shape, np.inf)
     if not mask.all():
@@ -102,16 +99,6 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     (following, _), (inside, depth) = within(NEXT), within(INSIDE)
     deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
     return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
-
-
-def _around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The object, and what a filter reaches around it: the mask pixels keep their numbers."""
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    if not len(rows):
-        return mask
-    # From an even line on: halves are rounded as they are in the whole picture.
-    top, left = (max(int(lines[0]) - MARGIN, 0) // 2 * 2 for lines in (rows, columns))
-    return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
 def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:

@@ -1,6 +1,5 @@
-// Neighbours that the noise cannot tell apart, for one neighbour's place (down, right): the loops of `together.py`.
-//
-// A pixel belongs to one warp, whose lanes share its photographs.
+// Neighbours that the noise cannot tell apart, one row of them at a time (`down`, and `right` from -reach to reach): the
+// loops of `together.py`. A pixel belongs to one warp, whose lanes share its photographs.
 
 #define LANES 32
 #define FULL 0xffffffffu
@@ -14,11 +13,13 @@ __device__ int neighbour(const int* index, int place, int height, int width, int
     return r >= 0 && r < height && c >= 0 && c < width ? index[r * width + c] : -1;
 }
 
-// Mean squared difference between each mask pixel and the one so far away; -1 where there is none.
+// Mean squared difference between each mask pixel and those of the row; -1 where there is none.
+// distance (2 reach + 1, height, width) is -1 outside the mask.
 extern "C" __global__ void distances(const float* guide, const int* index, const int* places, float* distance,
-                                     int pixels, int photographs, int height, int width, int down, int right) {
+                                     int pixels, int photographs, int height, int width, int down, int reach) {
     const int lane = threadIdx.x % LANES;
-    EACH_PIXEL(p, pixels) {
+    EACH_PIXEL(p, pixels)
+    for (int right = -reach; right <= reach; ++right) {
         const int other = neighbour(index, places[p], height, width, down, right);
         float total = 0.0f;
         if (other >= 0) {
@@ -28,17 +29,20 @@ extern "C" __global__ void distances(const float* guide, const int* index, const
             }
             for (int step = LANES / 2; step > 0; step /= 2) total += __shfl_xor_sync(FULL, total, step);
         }
-        if (lane == 0) distance[places[p]] = other >= 0 ? total / photographs : -1.0f;
+        if (lane == 0)
+            distance[(size_t)(right + reach) * height * width + places[p]] = other >= 0 ? total / photographs : -1.0f;
     }
 }
 
-// The distance is averaged over 3 x 3 pixels and weighed; the neighbour's values are added by that weight.
-// `distance` is -1 outside the mask.
+// The distances are averaged over 3 x 3 pixels and weighed; the neighbours' values are added by that weight.
 extern "C" __global__ void gather(const float* values, const int* index, const int* places, const float* distance,
                                   const float* noise, float* result, float* total, float* squares, double softness,
-                                  int pixels, int count, int height, int width, int down, int right) {
+                                  int pixels, int count, int height, int width, int down, int reach) {
     const int lane = threadIdx.x % LANES;
-    EACH_PIXEL(p, pixels) {
+    EACH_PIXEL(p, pixels)
+    for (int right = -reach; right <= reach; ++right) {
+        if (down == 0 && right == 0) continue;
+        const float* there = distance + (size_t)(right + reach) * height * width;
         const int place = places[p], row = place / width, column = place % width;
         const int other = neighbour(index, place, height, width, down, right);
         if (other < 0) continue;
@@ -46,13 +50,13 @@ extern "C" __global__ void gather(const float* values, const int* index, const i
         int known = 0;
         for (int r = max(row - 1, 0); r < min(row + 2, height); ++r)
             for (int c = max(column - 1, 0); c < min(column + 2, width); ++c) {
-                const float near = distance[r * width + c];
+                const float near = there[r * width + c];
                 if (near >= 0.0f) sum += near, ++known;
             }
         const float excess = fmaxf(sum / max(known, 1) - 2.0f * noise[p], 0.0f);
-        const float reach = (float)softness * noise[p];
-        if (!(excess < 8.0f * reach)) continue;
-        const float weight = expf(-excess / reach);
+        const float soft = (float)softness * noise[p];
+        if (!(excess < 8.0f * soft)) continue;
+        const float weight = expf(-excess / soft);
         for (int k = lane; k < count; k += LANES)
             result[p * count + k] += weight * values[(long long)other * count + k];
         if (lane == 0) {

@@ -124,7 +124,8 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
     if (
         lights.ndim == 2
     ):  # the same for all: one system, and so small that a GPU's library takes longer to begin
-        xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(gram.flatten()[[0, 1, 2, 4, 5, 8]])
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
+        xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(torch.stack([xx, xy, xz, yy, yz, zz]))
         normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
     else:
         normal = torch.linalg.solve(gram, (lights * v[..., None]).sum(1))

@@ -64,14 +64,14 @@ def together(
 def _fused(
     pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """The same in two launches for each neighbour's place, ``together.cu``."""
+    """The same in two launches for each row of neighbours, ``together.cu``."""
     from photostereo.backend.cuda_kernels import compile_kernel
 
     flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()
     places = like(np.flatnonzero(mask).astype(np.int32), pixels)
     index = torch.full((mask.size,), -1, dtype=torch.int32, device=pixels.device)
     index[places] = torch.arange(len(places), dtype=torch.int32, device=pixels.device)
-    distance = torch.full((mask.size,), -1.0, dtype=torch.float32, device=pixels.device)
+    distance = torch.full((2 * reach + 1, mask.size), -1.0, dtype=torch.float32, device=pixels.device)
     result, total, squares = flat.clone(), torch.ones_like(noise), torch.ones_like(noise)
     blocks = min(-(-len(flat) * 32 // _THREADS), 1 << 20)
     with torch.cuda.device(pixels.device):
@@ -80,14 +80,11 @@ def _fused(
             for name in ("distances", "gather")
         )
         for down in range(-reach, reach + 1):
-            for right in range(-reach, reach + 1):
-                if (down, right) == (0, 0):
-                    continue
-                size = (*mask.shape, down, right)
-                compared = (guide, index, places, distance, len(flat), guide.shape[1])
-                distances.launch(blocks, _THREADS, (*compared, *size))
-                added = (flat, index, places, distance, noise, result, total, squares)
-                gather.launch(blocks, _THREADS, (*added, float(scale), len(flat), flat.shape[1], *size))
+            size = (*mask.shape, down, reach)
+            compared = (guide, index, places, distance, len(flat), guide.shape[1])
+            distances.launch(blocks, _THREADS, (*compared, *size))
+            added = (flat, index, places, distance, noise, result, total, squares)
+            gather.launch(blocks, _THREADS, (*added, float(scale), len(flat), flat.shape[1], *size))
     result /= total[:, None]
     return result.view(pixels.shape), squares / total**2
 
