@@ -76,7 +76,8 @@ def like(values: Array, reference: Array) -> Array:
         return values
     import torch
 
-    return torch.as_tensor(np.array(values), device=reference.device)
+    # From ordinary memory CUDA returns when it has the values; with `non_blocking` torch does not wait for all queued work.
+    return torch.as_tensor(np.array(values)).to(reference.device, non_blocking=True)
 
 
 def cast(array: Array, dtype: str) -> Array:
@@ -141,7 +142,7 @@ class Device:
 
         # A copy where the array is read-only, which torch cannot express.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
-        return _quiet_tensor(torch, source).to(self.torch_name)
+        return _quiet_tensor(torch, source).to(self.torch_name, non_blocking=True)  # as in `like`
 
     def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
         """An uninitialised array of the computer, and what puts it on this device once it is filled.

@@ -237,25 +237,27 @@ def _step_of_tensor(sample: Any) -> float:
     """
     import torch
 
-    count, photographs = sample.shape
-    ordered = sample.double().sort(0).values
-    new = ordered[1:] != ordered[:-1]
-    levels = 1 + new.sum(0)
-    few = (levels > 2) & (count >= VALUES_PER_LEVEL * levels)
-    part = sample[::4].sort(0).values
-    few &= count >= VALUES_PER_LEVEL * (1 + (part[1:] != part[:-1]).sum(0))
+    rows = sample.T.contiguous()  # a GPU sorts what lies side by side
+    photographs, count = rows.shape
+    part = rows[:, ::4].sort(1).values
+    few = count >= VALUES_PER_LEVEL * (1 + (part[:, 1:] != part[:, :-1]).sum(1))
     if 2 * int(few.sum()) <= photographs:
         return 0.0
-    # The first place of each value's level, and the first of the next.
-    place = torch.arange(count, device=sample.device)[:, None]
-    begins = torch.cat([torch.ones_like(new[:1]), new])
-    first = torch.where(begins, place, 0).cummax(0).values
-    ends = torch.cat([new, torch.ones_like(new[:1])])
-    last = torch.where(ends, place, count).flip(0).cummin(0).values.flip(0)
-    lower, upper = (first - 1).clamp(min=0), (last + 1).clamp(max=count - 1)
+    ordered = rows.sort(1).values
+    new = ordered[:, 1:] != ordered[:, :-1]
+    levels = 1 + new.sum(1)
+    few &= (levels > 2) & (count >= VALUES_PER_LEVEL * levels)
+    if 2 * int(few.sum()) <= photographs:
+        return 0.0
+    # The first place of each value's level, and the last.
+    place = torch.arange(count, device=sample.device)
+    edge = torch.ones_like(new[:, :1])
+    first = torch.where(torch.cat([edge, new], 1), place, 0).cummax(1).values
+    last = torch.where(torch.cat([new, edge], 1), place, count).flip(1).cummin(1).values.flip(1)
     apart = (first > 0).double() + (last < count - 1)
-    gaps = (ordered.gather(0, upper) - ordered.gather(0, lower)) / apart.clamp(min=1.0)
-    middle = gaps.sort(0).values[-(-count // 2) - 1]
+    lower, upper = (first - 1).clamp(min=0), (last + 1).clamp(max=count - 1)
+    gaps = (ordered.gather(1, upper).double() - ordered.gather(1, lower)) / apart.clamp(min=1.0)
+    middle = gaps.sort(1).values[:, -(-count // 2) - 1]
     return median(middle[few])
 
 

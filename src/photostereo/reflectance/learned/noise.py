@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace
-from photostereo.backend.order import interpolate, median, quantiles
+from photostereo.backend import Array, cast, like, namespace, to_numpy
+from photostereo.backend.order import interpolate, quantiles, row_quantiles
 from photostereo.quality.noise import JPEG_SIDE, has_blocks, second_differences, step_of_levels
 
 #: Median absolute deviation to standard deviation.
@@ -73,12 +73,13 @@ def noise_table(
     brightness = _brightness(pixels)[like(a, pixels)]
     classes = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
     middle = 0.5 * (classes[1:] + classes[:-1])
-    found = np.empty(CLASSES)
-    for number in range(CLASSES):
-        inside = (brightness >= float(classes[number])) & (brightness <= float(classes[number + 1]))
-        found[number] = (MAD_TO_SIGMA * median(detail[inside])) ** 2
+    medians = []
+    for low, high in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
+        inside = (brightness >= low) & (brightness <= high)
+        medians.append(row_quantiles(detail[inside].reshape(1, -1), 0.5)[0, 0])
+    found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # fetched once
     sample = pixels[:: max(1, len(pixels) // LEVELS_FROM)]
-    steps = step_of_levels(cast(sample, "float64")) ** 2 / 12.0
+    steps = step_of_levels(sample) ** 2 / 12.0
     return np.asarray(middle, np.float64), np.maximum(found, steps)
 
 

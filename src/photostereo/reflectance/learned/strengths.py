@@ -66,11 +66,12 @@ def lamp_strengths(pixels: Array, lights: NDArray[Any], noise: Array) -> NDArray
         strengths = strengths / middle
     if int(told.min()) < FEWEST_PIXELS // 10:
         return as_stated
-    strength, ratio, scale = to_numpy(strengths), to_numpy(ratios), float(np.log(to_numpy(middle)[0]))
+    size = -(-len(ratios) // PARTS)
+    medians = [_medians(ratios[first : first + size]) for first in range(0, len(ratios), size)]
+    strength, parts = to_numpy(strengths), np.log(to_numpy(xp.stack(medians) / middle))
     centre, deviation = _closest_half(np.log(strength))
     apart = np.log(strength) - centre
-    parts = np.log([_median(part) for part in np.array_split(ratio, PARTS)]) - scale - centre
-    alike = (parts * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
+    alike = ((parts - centre) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
     return np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0).astype(np.float32)
 
@@ -102,14 +103,14 @@ def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
             "photostereo.reflectance.learned", "strength_ratios.cu", "strength_ratios", **numbers
         )
         arrays = (*(part.contiguous() for part in (seen, strengths, lights, noise)), ratios)
-        kernel.launch(-(-pixels // 128), 128, (*arrays, pixels, count))
+        kernel.launch(-(-pixels // 4), 128, (*arrays, pixels, count))
     return ratios.T
 
 
-def _median(ratio: NDArray[Any]) -> NDArray[Any]:
+def _medians(ratios: Array) -> Array:
     """Of each column's known values; 1 where there are too few."""
-    enough = np.isfinite(ratio).sum(0) >= FEWEST_PIXELS // 50
-    return np.where(enough, known_medians(np.where(enough, ratio, 1.0)), 1.0)
+    enough = (ratios == ratios).sum(0) >= FEWEST_PIXELS // 50
+    return namespace(ratios).where(enough, known_medians(ratios), 1.0)
 
 
 def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:
