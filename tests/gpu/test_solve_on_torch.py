@@ -174,3 +174,27 @@ def test_a_large_capture_is_solved_in_bands(method: str, device: str) -> None:
     assert np.abs(found.albedo - expected.albedo).max() < 1e-3
     assert found.angular_error.mean == pytest.approx(expected.angular_error.mean, abs=1e-3)
     assert "torch" in found.versions
+
+
+def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp_path) -> None:
+    """What does not fit there in one go is solved as bands there: not on the CPU, and not in one go all the same."""
+    from typer.testing import CliRunner
+
+    from photostereo.cli import app
+    from photostereo.commands import solve as command
+
+    path, out = tmp_path / "capture.npz", tmp_path / "out"
+    np.savez(path, images=noisy.images, lights=noisy.lights, mask=noisy.mask)
+    called = []
+
+    def watched(*arguments, **options):
+        called.append(options["device"])
+        return solve_large(*arguments, **options, crops=4)
+
+    monkeypatch.setattr(command, "solve_large", watched)
+    monkeypatch.setattr(command, "fits_on", lambda *anything: False)
+    options = ["--method", "dlnv", "--set", "max_iter=3", "--device", device, "--no-surface", "--no-report"]
+    done = CliRunner().invoke(app, ["solve", str(path), *options, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert called == [device]
+    assert "torch" in (out / "summary.json").read_text(encoding="utf-8")

@@ -26,8 +26,9 @@ from photostereo.reconstruction import Reconstruction
 from photostereo.results.folder import SurfaceChoice, bytes_of_results, fill_results
 from photostereo.results.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
-from photostereo.solver.large import bands_of, fits, solve_large
+from photostereo.solver.large import bands_of, bytes_for_bands, fits_on, solve_large
 from photostereo.solver.methods import Method, find_method, method_for
+from photostereo.solver.prepared import device_for
 from photostereo.solver.solve import solve
 from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface.integration import check_method
@@ -74,18 +75,23 @@ def run(
             found = _open(path, reading, images, seed)
         writing = bytes_of_results(found.frame, 3 if found.is_color else 1, surface, report=report)
         stack = found.stack_bytes
-        in_parts = device == "cpu" and not (
-            fits(found, entry, budget) and OF_THE_PROGRAM + stack + writing <= budget
-        )
-        capture = found if in_parts else found.loaded()
+        where = device_for(entry, device)
+        on_gpu = where.torch_name.startswith("cuda")
+        in_memory = OF_THE_PROGRAM + stack + writing <= budget
+        in_parts = not (in_memory and fits_on(where, found, entry, budget))
+        # A GPU's bands come faster from memory than from files.
+        capture = found.loaded() if in_memory and (on_gpu or not in_parts) else found
         if in_parts and (checkpoint is not None or resume is not None):
             raise ParameterError(
-                f"{found.name} is solved in parts, as it does not fit into {in_words(budget)}, and then there is no "
+                f"{found.name} is solved in parts, as it does not fit into "
+                f"{'the memory of the GPU' if on_gpu and in_memory else in_words(budget)}, and then there is no "
                 "state to save or resume. Leave out --checkpoint and --resume, or allow more (--memory)."
             )
         if in_parts:
             require_for_results(found.frame, OF_THE_PROGRAM + writing, budget)
-            bands_of(found, entry, entry.resolve(parameters), budget)  # an error now, not after a minute
+            # An error now, not after a minute.
+            room = bytes_for_bands(where, None if on_gpu else budget)
+            bands_of(found, entry, entry.resolve(parameters), room)
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
@@ -100,7 +106,13 @@ def run(
             warnings.simplefilter("always", ConvergenceWarning)
             if in_parts:
                 result = solve_large(
-                    capture, method, prior=prior, memory=budget, monitor=terminal, **parameters
+                    capture,
+                    method,
+                    prior=prior,
+                    memory=None if on_gpu else budget,
+                    device=device,
+                    monitor=terminal,
+                    **parameters,
                 )
             else:
                 result = solve(

@@ -46,6 +46,22 @@ UNDIVIDED = ("rpca",)
 TEMPORARIES = 3
 
 
+def fits_on(device: Device, capture: Capture, method: Method, memory: int) -> bool:
+    """Whether a solve in one go stays within so many bytes of the computer's, or within a GPU's own memory.
+
+    A method that cannot be solved in parts is tried there in any case: its own error says what to do.
+    """
+    if not device.torch_name.startswith("cuda"):
+        return fits(capture, method, memory)
+    return method.model.name in UNDIVIDED or fits(capture, method, bytes_for_bands(device))
+
+
+def bytes_for_bands(device: Device, memory: int | None = None) -> int:
+    """What one band may take: of so many bytes, of half of what is free where that is missing."""
+    budget = _free_memory(device) // 2 if memory is None else memory
+    return budget // TEMPORARIES if device.uses_torch else budget
+
+
 def fits(capture: Capture, method: Method, memory: int) -> bool:
     """Whether a solve in one go stays within so many bytes."""
     channels = 3 if capture.is_color else 1
@@ -113,7 +129,7 @@ def solve_large(
     values = entry.resolve(parameters)
     where = device_for(entry, device)
     budget = _free_memory(where) // 2 if memory is None else memory
-    bands = bands_of(capture, entry, values, budget // TEMPORARIES if where.uses_torch else budget)
+    bands = bands_of(capture, entry, values, bytes_for_bands(where, budget))
     sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
     if entry.name == "ls" and sums <= budget and not where.uses_torch:
         return _least_squares(capture, entry, monitor)
