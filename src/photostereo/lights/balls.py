@@ -20,26 +20,14 @@ from photostereo.lights.circle_search import circles_around, find_circles, vague
 from photostereo.lights.facing import facing_view
 from photostereo.lights.highlight import Highlights, find_highlights
 from photostereo.lights.outline_fit import settle_outline
+from photostereo.lights.outlines import calm_photograph
 from photostereo.lights.shading import Shading, fit_shading, settle_circle
+from photostereo.lights.shiny import SHINY_FOUND, is_faintly_shiny, is_shiny, looks_shiny, mirrors_a_lamp
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
-#: A shiny ball: its highlight is found in this share of the photographs, ...
-_SHINY_FOUND = 0.7
-#: ... covers at most this share of its disc, ...
-_SHINY_AREA = 0.05
-#: ... is so many times as bright as what is mirrored there otherwise, ...
-_SHINY_CONTRAST = 3.0
-#: ... and wanders by this share of the radius.
-_SHINY_WANDER = 0.06
-#: A lamp is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
-_SHINY_PEAK = 0.2
-#: Where the outline is whole and a speck wanders far over it in nearly every photograph, it may be fainter.
-_CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
-_CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
-#: How well the middle of a highlight is known: so many pixels, and this share of its extent.
-_SPOT, _SPOT_SHARE = 0.03, 0.03
-#: A faint highlight is believed where this share of the outline is seen, and it is as bright as what is mirrored there.
-_WHOLE, _FAINT_CONTRAST = 0.85, 1.0
+#: How well the middle of a highlight is known: so many pixels, this share of its extent, and so many pixels times its
+#: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
+_SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
 #: A circle is the horizon in a ball where the ball leaves less than this share of what the circle leaves unexplained.
 _HORIZON = 0.75
 #: Balls that see a lamp within so many degrees of each other see the same lamp; a horizon is off by more.
@@ -48,6 +36,8 @@ _ONE_LAMP = 5.0
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
 _MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
+#: So much of a matte ball's disc lies inside the frame: the shading of a mere cap fits many things.
+_MATTE_SHARE = 0.4
 #: A ball is of one colour; an eye, a button or a head is not.
 _MATTE_PATCHINESS = 0.35
 #: Deviation of a photograph from that shading, as a share of its brightness.
@@ -90,10 +80,14 @@ def find_balls(
     most : so many at the most
     faint : a ball has to be there; where none is found, one whose highlight is hardly seen will do
     """
+    calm = calm_photograph(images)[None]
     circles = find_circles(images, most=24)
-    candidates = _candidates(images, circles, camera)
+    candidates = _candidates(images, calm, circles, camera)
+    if not candidates:  # what is too faint in every photograph may be seen in what they have in common
+        circles += find_circles(calm, most=24)
+        candidates = _candidates(images, calm, circles, camera)
     if faint and not candidates:
-        candidates = _candidates(images, circles, camera, faint=True)
+        candidates = _candidates(images, calm, circles, camera, faint=True)
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
     for number, ball in enumerate(chosen):
@@ -104,7 +98,7 @@ def find_balls(
     chosen.sort(
         key=lambda ball: (
             ball.kind != "shiny",
-            ball.highlights is not None and not _mirrors_a_lamp(ball.highlights, ball.circle, bright),
+            ball.highlights is not None and not mirrors_a_lamp(ball.highlights, ball.circle, bright),
             -ball.circle.coverage * ball.circle.radius,
         )
     )
@@ -112,7 +106,12 @@ def find_balls(
 
 
 def _candidates(
-    images: FloatArray, circles: Sequence[Circle], camera: Camera | None, *, faint: bool = False
+    images: FloatArray,
+    calm: FloatArray,
+    circles: Sequence[Circle],
+    camera: Camera | None,
+    *,
+    faint: bool = False,
 ) -> list[FoundBall]:
     """Circles that may be balls; with ``faint`` also those whose highlight is hardly brighter than what is mirrored."""
     candidates = []
@@ -122,7 +121,8 @@ def _candidates(
             continue
         candidates.append(ball)
         if ball.kind == "shiny" and circle.coverage > _CLEAR:
-            outer = (ball_at(images, around, camera=camera) for around in circles_around(images, circle))
+            around = [*circles_around(images, circle), *circles_around(calm, circle)]
+            outer = (_shiny_around(images, other, camera) for other in around)
             candidates += [other for other in outer if other is not None]
     return candidates
 
@@ -141,13 +141,13 @@ def ball_at(
     there) a highlight need not be bright.
     """
     highlights = find_highlights(images, circle)
-    shiny = _is_shiny(highlights, circle, bright=_bright(images))
-    shiny = shiny or (faint and _is_faintly_shiny(highlights, circle))
-    if shiny or (certain and _looks_shiny(highlights)):
+    shiny = is_shiny(highlights, circle, bright=_bright(images))
+    shiny = shiny or (faint and is_faintly_shiny(highlights, circle))
+    if shiny or (certain and looks_shiny(highlights)):
         ball = shiny_ball(circle, highlights, camera)
         # What glitters at its rim alone, as a coin does, would have its lamps below the table.
         return ball if certain or _in_front(ball.directions[highlights.found]) else None
-    if not certain and circle.coverage < _MATTE_COVERAGE:
+    if not certain and (circle.coverage < _MATTE_COVERAGE or _share_in(images, circle) < _MATTE_SHARE):
         return None
     shading = fit_shading(images, circle, camera)
     matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
@@ -158,6 +158,21 @@ def ball_at(
     if not (matte or (certain and likely)):
         return None
     return matte_ball(circle, shading)
+
+
+def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall | None:
+    """The ball in a circle around one that mirrors a lamp: that is known, and need not be shown by its highlights again."""
+    highlights = find_highlights(images, circle)
+    if highlights.found.mean() < SHINY_FOUND:
+        return None
+    ball = shiny_ball(circle, highlights, camera)
+    return ball if _in_front(ball.directions[highlights.found]) else None
+
+
+def _share_in(images: FloatArray, circle: Circle) -> float:
+    """The share of a circle's disc that lies inside the frame."""
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    return float(circle.inside(frame).sum()) / (np.pi * circle.radius**2)
 
 
 def _in_front(directions: FloatArray) -> bool:
@@ -193,64 +208,16 @@ def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = N
     place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
     cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
     centre, radius = circle.standard_errors()
-    spot = np.hypot(_SPOT, _SPOT_SHARE * highlights.spread)
-    error = np.sqrt(centre**2 + (place * radius) ** 2 + spot**2)
+    noise = _SPOT_NOISE * highlights.noise / np.maximum(highlights.peak, 1e-12)
+    error = np.sqrt(
+        centre**2 + (place * radius) ** 2 + _SPOT**2 + (_SPOT_SHARE * highlights.spread) ** 2 + noise**2
+    )
     residual = np.degrees(2 * error / (circle.radius * cosine))
     return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
 
 
-def _looks_shiny(highlights: Highlights) -> bool:
-    found = highlights.found
-    return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)
-
-
 def _bright(images: FloatArray) -> float:
     return float(np.percentile(images[:, ::4, ::4], 99.9))
-
-
-def _is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
-    found = highlights.found
-    if found.sum() < 3 or found.mean() < _SHINY_FOUND:
-        return False
-    wander, area, contrast, peak = _usual_highlight(highlights, circle)
-    if (
-        circle.coverage > _CERTAIN_COVERAGE
-        and found.mean() >= _CERTAIN_FOUND
-        and area < _CERTAIN_AREA
-        and wander > _CERTAIN_WANDER
-    ):
-        return contrast > _CERTAIN_CONTRAST and peak > _CERTAIN_PEAK * bright
-    return _mirrors_a_lamp(highlights, circle, bright)
-
-
-def _mirrors_a_lamp(highlights: Highlights, circle: Circle, bright: float) -> bool:
-    """Whether the highlights are small, wander, and are as bright on dark ground as only a lamp is."""
-    wander, area, contrast, peak = _usual_highlight(highlights, circle)
-    return (
-        area < _SHINY_AREA
-        and contrast > _SHINY_CONTRAST
-        and peak > _SHINY_PEAK * bright
-        and wander > _SHINY_WANDER
-    )
-
-
-def _usual_highlight(highlights: Highlights, circle: Circle) -> tuple[float, float, float, float]:
-    """How far the highlights wander, and the medians of their area, contrast and peak."""
-    found = highlights.found
-    wander = float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
-    area, contrast, peak = (
-        float(np.median(part[found])) for part in (highlights.area, highlights.contrast, highlights.peak)
-    )
-    return wander, area, contrast, peak
-
-
-def _is_faintly_shiny(highlights: Highlights, circle: Circle) -> bool:
-    """A speck that wanders far over a round thing with a whole outline: a small lamp in a small black ball."""
-    found = highlights.found
-    if circle.coverage < _WHOLE or found.sum() < 5 or found.mean() < _CERTAIN_FOUND:
-        return False
-    wander, area, contrast, _ = _usual_highlight(highlights, circle)
-    return wander > _CERTAIN_WANDER and area < _CERTAIN_AREA and contrast > _FAINT_CONTRAST
 
 
 def _around_its_horizon(
@@ -266,8 +233,8 @@ def _around_its_horizon(
     circle = ball.circle
     radius = float(np.sqrt(2.0)) * circle.radius
     points = np.array([circle.x, circle.y]) + (circle.points - np.array([circle.x, circle.y])) * np.sqrt(2.0)
-    outer = ball_at(images, vague_circle(circle, radius, points), camera=camera, faint=True)
-    if outer is None or outer.kind != "shiny":
+    outer = _shiny_around(images, vague_circle(circle, radius, points), camera)
+    if outer is None:
         return ball
     apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
     if others:  # they know better than a scene, which may be flat

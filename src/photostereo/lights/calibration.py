@@ -31,6 +31,9 @@ from photostereo.lights.strength import (
     strengths_from_shading,
 )
 
+#: Directions that may be off by more degrees than this are worth a sentence.
+_VAGUE = 1.0
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -127,6 +130,11 @@ def calibrate_lamps(
     strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
     if distance:
         more.append(distance)
+    if not circles and float(np.median(residual)) > _VAGUE:
+        more.append(
+            f"the ball tells the lamps to about {float(np.median(residual)):.1f}° only: its outline or its highlights are "
+            "hardly seen. A larger ball, brighter ground around it or a longer exposure help; so does --circle x,y,r"
+        )
     said = (*warnings, *more)
     suspects = tuple(i for i, name in enumerate(names) if any(_names(name, words) for words in said))
     return Calibration(

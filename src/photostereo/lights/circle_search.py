@@ -1,9 +1,9 @@
 """Circles in a stack of photographs: where balls may be, to a fraction of a pixel.
 
-Every edge pixel votes for the centres of circles that it could lie on (Hough), on a pyramid of halved frames, so
-that each level looks for circles of a few sizes only. The best are then fitted on the finest level: along rays from
-the centre the edges that lie across the ray are found to a fraction of a pixel, a robust vote over triples of them
-settles which belong together, and a least-squares circle with Tukey's weights goes through those.
+Every edge pixel votes for the centres of circles that it could lie on (Hough), on a pyramid of halved frames. The best
+are then fitted on the finest level: along rays from the centre the edges that lie across the ray are found to a
+fraction of a pixel, a robust vote over triples of them settles which belong together, and a least-squares circle with
+Tukey's weights goes through those.
 
 A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.balls`).
 """
@@ -22,8 +22,11 @@ from photostereo.lights.circle import Circle, visible_share
 from photostereo.lights.hough import same_circle, vote_for_circles
 from photostereo.lights.outlines import Outlines, black_level, shared_outlines
 
-#: Radii in pixels that one level of the pyramid looks for.
-_SMALLEST, _LARGEST = 9.0, 30.0
+#: Radii in pixels that one level of the pyramid looks for. Levels overlap: the pattern of a table drowns an outline in
+#: small frames, noise in large ones.
+_SMALLEST, _LARGEST = 9.0, 100.0
+#: Frames are halved down to this width or height.
+_COARSEST = 60.0
 #: Smaller circles than this, in pixels of the photographs, are not looked for.
 LEAST_RADIUS = 16.0
 #: Frames are halved until they have no more pixels than this before anything is looked for.
@@ -63,7 +66,7 @@ def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
     first_scale = scale
     while True:
         pyramid.append(shared_outlines(stack, black=black))
-        if min(stack.shape[1:]) < 2 * _LARGEST:
+        if min(stack.shape[1:]) < _COARSEST:
             break
         stack = _halved(stack)
     votes: list[tuple[float, int, Circle]] = []
@@ -220,7 +223,10 @@ def _edges_along_rays(
     frame = outlines.frame
     profile[(x < 1) | (x > frame[1] - 2) | (y < 1) | (y > frame[0] - 2)] = 0
     middle = profile[:, 1:-1]
-    floor = max(min(1.5 * outlines.noise, 0.05), 0.002)
+    usual = cv2.remap(
+        outlines.noise, x[:, 1:-1].astype(np.float32), y[:, 1:-1].astype(np.float32), cv2.INTER_LINEAR
+    )
+    floor = np.clip(1.5 * usual, 0.002, 0.05)
     peak = (middle > floor) & (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
     rays, places = np.nonzero(peak)
     left, top, right = profile[rays, places], middle[rays, places], profile[rays, places + 2]

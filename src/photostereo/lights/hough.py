@@ -52,7 +52,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     ridge[:2] = ridge[-2:] = False
     ridge[:, :2] = ridge[:, -2:] = False
     # A frame full of texture has edges everywhere; the strongest eighth is enough for any ball to show.
-    floor = max(min(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004)
+    floor = np.maximum(np.minimum(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004)
     rows_of, cols_of = np.nonzero(ridge & (strength > floor))
     return rows_of, cols_of
 

@@ -170,18 +170,25 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
     settled = _best_fit(rim, circle)
     if settled is None:
         return circle
-    known = np.hypot(circle.standard_errors()[0], settled.standard_errors()[0])
-    apart = float(np.hypot(settled.x - circle.x, settled.y - circle.y))
-    if apart <= _CONTRADICTION * known:
-        if apart < _MOVED:
-            return settled
-        # The pixels were those along a circle that lay elsewhere.
-        return _best_fit(_Rim(images, settled), settled) or settled
+    apart, agree = _agreement(circle, settled)
+    if agree and apart >= _MOVED:  # the pixels were those along a circle that lay elsewhere
+        settled = _best_fit(_Rim(images, settled), settled) or settled
+        apart, agree = _agreement(circle, settled)
+    if agree:  # where two readings of one outline differ, neither is known better than by half of that
+        error, radius_error = settled.standard_errors()
+        return replace(settled, errors=(max(error, 0.5 * apart), radius_error))
     # Edges and pixels contradict each other: the rim is none of those that the model knows. Edges assume less; what is
     # left to tell is how far inside the outline they are.
     grown = _best_fit(rim, circle, centre=False)
     radius = circle.radius if grown is None else grown.radius
     return replace(circle.moved(0.0, 0.0, radius - circle.radius), errors=(0.5 * apart, 0.5 * apart))
+
+
+def _agreement(edges: Circle, settled: Circle) -> tuple[float, bool]:
+    """How far the centre moved from where the edges place it, and whether that is within what both know."""
+    known = float(np.hypot(edges.standard_errors()[0], settled.standard_errors()[0]))
+    apart = float(np.hypot(settled.x - edges.x, settled.y - edges.y))
+    return apart, apart <= _CONTRADICTION * known
 
 
 def _best_fit(rim: _Rim, circle: Circle, *, centre: bool = True) -> Circle | None:

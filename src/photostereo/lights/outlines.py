@@ -29,6 +29,10 @@ _FLAT = 0.04
 _DARK = 4095.0
 _SMOOTHING = 1.0
 _AROUND = 7
+#: Side in pixels of the blocks in which the usual strength is taken.
+_BLOCK = 24
+#: Noise is measured where the frame is darkest, in this share of it: bright places have more, but more contrast too.
+_DARKEST = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +44,13 @@ class Outlines:
     strength : (H, W) float32, zero and more; about 0.3 for a sharp edge in every photograph
     cos2, sin2 : (H, W) float32, strength times cosine and sine of twice the angle of the edge's normal (x to the
         right, y down; its sign has no meaning)
-    noise : the strength that chance reaches: the median over the frame
+    noise : (H, W) float32, the strength that is usual around each pixel: what chance and the ground's pattern reach
     """
 
     strength: NDArray[np.float32]
     cos2: NDArray[np.float32]
     sin2: NDArray[np.float32]
-    noise: float
+    noise: NDArray[np.float32]
 
     @property
     def frame(self) -> tuple[int, int]:
@@ -103,15 +107,48 @@ def shared_outlines(images: FloatArray, *, black: float | None = None) -> Outlin
     difference /= len(images)
     cross /= len(images)
     strength = cv2.magnitude(difference, cross)
-    return Outlines(strength, difference, cross, noise=float(np.median(strength)))
+    return Outlines(strength, difference, cross, noise=_usual_around(strength))
+
+
+def _usual_around(strength: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The median strength around each pixel: black cloth is calm beside an object full of detail."""
+    height, width = strength.shape
+    rows, cols = max(height // _BLOCK, 1), max(width // _BLOCK, 1)
+    blocks = [
+        [np.median(part) for part in np.array_split(band, cols, axis=1)]
+        for band in np.array_split(strength, rows, axis=0)
+    ]
+    # The next block may be much calmer or rougher; a ball's edge lies on both.
+    calm = cv2.blur(np.array(blocks, np.float32), (3, 3), borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(cv2.resize(calm, (width, height), interpolation=cv2.INTER_LINEAR))
+
+
+def calm_photograph(images: FloatArray) -> NDArray[np.float32]:
+    """What stays in the photographs (d, H, W): the mean of the middle half of each pixel's values, (H, W).
+
+    Highlights wander and fall out; noise and the steps of the file average out, so that an outline of one level in 255
+    can be seen.
+
+    >>> calm_photograph(np.array([0.0, 0.2, 0.4, 9.0]).reshape(4, 1, 1)).round(3)
+    array([[0.3]], dtype=float32)
+    """
+    count = len(images)
+    cut = count // 4
+    ordered = np.sort(np.asarray(images, np.float32), axis=0)
+    return np.asarray(ordered[cut : count - cut].mean(axis=0), dtype=np.float32)
 
 
 def black_level(images: FloatArray) -> float:
-    """A difference of brightness that means nothing: four deviations of the noise, or two levels of the file."""
+    """A difference of brightness that means nothing in the dark: four deviations of the noise, or two levels of the file.
+
+    In brighter places noise is stronger; there a difference is measured against brightness itself.
+    """
     sample = np.asarray(images[:: max(1, len(images) // 8)], np.float32)
     # High-pass in both directions: flat and smoothly shaded places leave nothing but noise.
     rough = sample[:, 1:, 1:] - sample[:, 1:, :-1] - sample[:, :-1, 1:] + sample[:, :-1, :-1]
-    noise = float(np.median(np.abs(rough[:, ::3, ::3]))) / 0.6745 / 2.0
+    rough, around = np.abs(rough[:, ::3, ::3]), cv2.blur(sample.mean(axis=0), (5, 5))[1::3, 1::3]
+    dark = around <= np.quantile(around, _DARKEST)
+    noise = float(np.median(rough[:, dark])) / 0.6745 / 2.0
     thin = sample[:, ::4, ::4]
     levels = np.unique(thin)[:32]
     level = float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0

@@ -25,6 +25,8 @@ _MOST_PIXELS = 4000
 _TERMINATOR = 0.06
 #: A pixel with a cosine to the lamp below minus this is turned away from it.
 _AWAY = 0.12
+#: Into the pixels so close to the outline the lens mixes what lies beyond it.
+_LENS = 2.5
 #: Pixels whose deviations from the model are alike, as a number of neighbours.
 _ALIKE = 4.0
 #: A ball whose albedo varies by less than this is of one colour.
@@ -107,7 +109,7 @@ def settle_circle(
     (30.3, 29.8, 25.0)
     """
     start, total = circle, np.zeros(3)
-    for _ in range(5):
+    for _ in range(12):
         values, normals, places = _pixels(images, circle, camera, share=0.93)
         usable = _unclipped(values)
         lamps, room, texture = _fit_with_room(values, normals, usable)
@@ -123,23 +125,27 @@ def settle_circle(
         )
         known = np.asarray(np.isfinite(slopes).all(axis=(1, 2)))
         slopes = np.where(known[:, None, None], slopes, 0.0)
-        moment, right = np.zeros((3, 3)), np.zeros(3)
+        facing = (normals @ room[:3] > 0)[:, None]
+        shared = np.column_stack([normals * facing, np.ones(len(normals))]) * texture[:, None]
+        joint, pull = np.zeros((7, 7)), np.zeros(7)
         for number, lamp in enumerate(lamps):
-            lit = normals @ lamp > _TERMINATOR * float(np.linalg.norm(lamp))
-            chosen = usable[number] & lit & known
+            bright = float(np.linalg.norm(lamp))
+            cosine = normals @ lamp / max(bright, 1e-12)
+            lit = (cosine > _TERMINATOR)[:, None]
+            chosen = usable[number] & known & (np.abs(cosine) > _TERMINATOR)
             if chosen.sum() < 20:
                 continue
-            scale = max(
-                1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * float(np.linalg.norm(lamp))
-            )
+            scale = max(1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * bright)
             weight = np.clip(1 - (miss[number] / (4.685 * scale)) ** 2, 0, 1) ** 2 * chosen / scale**2
-            own = normals * texture[:, None]
-            shift = np.einsum("pcs,c->ps", slopes, lamp) * texture[:, None]
+            own = normals * texture[:, None] * lit
+            source = lit * lamp + facing * room[:3]
+            shift = np.hstack([np.einsum("pcs,pc->ps", slopes, source) * texture[:, None], shared])
             inner = own.T @ (weight[:, None] * own) + 1e-9 * np.eye(3)
             cross = own.T @ (weight[:, None] * shift)
             free = np.linalg.solve(inner, np.column_stack([cross, own.T @ (weight * miss[number])]))
-            moment += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :3]
-            right += shift.T @ (weight * miss[number]) - cross.T @ free[:, 3]
+            joint += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :7]
+            pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
+        moment, right = _without_room(joint, pull, lit=bool(room.any()))
         # What the model cannot explain is alike in neighbouring pixels: so many of them count as one.
         moment, right = moment / _ALIKE, right / _ALIKE
         prior = np.eye(3) / edge**2
@@ -149,6 +155,21 @@ def settle_circle(
         if np.abs(step).max() < 0.01:
             break
     return circle if np.abs(total).max() < max(1.0, 0.03 * start.radius) else start
+
+
+def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[FloatArray, FloatArray]:
+    """Equations for the circle alone, from those for circle (3) and room (4): the room follows the circle, if it is lit.
+
+    A smaller ball in a brighter room looks much like a larger one in the dark: one after the other they creep.
+    """
+    circle, room = slice(0, 3), slice(3, 7)
+    if not lit:
+        return moment[circle, circle], right[circle]
+    inner = moment[room, room] + 1e-6 * np.trace(moment[room, room]) * np.eye(4)
+    free = np.linalg.solve(inner, np.column_stack([moment[room, circle], right[room]]))
+    return moment[circle, circle] - moment[circle, room] @ free[:, :3], right[circle] - moment[
+        circle, room
+    ] @ free[:, 3]
 
 
 def _fit_with_room(
@@ -199,6 +220,7 @@ def _pixels(
     images: FloatArray, circle: Circle, camera: Camera | None, *, share: float = 0.97
 ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
     """Values (d, n), normals (n, 3) and places (columns, rows) of pixels well inside the ball."""
+    share = min(share, max(1.0 - _LENS / circle.radius, 0.8))
     rows, cols = np.nonzero(circle.inside(images.shape[1:3], share=share))
     if len(rows) > _MOST_PIXELS:
         keep = np.linspace(0, len(rows) - 1, _MOST_PIXELS).astype(np.intp)

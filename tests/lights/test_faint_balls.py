@@ -1,0 +1,90 @@
+"""Balls that are hardly seen: on black cloth, beside detail, with a highlight in the noise, with a horizon in them."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from photostereo.lights.agreement import angles_between
+from photostereo.lights.ball import ball_normals
+from photostereo.lights.calibration import calibrate_lamps
+from photostereo.lights.circle import Circle
+from photostereo.lights.circle_search import find_circles
+from photostereo.lights.highlight import find_highlights
+from photostereo.lights.outlines import calm_photograph
+from photostereo.lights.shading import fit_shading, settle_circle
+from photostereo.scenes import dome_lights, random_lights
+from photostereo.scenes.balls import shoot_table
+from photostereo.scenes.studio import Ball, Studio
+
+
+def _beside_detail(step: float, noise: float) -> np.ndarray:
+    """A bright object full of detail, and beside it a disc that is a little darker than black cloth."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.mgrid[:160, :240]
+    detail = cv2.GaussianBlur(rng.standard_normal((160, 240)), (0, 0), 1.5)
+    disc = np.clip(30.5 - np.hypot(cols - 185.0, rows - 80.0), 0, 1)
+    image = np.where(cols < 130, 0.6 + 0.3 * detail / detail.std(), 0.012 - step * disc)
+    return np.clip(image + noise * rng.standard_normal((12, 160, 240)), 0, 1).astype(np.float32)
+
+
+def test_an_outline_in_the_dark_is_seen_beside_an_object_full_of_detail() -> None:
+    found = find_circles(_beside_detail(0.008, 0.001), most=24)
+    assert any(np.hypot(c.x - 185, c.y - 80) < 0.5 and abs(c.radius - 30) < 0.7 for c in found)
+
+
+def test_what_is_lost_in_every_photograph_is_seen_in_what_they_share() -> None:
+    images = _beside_detail(0.006, 0.006)
+    single, shared = (find_circles(stack, most=24) for stack in (images[:1], calm_photograph(images)[None]))
+    near = [
+        [c for c in found if np.hypot(c.x - 185, c.y - 80) < 1 and abs(c.radius - 30) < 1]
+        for found in (single, shared)
+    ]
+    assert not near[0] and near[1]
+
+
+def test_circle_and_light_of_the_room_are_settled_together() -> None:
+    rows, cols = np.mgrid[:80, :80].astype(float)
+    true = Circle(40.3, 39.6, 28.0)
+    normals = np.nan_to_num(ball_normals(true, cols, rows))
+    lights = dome_lights(12, max_angle=55)
+    room = 0.1 * np.maximum(normals @ np.array([0.55, -0.35, 0.76]), 0)
+    images = 0.7 * (np.maximum(np.einsum("hwc,dc->dhw", normals, lights), 0) + room)
+    images += 0.002 * np.random.default_rng(1).standard_normal(images.shape)
+    found = settle_circle(images, Circle(40.3, 39.6, 27.5))
+    assert np.hypot(found.x - true.x, found.y - true.y) < 0.05 and abs(found.radius - true.radius) < 0.15
+    assert angles_between(fit_shading(images, found).directions, lights).max() < 0.3
+
+
+def test_a_highlight_is_told_from_noise_and_its_error_grows_with_it() -> None:
+    rng = np.random.default_rng(2)
+    rows, cols = np.mgrid[:64, :64]
+    places = 32 + rng.uniform(-10, 10, (10, 2))
+    spots = np.stack([np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / 2.0) for x, y in places])
+    noise = 0.01 * rng.standard_normal(spots.shape)
+    ball = Circle(32, 32, 25)
+    assert not find_highlights(0.02 + noise, ball).found.any()
+    faint = find_highlights(0.02 + noise + 0.06 * spots, ball)
+    assert faint.found.mean() >= 0.8 and abs(faint.noise / 0.01 - 1) < 0.15
+    assert np.nanmax(np.hypot(faint.x - places[:, 0], faint.y - places[:, 1])) < 0.6
+
+
+def test_a_mirror_whose_lamps_are_dull_is_not_taken_for_its_horizon() -> None:
+    ball = Ball("mirror", 160.3, 60.4, 36)
+    studio = Studio(lamp_width=1, radiance=70, window=0, second=0.1, haze=3, table=0.25, texture=0.5)
+    shoot = shoot_table(
+        [ball], size=(120, 220), lights=random_lights(14, max_angle=50, rng=3), studio=studio, rng=1
+    )
+    found = calibrate_lamps(shoot.images)
+    assert abs(found.balls[0].circle.radius - 36) < 0.4
+    assert angles_between(found.directions, shoot.lights).mean() < 0.5
+
+
+def test_a_capture_whose_ball_is_hardly_seen_says_so() -> None:
+    ball = Ball("black", 160.3, 60.4, 20)
+    studio = Studio(
+        lamp_width=2, radiance=60, window=0, second=0, table=0.07, texture=0, read_noise=0.005, bits=8
+    )
+    shoot = shoot_table([ball], size=(120, 220), lights=dome_lights(14, max_angle=45), studio=studio, rng=1)
+    found = calibrate_lamps(shoot.images)
+    assert any("tells the lamps to about" in sentence for sentence in found.warnings)
