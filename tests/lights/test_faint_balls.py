@@ -83,7 +83,7 @@ def test_a_mirror_whose_lamps_are_dull_is_not_taken_for_its_horizon() -> None:
 def test_a_capture_whose_ball_is_hardly_seen_says_so() -> None:
     ball = Ball("black", 160.3, 60.4, 20)
     studio = Studio(
-        lamp_width=2, radiance=60, window=0, second=0, table=0.07, texture=0, read_noise=0.005, bits=8
+        lamp_width=2, radiance=30, window=0, second=0, table=0.07, texture=0, read_noise=0.004, bits=8
     )
     shoot = shoot_table([ball], size=(120, 220), lights=dome_lights(14, max_angle=45), studio=studio, rng=1)
     found = calibrate_lamps(shoot.images)
