@@ -168,3 +168,10 @@ def test_empty_mask_and_wrong_arrays():
         grid.extract(np.zeros((100, 3), dtype=int))
     with pytest.raises(ParameterError, match="contiguous"):
         grid.extract_into(np.zeros((100, 3)), np.zeros((grid.n_patches, 384))[:, ::2])
+
+
+@pytest.mark.parametrize("size", [(4, 4, 3), (5, 3, 1)])
+def test_the_mean_count_needs_no_counts(size) -> None:
+    mask = np.random.default_rng(0).random((23, 31)) < 0.4
+    grid = PatchGrid.from_mask(mask, size=size, stride=3)
+    assert grid.mean_count == grid.count.mean()

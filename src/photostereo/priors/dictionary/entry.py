@@ -62,7 +62,7 @@ def _build(
     grid = mask
     if not isinstance(grid, PatchGrid):
         grid = PatchGrid.from_mask(grid, size=values["patch"], stride=values["stride"])
-    values = settled(values, noise, hessian, cover=float(grid.count.mean()))
+    values = settled(values, noise, hessian, cover=grid.mean_count)
     prior = DictionaryPrior(
         grid,
         mu=values["mu"],

@@ -48,6 +48,8 @@ class PatchGrid:
         Window positions along y and x, whether or not the window was kept.
     window_rows, window_cols : arrays of int
         The top row and the left column of each kept window.
+    pixels_in_windows : int
+        Mask pixels of all windows together: a pixel counts in each that holds it.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class PatchGrid:
     col_starts: IntArray
     window_rows: IntArray
     window_cols: IntArray
+    pixels_in_windows: int
 
     @classmethod
     def from_mask(
@@ -127,16 +130,19 @@ class PatchGrid:
         col_starts: IntArray,
     ) -> PatchGrid:
         # Mask pixels in each window from the summed-area table, without looking into every window.
-        table = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int64)
-        table[1:, 1:] = mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1)
+        table = np.zeros(
+            (mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int32 if mask.size < 2**31 else np.int64
+        )
+        np.cumsum(mask, axis=0, dtype=table.dtype, out=table[1:, 1:])
+        np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
         top, left = row_starts[:, None], col_starts[None, :]
         low, right = top + size[1], left + size[0]
-        touches = (table[low, right] - table[top, right] - table[low, left] + table[top, left]) > 0
-        rows, cols = np.nonzero(touches)
+        inside = table[low, right] - table[top, right] - table[low, left] + table[top, left]
+        rows, cols = np.nonzero(inside > 0)
         fields = (mask, row_starts, col_starts, row_starts[rows], col_starts[cols])
         for array in fields:
             array.setflags(write=False)
-        return cls(fields[0], size, stride, *fields[1:])
+        return cls(fields[0], size, stride, *fields[1:], int(inside.sum(dtype=np.int64)))
 
     @cached_property
     def n_pixels(self) -> int:
@@ -152,6 +158,11 @@ class PatchGrid:
     def patch_length(self) -> int:
         """Number of values in one patch, ``m = w_x w_y w_z``."""
         return self.size[0] * self.size[1] * self.size[2]
+
+    @property
+    def mean_count(self) -> float:
+        """The mean of :attr:`count`."""
+        return self.pixels_in_windows / self.n_pixels
 
     @cached_property
     def count(self) -> NDArray[np.float64]:
