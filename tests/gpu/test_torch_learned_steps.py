@@ -11,7 +11,8 @@ import torch
 from photostereo.backend import find_device, to_numpy
 from photostereo.backend.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.quality.noise import has_blocks, noise_of_intensities, step_of_levels
+from photostereo.quality.blocks import has_blocks
+from photostereo.quality.noise import noise_of_intensities, step_of_levels
 from photostereo.reflectance.learned.matte import misfits_around
 from photostereo.reflectance.learned.noise import noise_table, variance_of
 from photostereo.reflectance.learned.strengths import cuda_ratios, lamp_strengths, readable_ratios

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_gaussian
+from photostereo.quality import blocks
 from photostereo.quality.noise import VALUES_PER_LEVEL, estimate_noise, step_of_levels
 from photostereo.scenes import dome_lights, render_scene
 
@@ -53,6 +54,22 @@ def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
     assert found.blocks
     error = float(np.std(compressed.images - relief.images))
     assert 0.5 * error < found.sigma < 2.0 * error
+
+
+def test_blocks_under_noise_are_told_by_many_photographs(monkeypatch) -> None:
+    """Blocks of 0.4 times the noise: twelve of 48 photographs do not tell them, all do; noise alone is no block."""
+    lights, mask = dome_lights(48).T, np.ones((64, 64), bool)
+    seen, white, by_twelve = [], [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(0.0, 0.01, (64, 64, 48))
+        steps = np.kron(rng.normal(0.0, 0.004, (8, 8, 48)), np.ones((8, 8, 1)))
+        seen.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+        white.append(blocks.has_blocks(noise.reshape(-1, 48), lights, mask))
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "LOOKED_VALUES", 0)
+            by_twelve.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+    assert sum(seen) >= 3 and not any(white) and sum(by_twelve) < sum(seen)
 
 
 @pytest.mark.parametrize(

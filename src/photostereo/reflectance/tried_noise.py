@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from photostereo.backend import Array, cast, like, namespace
 from photostereo.conventions import BoolArray
 from photostereo.monitor import SILENT
-from photostereo.quality.noise import has_blocks
+from photostereo.quality.blocks import has_blocks
 from photostereo.quality.noise_fields import more_noise
 from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, MatteFit, fit_all, misfit_around
 from photostereo.reflectance.model import Model

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from photostereo.backend import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.conventions import GRAY_WEIGHTS
 from photostereo.monitor import Monitor
-from photostereo.quality.noise import JPEG_SIDE
+from photostereo.quality.blocks import JPEG_SIDE
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.noise import NoiseTable, block_noise_table, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim

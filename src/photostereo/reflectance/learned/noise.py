@@ -7,7 +7,7 @@ shadows and highlights, a few entries of each pixel, do not move it. Where the p
 smaller than that of their steps, step²/12.
 
 What JPEG leaves hangs together over 8 × 8 pixels and escapes a difference of neighbours, yet is no misfit of a model: where
-blocks are seen (:func:`photostereo.quality.noise.has_blocks`), the same is measured from block to block.
+blocks are seen (:func:`photostereo.quality.blocks.has_blocks`), the same is measured from block to block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from photostereo.backend import Array, cast, like, namespace, to_numpy
 from photostereo.backend.order import interpolate, quantiles, row_quantiles
-from photostereo.quality.noise import JPEG_SIDE, has_blocks, second_differences, step_of_levels
+from photostereo.quality.blocks import JPEG_SIDE, has_blocks
+from photostereo.quality.noise import second_differences, step_of_levels
 
 #: Median absolute deviation to standard deviation.
 MAD_TO_SIGMA = 1.482602218505602
