@@ -10,9 +10,11 @@ from photostereo.errors import CaptureError
 from photostereo.lights.strength import (
     equal_strengths_suffice,
     sample_pixels,
+    strengths_from_flat,
     strengths_from_shading,
     unexplained_light,
 )
+from photostereo.scenes import random_lights
 
 
 def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,3 +64,15 @@ def test_the_eigenvalue_is_the_least_that_any_strengths_leave() -> None:
 def test_too_few_photographs_are_refused() -> None:
     with pytest.raises(CaptureError, match="at least five are needed"):
         strengths_from_shading(np.ones((4, 5, 5)), np.eye(4, 3))
+
+
+def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -> None:
+    rng = np.random.default_rng(5)
+    lights = random_lights(10, max_angle=50, rng=2)
+    strengths = np.exp(rng.uniform(-0.4, 0.4, 10))
+    strengths /= np.exp(np.log(strengths).mean())
+    albedo = rng.uniform(0.05, 1.8, (40, 50))  # half of it is white in some photograph
+    images = np.minimum(albedo * (strengths * lights[:, 2])[:, None, None], 1.0)
+    pixels = sample_pixels(images, overexposed=True)
+    assert np.isnan(pixels).any()
+    np.testing.assert_allclose(strengths_from_flat(pixels, lights), strengths, rtol=1e-6)

@@ -218,10 +218,7 @@ def _scene_pixels(
     if scene is not None:
         pixels = sample_pixels(scene, mask)
     else:
-        where = np.ones(images.shape[1:3], dtype=bool) if mask is None else mask.copy()
-        for ball in balls:
-            where &= ~ball.circle.inside(images.shape[1:3], share=1.05)
-        pixels = sample_pixels(images, where)
+        pixels = sample_pixels(images, _beside_the_balls(images, mask, balls))
     return pixels if len(pixels) >= 300 and pixels.shape[1] >= 6 else None
 
 
@@ -242,17 +239,40 @@ def _strengths(
         logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
         return np.exp(logs), "matte ball"
     if pixels is None or len(directions) < 6:
-        return equal, "taken as equal"
+        return _strengths_of_overexposed(images, scene, mask, balls, directions)
     if equal_strengths_suffice(pixels, directions):
         return equal, "equal, as the shading of the object says"
     if not is_solid(pixels, directions):
         return strengths_from_flat(pixels, directions), "brightness of what is flat, taken to face the camera"
     if scene is not None:
         return strengths_from_shading(scene, directions, mask).strengths, "shading of the object"
+    where = _beside_the_balls(images, mask, balls)
+    return strengths_from_shading(images, directions, where).strengths, "shading of the object"
+
+
+def _strengths_of_overexposed(
+    images: FloatArray,
+    scene: FloatArray | None,
+    mask: BoolArray | None,
+    balls: Sequence[FoundBall],
+    directions: FloatArray,
+) -> tuple[FloatArray, str]:
+    """Strengths from an object whose pixels are white in some photographs, each pixel in those in which it is not."""
+    where = mask if scene is not None else _beside_the_balls(images, mask, balls)
+    pixels = sample_pixels(images if scene is None else scene, where, overexposed=True)
+    if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
+        return np.ones(len(directions)), "taken as equal"
+    return strengths_from_flat(
+        pixels, directions
+    ), "brightness of an overexposed object, taken to face the camera"
+
+
+def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:
+    """Where something else than balls is."""
     where = np.ones(images.shape[1:3], dtype=bool) if mask is None else mask.copy()
     for ball in balls:
         where &= ~ball.circle.inside(images.shape[1:3], share=1.05)
-    return strengths_from_shading(images, directions, where).strengths, "shading of the object"
+    return where
 
 
 def _names(name: str, sentence: str) -> bool:

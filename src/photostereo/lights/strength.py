@@ -41,9 +41,12 @@ class Strengths:
 
 
 def sample_pixels(
-    images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS
+    images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS, overexposed: bool = False
 ) -> FloatArray:
-    """Pixels (n, d) that tell something: neither dark in every photograph nor white in one, evenly over the mask."""
+    """Pixels (n, d) that tell something: neither dark in every photograph nor white in one, evenly over the mask.
+
+    With ``overexposed`` pixels may be white in up to half of the photographs; those values are NaN.
+    """
     frame = images.shape[1:3]
     inside = np.ones(frame, dtype=bool) if mask is None else mask
     index = np.flatnonzero(inside)
@@ -53,8 +56,13 @@ def sample_pixels(
         return values
     top = float(values.max())
     brightest = values.max(axis=1)
-    good = brightest > max(0.2 * float(np.percentile(brightest, 90)), 1e-12)
-    good &= brightest < 0.98 * top if (brightest >= 0.98 * top).mean() > 0.01 else True
+    least = 0.03 if overexposed else 0.2  # beside what is white, the ground tells more
+    good = brightest > max(least * float(np.percentile(brightest, 90)), 1e-12)
+    if overexposed:
+        values = np.where(values >= 0.98 * top, np.nan, values)
+        good &= np.isnan(values).mean(axis=1) <= 0.5
+    else:
+        good &= brightest < 0.98 * top if (brightest >= 0.98 * top).mean() > 0.01 else True
     values = values[good]
     return np.asarray(values[:: max(1, len(values) // most)])
 
@@ -180,15 +188,20 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
     """Strengths from pixels (n, d) of something flat that faces the camera, such as a relief or the table.
 
     Where all normals are alike, a lamp's strength and its cosine cannot be told apart from shading; that the flat thing
-    faces the camera settles it.
+    faces the camera settles it. Values that are NaN are left out.
 
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])
     >>> found = strengths_from_flat(np.array([[0.2], [0.7]]) * lights[:, 2] * [1.0, 2.0, 0.5], lights)
     >>> np.round(found, 6)
     array([1. , 2. , 0.5])
     """
-    relative = pixels / np.maximum(np.median(pixels, axis=1, keepdims=True), 1e-12)
-    strengths = np.maximum(np.median(relative, axis=0), 1e-6) / np.maximum(directions[:, 2], 0.05)
+    logs = np.log(np.maximum(pixels, 1e-12))
+    level = np.zeros(len(directions))
+    for _ in range(60):  # what is missing (NaN) in some photographs is compared in the others
+        before, level = level, np.nanmedian(logs - np.nanmedian(logs - level, axis=1, keepdims=True), axis=0)
+        if float(np.ptp(level - before)) < 1e-6:
+            break
+    strengths = np.exp(level) / np.maximum(directions[:, 2], 0.05)
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
 
 
