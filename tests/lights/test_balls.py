@@ -143,7 +143,7 @@ def test_a_wrong_highlight_is_named(mirror: Shoot) -> None:
     found = calibrate_lamps(images, files=[f"shot{i}.png" for i in range(20)])
     assert found.suspects == (3,)
     assert any(
-        sentence.startswith("shot3.png: the highlight says another direction") for sentence in found.warnings
+        sentence.startswith("shot3.png: the ball says another direction") for sentence in found.warnings
     )
 
 

@@ -105,7 +105,7 @@ def mend_and_check(
         limit = max(_DISAGREES, _UNUSUAL * usual)
         for number in np.flatnonzero((apart > limit) & ~missing).tolist():
             warnings.append(
-                f"{names[number]}: the highlight says another direction than the shading of the object, by "
+                f"{names[number]}: the ball says another direction than the shading of the object, by "
                 f"{apart[number]:.0f}° (usual: {usual:.0f}°). Look at the picture of the calibration"
             )
     return directions, residual, words, warnings

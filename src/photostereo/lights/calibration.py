@@ -33,6 +33,8 @@ from photostereo.lights.strength import (
 
 #: Directions that may be off by more degrees than this are worth a sentence.
 _VAGUE = 1.0
+#: Lamps of one capture do not differ by a larger factor in strength; a shading that says so was misread.
+_BELIEVABLE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,13 @@ def calibrate_lamps(
     if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
+    factor = float(strengths.max() / strengths.min())
+    if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
+        more.append(
+            f"the strengths of the lamps ({strengths_from}) would differ by a factor of {factor:.0f}: they are taken as "
+            "equal. Check the directions; a matte ball or a gray card (--card) tells strengths reliably"
+        )
+        strengths, strengths_from = np.ones(len(strengths)), "taken as equal"
     if distance:
         more.append(distance)
     if not circles and float(np.median(residual)) > _VAGUE:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.lights.ball import Camera, ball_normals
@@ -27,8 +28,10 @@ _TERMINATOR = 0.06
 _AWAY = 0.12
 #: Into the pixels so close to the outline the lens mixes what lies beyond it.
 _LENS = 2.5
-#: Pixels whose deviations from the model are alike, as a number of neighbours.
-_ALIKE = 4.0
+#: Pixels whose deviations from the model are alike, as a number of neighbours: at least so many, and as many as are seen
+#: in squares with this share of the radius as their side (noise differs from pixel to pixel, paint that is not quite
+#: matte does not).
+_ALIKE, _SQUARE = 4.0, 0.3
 #: A ball whose albedo varies by less than this is of one colour.
 _ONE_COLOUR = 0.1
 #: The light of the room is believed in where it lowers their mean deviation to this share.
@@ -128,6 +131,8 @@ def settle_circle(
         facing = (normals @ room[:3] > 0)[:, None]
         shared = np.column_stack([normals * facing, np.ones(len(normals))]) * texture[:, None]
         joint, pull = np.zeros((7, 7)), np.zeros(7)
+        together = single = 0.0
+        block = _blocks(places, circle.radius)
         for number, lamp in enumerate(lamps):
             bright = float(np.linalg.norm(lamp))
             cosine = normals @ lamp / max(bright, 1e-12)
@@ -137,6 +142,9 @@ def settle_circle(
                 continue
             scale = max(1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * bright)
             weight = np.clip(1 - (miss[number] / (4.685 * scale)) ** 2, 0, 1) ** 2 * chosen / scale**2
+            left = weight * miss[number] * scale
+            together += float((np.bincount(block, weights=left) ** 2).sum())
+            single += float((left**2).sum())
             own = normals * texture[:, None] * lit
             source = lit * lamp + facing * room[:3]
             shift = np.hstack([np.einsum("pcs,pc->ps", slopes, source) * texture[:, None], shared])
@@ -147,7 +155,8 @@ def settle_circle(
             pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
         moment, right = _without_room(joint, pull, lit=bool(room.any()))
         # What the model cannot explain is alike in neighbouring pixels: so many of them count as one.
-        moment, right = moment / _ALIKE, right / _ALIKE
+        alike = max(_ALIKE, together / max(single, 1e-30))
+        moment, right = moment / alike, right / alike
         prior = np.eye(3) / edge**2
         step = np.linalg.solve(moment + prior, right - prior @ total)
         total = total + np.clip(step, -0.5, 0.5)
@@ -155,6 +164,12 @@ def settle_circle(
         if np.abs(step).max() < 0.01:
             break
     return circle if np.abs(total).max() < max(1.0, 0.03 * start.radius) else start
+
+
+def _blocks(places: tuple[FloatArray, FloatArray], radius: float) -> NDArray[np.intp]:
+    """The number of the square in which each pixel lies."""
+    cols, rows = (((part - part.min()) / (_SQUARE * radius)).astype(np.intp) for part in places)
+    return np.asarray(rows * (cols.max() + 1) + cols)
 
 
 def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[FloatArray, FloatArray]:
