@@ -192,3 +192,11 @@ def test_photographs_on_disk_are_checked_as_well(figure):
     large = replace(figure, lights=figure.lights * [1, -1, 1])
     assert "other axes" in ps.diagnose(glance(large)).advice[0]
     assert not any("axes" in text for text in ps.diagnose(glance(figure)).advice)
+
+
+def test_nobody_is_told_to_undo_a_curve_that_was_undone() -> None:
+    scene = render_scene("figure", size=96, lights=random_lights(14, max_angle=50, rng=1))
+    curved = scene.images ** (1 / 2.2)
+    assert any(m.kind == "curve" for m in find_mistakes(curved, scene.lights, scene.mask))
+    found = find_mistakes(curved, scene.lights, scene.mask, straightened=True)
+    assert not any(m.kind == "curve" for m in found)

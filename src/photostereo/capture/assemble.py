@@ -250,6 +250,7 @@ def _parts(
         files=tuple(file.name for file in found.files),
         notes=tuple(dict.fromkeys(notes)),  # a capture written by us brings its notes along
         axes=options.axes_given(),
+        straightened=any(source.curved),
     )
     return {"lights": lights, "mask": mask, "name": found.name, "origin": origin, **truths}
 

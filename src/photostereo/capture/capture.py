@@ -47,6 +47,7 @@ class Origin:
     notes : anything the reader noticed that the user should know
     calibration : how the lights were found, where the photographs came without
     axes : how the light file was read, e.g. ``"x,-y,z"``, where the user said so
+    straightened : whether a tone curve was undone
     """
 
     path: Path
@@ -56,6 +57,7 @@ class Origin:
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
     axes: str = ""
+    straightened: bool = False
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -157,6 +157,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
             files=tuple(file.name for file in unlit.files),
             notes=tuple(notes),
             calibration=calibration,
+            straightened=stack.straightened,
         ),
     )
 

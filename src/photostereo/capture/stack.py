@@ -26,12 +26,14 @@ class Stack:
     bit_depth : bits per channel on disk (the largest where they differ)
     notes : what the user should know
     camera_notes : those of them that come from what the camera wrote down
+    straightened : whether a tone curve was undone
     """
 
     images: NDArray[np.float32]
     bit_depth: int
     notes: tuple[str, ...]
     camera_notes: tuple[str, ...] = ()
+    straightened: bool = False
 
 
 def read_stack(files: Sequence[Path], **options: Any) -> Stack:
@@ -45,7 +47,7 @@ def read_stack(files: Sequence[Path], **options: Any) -> Stack:
 def decoded(source: PhotographFiles) -> Stack:
     """All photographs of a source, decoded."""
     images = source.all()
-    return Stack(images, bit_depth(source), notes_on(source), source.camera_notes)
+    return Stack(images, bit_depth(source), notes_on(source), source.camera_notes, any(source.curved))
 
 
 def bit_depth(source: PhotographFiles) -> int:

@@ -69,7 +69,12 @@ class Mistake:
 
 
 def find_mistakes(
-    images: FloatArray, lights: FloatArray, mask: BoolArray, *, axes_given: str = ""
+    images: FloatArray,
+    lights: FloatArray,
+    mask: BoolArray,
+    *,
+    axes_given: str = "",
+    straightened: bool = False,
 ) -> tuple[Mistake, ...]:
     """The likely mistakes in a capture, none where all is well or nothing can be told.
 
@@ -79,6 +84,7 @@ def find_mistakes(
     lights : (d, 3) unit directions
     mask : (H, W)
     axes_given : the axes with which the light file was read already; what is advised takes their place
+    straightened : a tone curve was undone already: nobody is told to undo it again
 
     Examples
     --------
@@ -106,11 +112,12 @@ def find_mistakes(
     if wrong_order is not None:
         # A tone curve bends what shallow slopes do by as much as a wrong order: it is tried first.
         straight = order_evidence(np.maximum(small.values, 0) ** CURVE_EXPONENT, lights)
-        curve = _curve(small, lights)
+        curve = None if straightened else _curve(small, lights)
         if curve is not None and _wrong_order(straight) is None and straight.given < 0.5 * order.given:
             return (curve,)
         return (wrong_order,)  # normals from it would mean nothing
-    found = [_wrong_axes(small, lights, _open_sides(mask), axes_given), _curve(small, lights)]
+    curve = None if straightened else _curve(small, lights)
+    found = [_wrong_axes(small, lights, _open_sides(mask), axes_given), curve]
     return tuple(mistake for mistake in found if mistake is not None)
 
 

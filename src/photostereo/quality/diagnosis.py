@@ -121,7 +121,7 @@ def _look_at(gray: Capture) -> _Seen:
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
-    given = "" if gray.origin is None else gray.origin.axes
+    given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
     return _Seen(
         dark_count=dark_count,
         lights=light_geometry(gray.lights),
@@ -129,5 +129,7 @@ def _look_at(gray: Capture) -> _Seen:
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),
-        mistakes=find_mistakes(gray.images, gray.lights, gray.mask, axes_given=given),
+        mistakes=find_mistakes(
+            gray.images, gray.lights, gray.mask, axes_given=given, straightened=straightened
+        ),
     )
