@@ -19,9 +19,11 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "photostereo"
+html_static_path = ["_static"]
+html_css_files = ["print.css"]
 exclude_patterns = ["reproduction.readings.md", "_build", "gallery/**/*.py", "gallery/**/*.md5"]
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_heading_anchors = 4
 suppress_warnings = ["config.cache"]
 
