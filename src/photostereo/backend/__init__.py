@@ -35,6 +35,8 @@ Array: TypeAlias = "NDArray[Any] | torch.Tensor"
 OLDEST_CAPABILITY = 7
 #: Bytes that are staged for a GPU at most: such memory is not swapped out.
 LARGEST_STAGING = 1 << 30
+#: Bytes up to which a copy to a GPU goes through such memory.
+SMALL_UPLOAD = 1 << 20
 #: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
@@ -76,8 +78,7 @@ def like(values: Array, reference: Array) -> Array:
         return values
     import torch
 
-    # From ordinary memory CUDA returns when it has the values; with `non_blocking` torch does not wait for all queued work.
-    return torch.as_tensor(np.array(values)).to(reference.device, non_blocking=True)
+    return _upload(torch.as_tensor(np.array(values)), reference.device)
 
 
 def cast(array: Array, dtype: str) -> Array:
@@ -142,7 +143,7 @@ class Device:
 
         # A copy where the array is read-only, which torch cannot express.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
-        return _quiet_tensor(torch, source).to(self.torch_name, non_blocking=True)  # as in `like`
+        return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
 
     def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
         """An uninitialised array of the computer, and what puts it on this device once it is filled.
@@ -237,6 +238,17 @@ def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
             ) from None
 
     return wrapped
+
+
+def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor on a device, without waiting for the work that is queued there.
+
+    Only from memory that the GPU reads by itself, and torch keeps until it has: from ordinary memory the values could
+    be gone before they are read.
+    """
+    if device.type != "cuda" or not 0 < tensor.nbytes <= SMALL_UPLOAD:
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
