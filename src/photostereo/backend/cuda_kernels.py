@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -60,6 +61,16 @@ class CudaKernel:
             _check(driver.cuLaunchCooperativeKernel(self._function, *shape, shared, stream, pointers), driver)
         else:
             _check(driver.cuLaunchKernel(self._function, *shape, shared, stream, pointers, None), driver)
+
+
+def device_of(tensor: Any) -> AbstractContextManager[Any]:
+    """Work on a tensor's GPU; costs nothing where that is the current one, as it nearly always is."""
+    import torch
+
+    if torch.cuda.current_device() == tensor.get_device():
+        return nullcontext()
+    there: AbstractContextManager[Any] = torch.cuda.device(tensor.device)
+    return there
 
 
 def c_name(dtype: Any) -> str:

@@ -81,12 +81,12 @@ def _medians_on_gpu(rows: Any) -> Any:
     """One launch, ``order.cu``."""
     import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import compile_kernel, device_of
 
     count, columns = rows.shape
     length = 1 << max(columns - 1, 1).bit_length()
     medians = torch.empty(count, dtype=rows.dtype, device=rows.device)
-    with torch.cuda.device(rows.device):
+    with device_of(rows):
         kernel = compile_kernel("photostereo.backend", "order.cu", "known_medians", LENGTH=length)
         kernel.launch(count, min(length, 1024), (rows, medians, columns), shared=8 * length)
     return medians

@@ -48,12 +48,11 @@ def angle_between(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _launch(name: str, vectors: Tensor, arrays: tuple[Tensor, ...], counts: tuple[int, ...]) -> None:
-    import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import compile_kernel, device_of
 
     total = vectors.numel() // 3
     arguments = tuple(array.contiguous() for array in arrays)
-    with torch.cuda.device(vectors.device):
+    with device_of(vectors):
         kernel = compile_kernel("photostereo.backend", "pixelwise.cu", name)
         kernel.launch(min(-(-total // _THREADS), 1 << 20), _THREADS, (*arguments, *counts, total))

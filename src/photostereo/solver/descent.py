@@ -190,7 +190,8 @@ def iterate(
 
 def _squared_norm(n: Array) -> Array:
     """``‖n‖²`` of (..., N, 3), for each problem."""
-    return namespace(n).einsum("...ij,...ij->...", n, n)
+    # A GPU is sooner told two plain steps than one of einsum's.
+    return (n * n).sum((-2, -1)) if is_tensor(n) else np.einsum("...ij,...ij->...", n, n)
 
 
 def half_steps(state: SolveState, model: Model, prior: DictionaryPrior, lam: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.backend import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
 from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.readable import check_thresholds
@@ -183,5 +183,4 @@ class DictionaryPrior:
 
             return squared_norm(residual), sparsity
         # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
-        rows = namespace(residual).einsum("...ij,...ij->...i", residual, residual)
-        return cast(rows, "float64").sum(-1), sparsity
+        return cast((residual * residual).sum(-1), "float64").sum(-1), sparsity

@@ -135,11 +135,10 @@ class TorchPatches:
         return out
 
     def _launch(self, name: str, total: int, dtype: Any, arguments: tuple[Any, ...]) -> None:
-        import torch
 
-        from photostereo.backend.cuda_kernels import c_name, compile_kernel
+        from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
 
-        with torch.cuda.device(self._device):
+        with device_of(arguments[0]):
             kernel = compile_kernel("photostereo.priors.dictionary", "patches.cu", name, REAL=c_name(dtype))
             kernel.launch(min(-(-total // _THREADS), 1 << 20), _THREADS, arguments)
 

@@ -6,11 +6,10 @@ In plain torch a layer's norm and activation read and write every token seven ti
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.backend.cuda_kernels import compile_kernel
+from photostereo.backend.cuda_kernels import compile_kernel, device_of
 from photostereo.reflectance.learned.torch_network import RmsLinear, Stage
 
 _PACKAGE, _SOURCE = "photostereo.reflectance.learned", "set_network.cu"
@@ -20,7 +19,7 @@ _THREADS, _MOST_BLOCKS = 256, 1 << 16
 def run_stage(stage: Stage, tokens: Tensor) -> Tensor:
     """(B, d, FEATURES) to (B, 4), on the tokens' GPU."""
     sets, count, features = tokens.shape
-    with torch.cuda.device(tokens.device):
+    with device_of(tokens):
         x = _layer(stage.second, _layer(stage.first, tokens.reshape(-1, features)))
         context = stage.context(_pooled(x, sets, count))
         x = _layer(stage.fourth, _layer(stage.third, x, context, count))

@@ -93,12 +93,12 @@ def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
     """:func:`readable_ratios` in one launch on a GPU, ``strength_ratios.cu``."""
     import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import compile_kernel, device_of
 
     pixels, count = seen.shape
     ratios = torch.empty(count, pixels, dtype=torch.float64, device=seen.device)
     numbers = {"LIT_NOISE": f"{LIT_NOISE}f", "LIT_SHARE": f"{LIT_SHARE}f", "FACING": FACING, "FEWEST": FEWEST}
-    with torch.cuda.device(seen.device):
+    with device_of(seen):
         kernel = compile_kernel(
             "photostereo.reflectance.learned", "strength_ratios.cu", "strength_ratios", **numbers
         )

@@ -65,7 +65,7 @@ def _fused(
     pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
 ) -> tuple[Tensor, Tensor]:
     """The same in two launches for each row of neighbours, ``together.cu``."""
-    from photostereo.backend.cuda_kernels import compile_kernel
+    from photostereo.backend.cuda_kernels import compile_kernel, device_of
 
     flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()
     places = like(np.flatnonzero(mask).astype(np.int32), pixels)
@@ -74,7 +74,7 @@ def _fused(
     distance = torch.full((2 * reach + 1, mask.size), -1.0, dtype=torch.float32, device=pixels.device)
     result, total, squares = flat.clone(), torch.ones_like(noise), torch.ones_like(noise)
     blocks = min(-(-len(flat) * 32 // _THREADS), 1 << 20)
-    with torch.cuda.device(pixels.device):
+    with device_of(pixels):
         distances, gather = (
             compile_kernel("photostereo.reflectance.learned", "together.cu", name)
             for name in ("distances", "gather")

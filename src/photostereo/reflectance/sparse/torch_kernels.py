@@ -118,11 +118,10 @@ def brightest(Y: Tensor, top: Tensor) -> None:
 
 
 def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
-    import torch
 
-    from photostereo.backend.cuda_kernels import c_name, compile_kernel
+    from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
 
-    with torch.cuda.device(Y.device):
+    with device_of(Y):
         kernel = compile_kernel(
             "photostereo.reflectance.sparse", "sparse.cu", name, INTENSITY=c_name(Y.dtype)
         )
