@@ -107,6 +107,7 @@ def test_a_training_learns(tmp_path) -> None:
         assert line["step"] == 150
         loss[rate] = line["loss"]
     assert loss[0.003] < 0.92 * loss[0.0]
+    assert torch.get_float32_matmul_precision() == "highest"  # what training sets, it sets back
 
 
 def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:

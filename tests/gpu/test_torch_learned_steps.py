@@ -11,6 +11,7 @@ import torch
 from photostereo.backend import find_device, to_numpy
 from photostereo.backend.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.capture.corruptions import add_gaussian
+from photostereo.monitor import Monitor
 from photostereo.quality.blocks import has_blocks
 from photostereo.quality.noise import noise_of_intensities, step_of_levels
 from photostereo.reflectance.learned.matte import misfits_around
@@ -126,6 +127,22 @@ def test_steps_of_uneven_levels_are_the_same(put) -> None:
     few, many = levels[rng.integers(0, 40, (2000, 5))], rng.random((2000, 5))
     for sample in (few, np.hstack([few, many[:, :3]]), np.hstack([few[:, :2], many[:, :3]]), few[:, :1] * 0):
         assert step_of_levels(put(sample)) == pytest.approx(step_of_levels(sample), rel=1e-12)
+
+
+def test_a_solve_is_exact_whatever_precision_is_set_around_it(device) -> None:
+    capture = add_gaussian(render_scene("sphere", size=40, lights=dome_lights(8)), 0.01, rng=0)
+    seen = []
+    monitor = Monitor()
+    monitor.stage = lambda *anything: seen.append(torch.get_float32_matmul_precision())
+    expected = solve(capture, "dlnet", device=device, max_iter=2).normals
+    torch.set_float32_matmul_precision("high")
+    try:
+        found = solve(capture, "dlnet", device=device, max_iter=2, monitor=monitor).normals
+        assert torch.get_float32_matmul_precision() == "high"  # the program's own choice is kept
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert set(seen) == {"highest"}
+    assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("color", [False, True])

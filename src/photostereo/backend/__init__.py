@@ -12,7 +12,9 @@ used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
@@ -220,6 +222,35 @@ def find_device(name: str) -> Device:
             f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU."
         )
     return Device(name, name)
+
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """torch's precision of float32 matrix products, ``"highest"`` or ``"high"`` (TF32), and back again.
+
+    Nothing happens where torch is not in use: then nobody has changed it.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def in_full_precision(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that its products are exact to float32, whatever the program around it has chosen."""
+
+    @wraps(function)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
+        with matmul_precision("highest"):
+            return function(*arguments, **options)
+
+    return wrapped
 
 
 def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:

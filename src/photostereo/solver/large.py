@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Device
+from photostereo.backend import CPU, Device, in_full_precision, memory_in_words
 from photostereo.capture import Capture
 from photostereo.capture.capture import gray_of
 from photostereo.capture.digest import digest_of, hash_of
@@ -76,6 +76,8 @@ def fits(capture: Capture, method: Method, memory: int) -> bool:
     return need <= memory
 
 
+@memory_in_words
+@in_full_precision
 def solve_large(
     capture: Capture,
     method: str | Method = DEFAULT_METHOD,

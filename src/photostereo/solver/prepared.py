@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.backend import CPU, Array, Device, find_device, like
+from photostereo.backend import CPU, Array, Device, find_device, in_full_precision, like
 from photostereo.capture import Capture
 from photostereo.capture.intensities import intensities
 from photostereo.errors import ParameterError
@@ -148,6 +148,7 @@ class Prepared:
         return result
 
 
+@in_full_precision
 def prepare(
     capture: Capture,
     method: str | Method,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.backend import memory_in_words
+from photostereo.backend import in_full_precision, memory_in_words
 from photostereo.capture import Capture
 from photostereo.errors import ParameterError
 from photostereo.monitor import SILENT, Monitor
@@ -19,6 +19,7 @@ from photostereo.solver.prepared import VARIED, Prepared, device_for, prepare
 
 
 @memory_in_words
+@in_full_precision
 def solve(
     capture: Capture,
     method: str | Method = DEFAULT_METHOD,
@@ -85,6 +86,7 @@ def solve(
 
 
 @memory_in_words
+@in_full_precision
 def solve_grid(
     capture: Capture,
     method: str | Method,

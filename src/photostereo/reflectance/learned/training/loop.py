@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from photostereo.backend import matmul_precision
 from photostereo.reflectance.learned.torch_network import SetNetwork, angles
 from photostereo.reflectance.learned.training.pixels import Batch, draw_pixels
 from photostereo.reflectance.learned.training.rendered import Pool, draw_pool, flatten, show_pool
@@ -114,8 +115,21 @@ def train(
     stop_after : minutes after which this session stops with a checkpoint, though the training is not over
     steps : the same after so many steps, counted over all sessions
     """
+    with matmul_precision("high"):
+        return _train(settings, out, device, resume, begin, stop_after, steps, say)
+
+
+def _train(
+    settings: Settings,
+    out: Path,
+    device: str,
+    resume: Path | None,
+    begin: Path | None,
+    stop_after: float,
+    steps: int | None,
+    say: Callable[[str], None] | None,
+) -> SetNetwork:
     torch.manual_seed(settings.seed)
-    torch.set_float32_matmul_precision("high")
     network = SetNetwork(settings.width, settings.stages).to(device)
     optimiser = torch.optim.AdamW(
         network.parameters(), lr=settings.rate, weight_decay=1e-3, betas=(0.9, 0.99)
