@@ -83,11 +83,13 @@ def find_balls(
     calm = calm_photograph(images)[None]
     circles = find_circles(images, most=24)
     candidates = _candidates(images, calm, circles, camera)
-    if not candidates:  # what is too faint in every photograph may be seen in what they have in common
-        circles += find_circles(calm, most=24)
-        candidates = _candidates(images, calm, circles, camera)
-    if faint and not candidates:
-        candidates = _candidates(images, calm, circles, camera, faint=True)
+    if not candidates:
+        # What is too faint in every photograph may be seen in what they have in common: a dark ball, that is. Of a matte
+        # one they share the middle of its shading, which ends inside its outline.
+        shared = find_circles(calm, most=24)
+        candidates = _shiny(_candidates(images, calm, shared, camera))
+        if faint and not candidates:
+            candidates = _shiny(_candidates(images, calm, [*circles, *shared], camera, faint=True))
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
     for number, ball in enumerate(chosen):
@@ -125,6 +127,10 @@ def _candidates(
             outer = (_shiny_around(images, other, camera) for other in around)
             candidates += [other for other in outer if other is not None]
     return candidates
+
+
+def _shiny(balls: Sequence[FoundBall]) -> list[FoundBall]:
+    return [ball for ball in balls if ball.kind == "shiny"]
 
 
 def ball_at(
