@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+import pytest
 
+from photostereo.errors import CaptureError
+from photostereo.lights import calibration
 from photostereo.lights.agreement import angles_between
 from photostereo.lights.ball import ball_normals
 from photostereo.lights.calibration import calibrate_lamps
@@ -88,3 +91,26 @@ def test_a_capture_whose_ball_is_hardly_seen_says_so() -> None:
     shoot = shoot_table([ball], size=(120, 220), lights=dome_lights(14, max_angle=45), studio=studio, rng=1)
     found = calibrate_lamps(shoot.images)
     assert any("tells the lamps to about" in sentence for sentence in found.warnings)
+
+
+def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground() -> None:
+    studio = Studio(window=0, second=0, table=0.0, texture=0)
+    shoot = shoot_table(
+        [Ball("mirror", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(10), studio=studio
+    )
+    with pytest.raises(
+        CaptureError, match=r"around column 59, row \d\d a highlight moves.*put something gray under it"
+    ):
+        calibrate_lamps(shoot.images)
+
+
+def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    shoot = shoot_table(
+        [Ball("matte", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(8, max_angle=50)
+    )
+    wild = np.geomspace(0.1, 10, 8)
+    for words, kept in (("shading of the object", False), ("matte ball", True)):
+        monkeypatch.setattr(calibration, "_strengths", lambda *_, words=words: (wild, words))
+        found = calibrate_lamps(shoot.images)
+        assert bool(np.all(found.strengths == wild)) is kept
+        assert any("would differ by a factor of 100" in sentence for sentence in found.warnings) is not kept

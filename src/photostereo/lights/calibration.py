@@ -191,31 +191,37 @@ def _ball_of_user(images: FloatArray, circle: Circle, camera: Camera | None) -> 
 def _why_no_ball(images: FloatArray) -> str:
     """What is there instead of a ball, and what to do."""
     remedy = (
-        "Put a shiny or matte ball beside the object, or photograph one in its place under the same lamps (--ball "
-        "FOLDER); say where it is with --circle x,y,r; or give a light file (--lights)."
+        "Put a shiny or matte ball beside the object, on ground that is not black (there a shiny ball has no outline), "
+        "or photograph one in its place under the same lamps (--ball FOLDER); say where it is with --circle x,y,r; or "
+        "give a light file (--lights)."
     )
     frame = images.shape[1:3]
     whole = Circle(frame[1] / 2, frame[0] / 2, float(np.hypot(*frame)))
     highlights = find_highlights(images, whole)
+    found = highlights.found
+    bright = float(np.percentile(images[:, ::4, ::4], 99.9))
+    a_lamp = (
+        found.mean() > 0.7
+        and np.median(highlights.contrast[found]) > 3
+        and np.median(highlights.peak[found]) > 0.5 * bright
+        and np.median(highlights.area[found]) < 0.01
+    )
+    x, y = (float(np.median(part[found])) if found.any() else np.nan for part in (highlights.x, highlights.y))
     round_things = [circle for circle in find_circles(images, most=6) if circle.coverage > 0.85]
-    if round_things:
+    if round_things and not (
+        a_lamp and np.hypot(x - round_things[0].x, y - round_things[0].y) > round_things[0].radius
+    ):
         circle = round_things[0]
         return (
             f"No ball was found. There is a round thing at column {circle.x:.0f}, row {circle.y:.0f} with radius "
             f"{circle.radius:.0f}, but it shows neither a highlight that moves with the lamp nor the shading of a "
             f"ball. {remedy}"
         )
-    found = highlights.found
-    bright = float(np.percentile(images[:, ::4, ::4], 99.9))
-    if (
-        found.mean() > 0.7
-        and np.median(highlights.contrast[found]) > 3
-        and np.median(highlights.peak[found]) > 0.5 * bright
-        and np.median(highlights.area[found]) < 0.01
-    ):
+    if a_lamp:
         return (
-            "No ball was found: a highlight moves with the lamp, but there is no outline of a ball around it. If the "
-            f"ball fills the frame, leave some space around it. {remedy}"
+            f"No ball was found: around column {x:.0f}, row {y:.0f} a highlight moves with the lamp, but there is no "
+            "outline of a ball around it. If the ball fills the frame, leave some space around it; if it stands on black "
+            f"ground, put something gray under it. {remedy}"
         )
     return f"No ball was found in the photographs. {remedy}"
 
