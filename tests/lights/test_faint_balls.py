@@ -14,6 +14,7 @@ from photostereo.lights.calibration import calibrate_lamps
 from photostereo.lights.circle import Circle
 from photostereo.lights.circle_search import find_circles
 from photostereo.lights.highlight import find_highlights
+from photostereo.lights.outline_fit import _agreement
 from photostereo.lights.outlines import calm_photograph
 from photostereo.lights.shading import fit_shading, settle_circle
 from photostereo.scenes import dome_lights, random_lights
@@ -114,3 +115,12 @@ def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.Monke
         found = calibrate_lamps(shoot.images)
         assert bool(np.all(found.strengths == wild)) is kept
         assert any("would differ by a factor of 100" in sentence for sentence in found.warnings) is not kept
+
+
+def test_the_typical_edge_decides_whether_the_edges_allow_another_centre() -> None:
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    points = np.stack([40.6 + 30 * np.cos(angle), 40 + 30 * np.sin(angle)], axis=1)
+    points += np.random.default_rng(0).normal(0, 0.1, points.shape)
+    edges = Circle(40.0, 40.0, 30.0, residual=0.1, points=points)  # led astray by what is not there any more
+    allowed = [_agreement(edges, Circle(x, 40.0, 30.0, errors=(0.02, 0.02)))[1] for x in (40.6, 39.4)]
+    assert allowed == [True, False]

@@ -35,6 +35,8 @@ _PIECE, _FEWEST, _MOST = 9.0, 16, 64
 #: The outline moves no further from where its edges are than this many pixels, this share of the radius, or so many
 #: times the scatter of the edges; the radius may grow by what a mirroring rim hides.
 _FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
+#: By these shares of the radius a mirroring rim usually hides what is beyond its edges; other growth is less certain.
+_USUAL_GROWTH = (0.0, 0.02)
 #: Larger balls are looked at in halved photographs.
 _LARGE = 100.0
 #: A circle whose edges scatter by more than this share of its radius is looked at in halved photographs first, if its
@@ -53,6 +55,8 @@ _TURNS = 15
 _MODEL, _LEAST = 2.0, 0.005
 #: A centre that moves by so many pixels is looked at once more.
 _MOVED = 0.2
+#: A circle lies as close to the edges as another where their usual distance grows by no more than this factor.
+_AS_CLOSE = 1.15
 #: Edges and pixels that place the centre further apart than so many standard errors contradict each other.
 _CONTRADICTION = 3.0
 
@@ -176,7 +180,9 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
         apart, agree = _agreement(circle, settled)
     if agree:  # where two readings of one outline differ, neither is known better than by half of that
         error, radius_error = settled.standard_errors()
-        return replace(settled, errors=(max(error, 0.5 * apart), radius_error))
+        growth = (settled.radius - circle.radius) / circle.radius
+        odd = max(_USUAL_GROWTH[0] - growth, growth - _USUAL_GROWTH[1], 0.0) * circle.radius
+        return replace(settled, errors=(max(error, 0.5 * apart), max(radius_error, 0.5 * odd)))
     # Edges and pixels contradict each other: the rim is none of those that the model knows. Edges assume less; what is
     # left to tell is how far inside the outline they are.
     grown = _best_fit(rim, circle, centre=False)
@@ -185,10 +191,18 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
 
 
 def _agreement(edges: Circle, settled: Circle) -> tuple[float, bool]:
-    """How far the centre moved from where the edges place it, and whether that is within what both know."""
+    """How far the centre moved from where the edges place it, and whether the edges allow that.
+
+    They do within what both know; and wherever the typical edge lies as close to a circle around the new centre: on a
+    pattern single edges lead astray.
+    """
     known = float(np.hypot(edges.standard_errors()[0], settled.standard_errors()[0]))
     apart = float(np.hypot(settled.x - edges.x, settled.y - edges.y))
-    return apart, apart <= _CONTRADICTION * known
+    if apart <= _CONTRADICTION * known or len(edges.points) < 12:
+        return apart, apart <= _CONTRADICTION * known
+    away = [np.hypot(edges.points[:, 0] - c.x, edges.points[:, 1] - c.y) for c in (edges, settled)]
+    before, after = (float(np.median(np.abs(distance - np.median(distance)))) for distance in away)
+    return apart, after <= _AS_CLOSE * before
 
 
 def _best_fit(rim: _Rim, circle: Circle, *, centre: bool = True) -> Circle | None:
