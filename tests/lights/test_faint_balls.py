@@ -10,12 +10,14 @@ from photostereo.errors import CaptureError
 from photostereo.lights import calibration
 from photostereo.lights.agreement import angles_between
 from photostereo.lights.ball import ball_normals
+from photostereo.lights.balls import FoundBall
 from photostereo.lights.calibration import calibrate_lamps
 from photostereo.lights.circle import Circle
 from photostereo.lights.circle_search import find_circles
 from photostereo.lights.highlight import find_highlights
 from photostereo.lights.outline_fit import _agreement
 from photostereo.lights.outlines import calm_photograph
+from photostereo.lights.positions import lamp_positions
 from photostereo.lights.shading import fit_shading, settle_circle
 from photostereo.scenes import dome_lights, random_lights
 from photostereo.scenes.balls import shoot_table
@@ -124,3 +126,15 @@ def test_the_typical_edge_decides_whether_the_edges_allow_another_centre() -> No
     edges = Circle(40.0, 40.0, 30.0, residual=0.1, points=points)  # led astray by what is not there any more
     allowed = [_agreement(edges, Circle(x, 40.0, 30.0, errors=(0.02, 0.02)))[1] for x in (40.6, 39.4)]
     assert allowed == [True, False]
+
+
+def test_balls_that_agree_within_their_errors_see_lamps_that_are_far() -> None:
+    lights = random_lights(10, max_angle=50, rng=1)
+    turned = lights + np.array([0.012, 0.004, 0.0])  # by 0.7°, as an outline that is off does
+    turned /= np.linalg.norm(turned, axis=1, keepdims=True)
+    for residual, far in ((0.4, True), (0.05, False)):
+        balls = [
+            FoundBall("shiny", Circle(x, 60.0, 30.0), seen, None, np.full(10, residual))
+            for x, seen in ((60.0, turned), (140.0, lights))
+        ]
+        assert (lamp_positions(balls, (240, 360))[0] is None) is far

@@ -4,7 +4,9 @@ A shiny ball at c sees the lamp from its highlight c + r n along a direction l. 
 meet at the lamp, in least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is least at the solution of a 3 × 3 system. The balls
 stand on one table that faces the camera, so their centres are one radius above it. How well the distance is known
 follows from how far the balls are apart: with the base b and an error e of the directions, the relative error of the
-distance D is about e D / b, and where this is above a half the lamp is as good as infinitely far.
+distance D is about e D / b, and where this is above a half the lamp is as good as infinitely far. So it is where the
+balls see it in directions that differ by no more than what each may be off: lines that are nearly parallel meet
+somewhere, but not where the lamp is.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ import numpy as np
 
 from photostereo.conventions import FloatArray
 from photostereo.lights.balls import FoundBall
+
+#: Directions differ where they are so many standard errors apart.
+_SURE = 3.0
 
 
 def meeting_point(points: FloatArray, directions: FloatArray) -> FloatArray:
@@ -39,6 +44,8 @@ def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
     centres = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
     base = float(max(np.linalg.norm(a - b) for a in centres for b in centres))
+    if not _differ(shiny):
+        return None, ""
     count = len(shiny[0].directions)
     positions = np.full((count, 3), np.nan)
     for number in range(count):
@@ -66,6 +73,17 @@ def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[
         else ""
     )
     return positions, sentence
+
+
+def _differ(balls: Sequence[FoundBall]) -> bool:
+    """Whether some two balls see the lamps in directions that differ by more than what both may be off."""
+    for number, one in enumerate(balls):
+        for other in balls[:number]:
+            apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))
+            off = np.hypot(one.residual, other.residual)
+            if float(np.nanmedian(apart / np.maximum(off, 1e-6))) > _SURE:
+                return True
+    return False
 
 
 def _half(direction: FloatArray) -> FloatArray:
