@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.backend import find_device, to_numpy
+from photostereo.backend import find_device, matmul_precision, to_numpy
 from photostereo.backend.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.capture.corruptions import add_gaussian
 from photostereo.monitor import Monitor
@@ -143,6 +143,19 @@ def test_a_solve_is_exact_whatever_precision_is_set_around_it(device) -> None:
         torch.set_float32_matmul_precision("highest")
     assert set(seen) == {"highest"}
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="torch is older")
+@pytest.mark.parametrize("chosen", ["none", "ieee", "tf32"])
+def test_a_precision_that_was_set_for_one_library_is_kept(chosen) -> None:
+    library = torch.backends.cuda.matmul
+    before, library.fp32_precision = library.fp32_precision, chosen
+    try:
+        with matmul_precision("highest"):
+            assert library.fp32_precision == "ieee"
+        assert library.fp32_precision == chosen
+    finally:
+        library.fp32_precision = before
 
 
 @pytest.mark.parametrize("color", [False, True])

@@ -234,12 +234,25 @@ def matmul_precision(name: str) -> Iterator[None]:
     if torch is None:
         yield
         return
-    before = torch.get_float32_matmul_precision()
+    libraries = _precision_of_libraries(torch)
+    by_library = [library.fp32_precision for library in libraries]
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError:  # torch has no answer where the libraries' own were set
+        before = name
     torch.set_float32_matmul_precision(name)
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+        for library, own in zip(libraries, by_library, strict=True):
+            library.fp32_precision = own
+
+
+def _precision_of_libraries(torch: Any) -> list[Any]:
+    """Where newer versions of torch have a precision of their own for each library; it is set along with that of all."""
+    products = (getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn"))
+    return [product for product in products if hasattr(product, "fp32_precision")]
 
 
 def in_full_precision(function: Callable[P, T]) -> Callable[P, T]:
