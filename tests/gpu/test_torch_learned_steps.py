@@ -56,7 +56,7 @@ def test_order_statistics_are_those_of_numpy(count, put) -> None:
 
 
 def test_interpolation_is_that_of_numpy(put) -> None:
-    x = np.linspace(-1.0, 4.0, 50).astype(np.float32)
+    x = np.linspace(-1.0, 4.0, 51).astype(np.float32)  # with the places themselves
     for places in ([0.0, 1.0, 1.0, 3.0], [2.0]):
         values = np.array([5.0, -1.0, 2.0, 7.0])[: len(places)]
         expected = np.interp(x, places, values)
@@ -81,6 +81,16 @@ def test_noise_steps_and_blocks_are_the_same(scene, put) -> None:
     coarse = np.kron(rng.normal(0, 0.01, (8, 8, 16)), np.ones((8, 8, 1))) + rng.normal(0, 0.01, (64, 64, 16))
     assert has_blocks(put(coarse.reshape(-1, 16)), lights, whole)
     assert not has_blocks(there, lights, mask)
+
+
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_a_few_pixels_tell_their_noise(width, put) -> None:
+    """Fewer blocks than classes of brightness: a class without any is left out."""
+    lights, mask = dome_lights(6).T, np.ones((2, width), bool)
+    pixels = np.random.default_rng(0).random((2 * width, 6), dtype=np.float32)
+    for places, variances in (noise_table(pixels, lights, mask), noise_table(put(pixels), lights, mask)):
+        assert len(places) == len(variances) >= 1
+        assert np.isfinite(places).all() and (variances > 0).all()
 
 
 def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import photostereo as ps
 from photostereo.errors import CaptureError
+from photostereo.lights.calibration import _strengths
 from photostereo.lights.strength import (
     equal_strengths_suffice,
     sample_pixels,
@@ -76,3 +77,10 @@ def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -
     pixels = sample_pixels(images, overexposed=True)
     assert np.isnan(pixels).any()
     np.testing.assert_allclose(strengths_from_flat(pixels, lights), strengths, rtol=1e-6)
+
+
+def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
+    """They are too few for its shading, and it does not face the camera as something flat does."""
+    scene = ps.render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
+    found, words = _strengths(scene.images, None, scene.mask, (), scene.lights, None, None)
+    assert words == "taken as equal" and (found == 1.0).all()

@@ -106,7 +106,7 @@ def interpolate(x: Array, places: NDArray[Any], values: NDArray[Any]) -> Array:
     if len(at) < 2:
         return 0.0 * x.double() + ends[0]
     x = x.double().clamp(at[0], at[-1])
-    last = torch.searchsorted(at, x).clamp(1, len(at) - 1)
+    last = torch.searchsorted(at, x, right=True).clamp(1, len(at) - 1)
     width = at[last] - at[last - 1]
     part = torch.where(width > 0, (x - at[last - 1]) / width, torch.ones_like(x))
     return ends[last - 1] + part * (ends[last] - ends[last - 1])

@@ -253,7 +253,9 @@ def _strengths(
     if matte:
         logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
         return np.exp(logs), "matte ball"
-    if pixels is None or len(directions) < 6:
+    if len(directions) < 6:
+        return equal, "taken as equal"
+    if pixels is None:
         return _strengths_of_overexposed(images, scene, mask, balls, directions)
     if equal_strengths_suffice(pixels, directions):
         return equal, "equal, as the shading of the object says"

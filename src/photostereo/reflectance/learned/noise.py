@@ -74,14 +74,16 @@ def noise_table(
     brightness = _brightness(pixels)[like(a, pixels)]
     classes = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
     middle = 0.5 * (classes[1:] + classes[:-1])
-    medians = []
+    medians, told = [], []
     for low, high in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
-        inside = (brightness >= low) & (brightness <= high)
-        medians.append(row_quantiles(detail[inside].reshape(1, -1), 0.5)[0, 0])
+        inside = detail[(brightness >= low) & (brightness <= high)]
+        told.append(len(inside) > 0)  # with fewer blocks than classes some have none
+        if told[-1]:
+            medians.append(row_quantiles(inside.reshape(1, -1), 0.5)[0, 0])
     found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # fetched once
     sample = pixels[:: max(1, len(pixels) // LEVELS_FROM)]
     steps = step_of_levels(sample) ** 2 / 12.0
-    return np.asarray(middle, np.float64), np.maximum(found, steps)
+    return np.asarray(middle[told], np.float64), np.maximum(found, steps)
 
 
 def block_noise_table(pixels: Array, lights: NDArray[Any], mask: NDArray[np.bool_]) -> NoiseTable | None:
