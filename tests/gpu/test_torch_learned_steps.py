@@ -168,6 +168,16 @@ def test_a_precision_that_was_set_for_one_library_is_kept(chosen) -> None:
         library.fp32_precision = before
 
 
+@pytest.mark.parametrize("count", [3, 12])
+def test_no_rounding_turns_the_outline_around(count, device) -> None:
+    """Three photographs leave no misfit, and no noise: all of the matte fit is believed, and no more than all of it."""
+    capture = render_scene("sphere", size=32, lights=dome_lights(count), reflectance="ggx")
+    capture = add_gaussian(capture, 0.01, rng=0) if count == 3 else capture
+    expected, found = solve(capture, "net"), solve(capture, "net", device=device)
+    assert np.isfinite(found.maps["spread"]).all()
+    assert np.abs(found.normals - expected.normals).max() < 1e-3
+
+
 @pytest.mark.parametrize("color", [False, True])
 @pytest.mark.parametrize("method", ["net", "dlnet"])
 def test_whole_solves_are_the_same(method, color, device) -> None:

@@ -129,7 +129,7 @@ def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Wit
 
     chosen = like(rim.index[turns], found.variance)
     others = found.variance * 1.0
-    doubted = 1.0 - (matte + 0.0 * found.variance)[chosen]
+    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(0.0)  # of a share of 1, rounded
     others[chosen] += doubted * like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
     normals = found.normals * 1.0
     normals[chosen] = like(steep[turns].astype(np.float32), found.variance)
