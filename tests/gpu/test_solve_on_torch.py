@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.backend import find_device
+from photostereo.backend import Device, find_device
 from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.intensities import intensities
 from photostereo.errors import ParameterError
@@ -198,3 +198,31 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
     assert done.exit_code == 0, done.output
     assert called == [device]
     assert "torch" in (out / "summary.json").read_text(encoding="utf-8")
+
+
+def test_what_does_not_fit_into_a_gpu_has_no_state_and_memory_is_no_remedy(
+    noisy, monkeypatch, tmp_path
+) -> None:
+    from typer.testing import CliRunner
+
+    from photostereo.cli import app
+    from photostereo.commands import solve as command
+
+    path, state = tmp_path / "capture.npz", tmp_path / "state.npz"
+    np.savez(path, images=noisy.images, lights=noisy.lights, mask=noisy.mask)
+    monkeypatch.setattr(command, "device_for", lambda *anything: Device("cuda", "cuda"))
+    monkeypatch.setattr(command, "fits_on", lambda *anything: False)
+    options = [
+        "--method",
+        "dlnv",
+        "--device",
+        "cuda",
+        "--checkpoint",
+        str(state),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = CliRunner().invoke(app, ["solve", str(path), *options])
+    assert isinstance(done.exception, ParameterError)
+    assert "the memory of the GPU" in str(done.exception) and "--device cpu" in str(done.exception)
+    assert "--memory" not in str(done.exception)

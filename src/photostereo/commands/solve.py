@@ -82,16 +82,19 @@ def run(
         # A GPU's bands come faster from memory than from files.
         capture = found.loaded() if in_memory and (on_gpu or not in_parts) else found
         if in_parts and (checkpoint is not None or resume is not None):
+            room, remedy = in_words(budget), "allow more (--memory)"
+            if on_gpu and in_memory:
+                room, remedy = "the memory of the GPU", "solve it on the CPU (--device cpu)"
             raise ParameterError(
-                f"{found.name} is solved in parts, as it does not fit into "
-                f"{'the memory of the GPU' if on_gpu and in_memory else in_words(budget)}, and then there is no "
-                "state to save or resume. Leave out --checkpoint and --resume, or allow more (--memory)."
+                f"{found.name} is solved in parts, as it does not fit into {room}, and then there is no state to save or "
+                f"resume. Leave out --checkpoint and --resume, or {remedy}."
             )
         if in_parts:
             require_for_results(found.frame, OF_THE_PROGRAM + writing, budget)
             # An error now, not after a minute.
-            room = bytes_for_bands(where, None if on_gpu else budget)
-            bands_of(found, entry, entry.resolve(parameters), room)
+            bands_of(
+                found, entry, entry.resolve(parameters), bytes_for_bands(where, None if on_gpu else budget)
+            )
         loading = time.perf_counter() - began
         terminal.say(f"{capture}")
         tell_lamps(terminal, capture)
