@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import cv2
 import numpy as np
 import pytest
@@ -47,6 +49,16 @@ def test_what_is_lost_in_every_photograph_is_seen_in_what_they_share() -> None:
         for found in (single, shared)
     ]
     assert not near[0] and near[1]
+
+
+def test_what_photographs_share_is_found_without_a_second_stack() -> None:
+    images = np.random.default_rng(0).random((9, 250, 300), dtype=np.float32)
+    tracemalloc.start()
+    found = calm_photograph(images)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, np.sort(images, axis=0)[2:7].mean(axis=0), rtol=1e-6)
+    assert peak < 0.5 * images.nbytes
 
 
 def test_circle_and_light_of_the_room_are_settled_together() -> None:

@@ -31,6 +31,8 @@ _SMOOTHING = 1.0
 _AROUND = 7
 #: Side in pixels of the blocks in which the usual strength is taken.
 _BLOCK = 24
+#: Rows that are sorted at a time: in the cache, and without a second stack.
+_ROWS = 16
 #: Noise is measured where the frame is darkest, in this share of it: bright places have more, but more contrast too.
 _DARKEST = 0.2
 
@@ -132,10 +134,13 @@ def calm_photograph(images: FloatArray) -> NDArray[np.float32]:
     >>> calm_photograph(np.array([0.0, 0.2, 0.4, 9.0]).reshape(4, 1, 1)).round(3)
     array([[0.3]], dtype=float32)
     """
-    count = len(images)
-    cut = count // 4
-    ordered = np.sort(np.asarray(images, np.float32), axis=0)
-    return np.asarray(ordered[cut : count - cut].mean(axis=0), dtype=np.float32)
+    count, cut = len(images), len(images) // 4
+    calm = np.empty(images.shape[1:], np.float32)
+    for top in range(0, len(calm), _ROWS):
+        rows = slice(top, top + _ROWS)
+        ordered = np.sort(np.asarray(images[:, rows], np.float32), axis=0)
+        calm[rows] = ordered[cut : count - cut].mean(axis=0)
+    return calm
 
 
 def black_level(images: FloatArray) -> float:
