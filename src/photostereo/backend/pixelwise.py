@@ -48,7 +48,6 @@ def angle_between(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _launch(name: str, vectors: Tensor, arrays: tuple[Tensor, ...], counts: tuple[int, ...]) -> None:
-
     from photostereo.backend.cuda_kernels import compile_kernel, device_of
 
     total = vectors.numel() // 3

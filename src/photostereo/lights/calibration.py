@@ -279,9 +279,8 @@ def _strengths_of_overexposed(
     pixels = sample_pixels(images if scene is None else scene, where, overexposed=True)
     if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
         return np.ones(len(directions)), "taken as equal"
-    return strengths_from_flat(
-        pixels, directions
-    ), "brightness of an overexposed object, taken to face the camera"
+    words = "brightness of an overexposed object, taken to face the camera"
+    return strengths_from_flat(pixels, directions), words
 
 
 def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:

@@ -180,11 +180,9 @@ def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[
     circle, room = slice(0, 3), slice(3, 7)
     if not lit:
         return moment[circle, circle], right[circle]
-    inner = moment[room, room] + 1e-6 * np.trace(moment[room, room]) * np.eye(4)
+    inner, both = moment[room, room] + 1e-6 * np.trace(moment[room, room]) * np.eye(4), moment[circle, room]
     free = np.linalg.solve(inner, np.column_stack([moment[room, circle], right[room]]))
-    return moment[circle, circle] - moment[circle, room] @ free[:, :3], right[circle] - moment[
-        circle, room
-    ] @ free[:, 3]
+    return moment[circle, circle] - both @ free[:, :3], right[circle] - both @ free[:, 3]
 
 
 def _fit_with_room(

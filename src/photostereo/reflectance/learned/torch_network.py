@@ -121,9 +121,8 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
     count = lights.shape[-2]
     eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
     gram = lights.transpose(-1, -2) @ lights + 0.02 * count * eye
-    if (
-        lights.ndim == 2
-    ):  # the same for all: one system, and so small that a GPU's library takes longer to begin
+    if lights.ndim == 2:
+        # The same for all: one system, and so small that a GPU's library takes longer to begin.
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
         xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(torch.stack([xx, xy, xz, yy, yz, zz]))
         normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
