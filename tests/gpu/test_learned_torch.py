@@ -31,7 +31,7 @@ def test_torch_equals_compiled() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
 @pytest.mark.parametrize("width", [96, 40])
 def test_a_fused_stage_equals_the_readable_one(width) -> None:
-    from photostereo.reflectance.learned.fused_stage import run_stage
+    from photostereo.reflectance.learned.torch_fused_stage import run_stage
     from photostereo.reflectance.learned.torch_network import FEATURES, Stage
 
     torch.manual_seed(0)

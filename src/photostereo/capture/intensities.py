@@ -39,7 +39,7 @@ def intensities(capture: Capture, device: Device = CPU, *, colours: bool = False
     >>> from photostereo.scenes import render_scene
     >>> seen = intensities(render_scene("sphere", size=20, color=True), colours=True)
     >>> seen.pixels.shape, seen.colours.shape
-    ((316, 20), (316, 20, 3))
+    ((268, 20), (268, 20, 3))
     """
     in_colour = colours and capture.is_color
     if not device.uses_torch:

@@ -39,7 +39,7 @@ def predict(
     values = pixels[..., None].expand(-1, -1, 3) if colours is None else colours
     run = Stage.__call__
     if pixels.is_cuda:
-        from photostereo.reflectance.learned.fused_stage import run_stage as run
+        from photostereo.reflectance.learned.torch_fused_stage import run_stage as run
     normals, errors = [], []
     for part in values.split(max(1, CHUNK // pixels.shape[1])):
         normal, log_error = network(part.float(), directions, run)[-1]
