@@ -9,6 +9,8 @@ import scipy.fft
 from photostereo.errors import ParameterError
 from photostereo.priors.dictionary import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.atoms import KINDS, cosines
+from photostereo.scenes import render_scene
+from photostereo.solver.solve import solve
 
 SIZE = (5, 4, 3)
 LENGTH = 60
@@ -130,3 +132,11 @@ def test_thin_patches(size, factor):
     if m > 1 or factor == 1:
         D = initial_dictionary("dct-separable", size, factor * m)
         assert np.linalg.matrix_rank(D) == m and np.isfinite(D).all()
+
+
+def test_a_dictionary_without_rows_is_refused_in_words(tmp_path) -> None:
+    np.save(tmp_path / "atoms.npy", np.array(3.0))
+    capture = render_scene("sphere", size=24)
+    for given in (str(tmp_path / "atoms.npy"), 3.0):
+        with pytest.raises(ParameterError, match="one atom per row"):
+            solve(capture, "dlnv", dictionary=given, lam=1.0, mu=0.1, max_iter=1)

@@ -20,8 +20,15 @@ def kind_or_array(value: Any) -> Any:
     if isinstance(value, (str, Path)):
         if str(value) in KINDS:
             return str(value)
-        return _read_dictionary(Path(value))
-    return np.asarray(value, dtype=np.float64)
+        return _with_rows(_read_dictionary(Path(value)), value)
+    return _with_rows(np.asarray(value, dtype=np.float64), value)
+
+
+def _with_rows(array: Any, value: Any) -> Any:
+    """The array, where it has rows at all; how long they have to be depends on the patches."""
+    if np.ndim(array) == 0:
+        raise ValueError(value)
+    return array
 
 
 def _read_dictionary(path: Path) -> Any:
