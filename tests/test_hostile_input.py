@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy.io import savemat
 
 import photostereo as ps
@@ -180,6 +182,41 @@ def test_folder_names_of_any_bytes(call, diligent, tmp_path, name):
     for text in (said, error):
         text.encode("utf-8")
         assert not any(letter in text for letter in "\x1b\x07\u202e")
+
+
+def test_true_normals_without_components(call, diligent):
+    height, width = cv2.imread(str(diligent / "mask.png"), cv2.IMREAD_GRAYSCALE).shape
+    savemat(diligent / "Normal_gt.mat", {"Normal_gt": np.ones((height, width))})
+    for words in (("info", diligent), ("solve", diligent, "--method", "ls")):
+        code, _, error = call(*words)
+        assert code == 2 and "true normals" in error, error
+
+
+def test_names_in_tables_are_words_too() -> None:
+    """A file name is neither an order to the terminal nor markup."""
+    from types import SimpleNamespace
+
+    import photostereo as ps
+    from photostereo.commands.compare_results import angles_table
+    from photostereo.commands.lights import _table
+
+    name = "\x1b]0;owned\x07[/red]\u202e.jpg"
+    calibration = SimpleNamespace(
+        files=(name,),
+        directions=np.array([[0.0, 0.0, 1.0]]),
+        strengths=np.ones(1),
+        residual=np.ones(1),
+        found_from=("shiny ball",),
+        strengths_from="matte ball",
+        suspects=(0,),
+    )
+    result = ps.solve(ps.render_scene("sphere", size=16), "ls")
+    console = Console(record=True, width=200, file=io.StringIO())
+    console.print(_table(calibration))
+    console.print(angles_table([name, "other"], [result, result], None))
+    said = console.export_text()
+    assert not any(letter in said for letter in "\x1b\x07\u202e")
+    assert said.count("[/red]") == 3
 
 
 def test_names_that_no_file_can_have(call, diligent, tmp_path):

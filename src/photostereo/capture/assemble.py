@@ -239,7 +239,7 @@ def _parts(
             f"the photographs are {bit_depth(source)}-bit where {found.expected_bits} bits are usual: dark "
             "values are coarse. Use the originals if there are any"
         )
-    if "truth" in truths:
+    if "truth" in truths and truths["truth"].ndim == 3:  # of another shape it is refused below
         unknown = int((~truths["truth"][mask].any(axis=1)).sum())
         if unknown:
             notes.append(f"the true normal is unknown (zero) at {unknown} mask pixels")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 from photostereo.commands.export import size_of_result
 from photostereo.commands.figure import truth_of
@@ -17,7 +18,7 @@ from photostereo.conventions import FloatArray
 from photostereo.errors import ParameterError
 from photostereo.exports.pixel_size import PixelSize
 from photostereo.files.atomic import replacing_directory, write_array
-from photostereo.files.names import folder_name
+from photostereo.files.names import folder_name, printable
 from photostereo.files.safe import read_npy
 from photostereo.quality.metrics import angular_error
 from photostereo.reconstruction import Reconstruction
@@ -116,12 +117,12 @@ def angles_table(names: Sequence[str], results: Sequence[Reconstruction], truth:
     table.add_column("method")
     heading = "error" if truth is not None else f"angle to {names[0]}"
     for word in (f"mean {heading}", "median", "90 % below"):
-        table.add_column(word, justify="right")
+        table.add_column(Text(printable(word)), justify="right")
     for name, result in zip(names, results, strict=True):
         angle = angular_error(result.normals, against, mask)[mask]
         table.add_row(
-            name,
-            result.method,
+            Text(printable(name)),
+            Text(printable(result.method)),
             f"{angle.mean():.2f}°",
             f"{np.median(angle):.2f}°",
             f"{np.percentile(angle, 90):.2f}°",

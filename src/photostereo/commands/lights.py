@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from photostereo.capture.lamps import find_lamps
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.terminal import Terminal
 from photostereo.files.atomic import replacing_file
+from photostereo.files.names import printable
 from photostereo.lights.calibration import Calibration
 from photostereo.lights.writing import write_lights
 
@@ -48,7 +50,7 @@ def _table(calibration: Calibration) -> Table:
         x, y, z = calibration.directions[number]
         mark = " ?" if number in calibration.suspects else ""
         table.add_row(
-            f"{name}{mark}",
+            Text(printable(f"{name}{mark}")),
             *(f"{value:+.3f}" for value in (x, y, z)),
             f"{calibration.strengths[number]:.3f}",
             f"{calibration.residual[number]:.1f}°" if calibration.residual[number] >= 0.1 else "0.1°",
