@@ -69,7 +69,7 @@ def _sent(capture: Capture, device: Device) -> Any:
     if len(index) == capture.mask.size:
         return device.put(frames)
     if SPARSE * len(index) >= capture.mask.size:
-        return device.put(frames)[:, like(index, device.put(np.empty(0)))]
+        return device.put(frames)[:, device.put(index)]
     from photostereo.capture.gather_kernels import gather
 
     chosen, send = device.staging((len(frames), len(index), *shape[2:]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from photostereo.backend.order import known_medians
 from photostereo.conventions import BoolArray, FloatArray
 from photostereo.errors import CaptureError
 
@@ -198,7 +199,7 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
     logs = np.log(np.maximum(pixels, 1e-12))
     level = np.zeros(len(directions))
     for _ in range(60):  # what is missing (NaN) in some photographs is compared in the others
-        before, level = level, np.nanmedian(logs - np.nanmedian(logs - level, axis=1, keepdims=True), axis=0)
+        before, level = level, known_medians(logs - known_medians((logs - level).T)[:, None])
         if float(np.ptp(level - before)) < 1e-6:
             break
     strengths = np.exp(level) / np.maximum(directions[:, 2], 0.05)

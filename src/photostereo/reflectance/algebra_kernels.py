@@ -1,4 +1,4 @@
-"""The 3 × 3 algebra of the compiled kernels, a pixel at a time; inlined, so that it costs no call.
+"""The small algebra of the compiled kernels, a pixel at a time; that of 3 × 3 is inlined, so that it costs no call.
 
 A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`, whose functions for whole arrays are
 the readable forms of these.
@@ -13,6 +13,15 @@ from photostereo.loops import njit
 #: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
 #: NaN keep their meaning, and the result is the same on every run of one machine.
 SUMS = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, fastmath=SUMS)
+def dot(a, b):  # type: ignore[no-untyped-def]
+    """The inner product, in double precision."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
 
 
 @njit(cache=True, inline="always")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.loops import njit, prange
-from photostereo.reflectance.algebra_kernels import SUMS, invert_if_regular
+from photostereo.reflectance.algebra_kernels import SUMS, dot, invert_if_regular
 
 #: Pixels that share one set of scratch arrays.
 CHUNK = 64
@@ -25,14 +25,6 @@ def _lambertian(y, L, T, Q, A):  # type: ignore[no-untyped-def]
             for c in range(r, 3):
                 A[entry] += L[r, j] * L[c, j]
                 entry += 1
-
-
-@njit(cache=True, fastmath=SUMS)
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
 
 
 @njit(cache=True, fastmath=SUMS)
@@ -73,7 +65,7 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
     entry = 0
     for r in range(3):
         for c in range(r, 3):
-            A[entry] = _dot(lights[r, :lit], lights[c, :lit])
+            A[entry] = dot(lights[r, :lit], lights[c, :lit])
             entry += 1
 
 

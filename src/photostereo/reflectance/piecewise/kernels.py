@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.loops import njit, prange
-from photostereo.reflectance.algebra_kernels import SUMS, quadratic_3x3, solve_3x3
+from photostereo.reflectance.algebra_kernels import SUMS, dot, quadratic_3x3, solve_3x3
 from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 
 #: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs.
@@ -90,14 +90,6 @@ def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
             piece[j] = above if above < width else width
 
 
-@njit(cache=True, fastmath=SUMS)
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
 @njit(cache=True, parallel=True)
 def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
     count, photographs = pixels.shape
@@ -119,9 +111,9 @@ def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: 
             trace = 0.0
             for k in range(p):
                 for m in range(k + 1):
-                    T[k, m] = T[m, k] = _dot(pieces[k], pieces[m])
+                    T[k, m] = T[m, k] = dot(pieces[k], pieces[m])
                 for axis in range(3):
-                    Q[k, axis] = _dot(pieces[k], lights[axis])
+                    Q[k, axis] = dot(pieces[k], lights[axis])
                 trace += T[k, k]
             for k in range(p):
                 T[k, k] += RIDGE * trace
