@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 _TORCH_TESTS = Path(__file__).parent / "tests" / "gpu"
-_TRAINING = Path(__file__).parent / "src" / "photostereo" / "reflectance" / "learned" / "training"
+_TRAINING = Path(__file__).parent / "src" / "photostereo" / "lab" / "training"
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

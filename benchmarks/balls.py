@@ -18,9 +18,9 @@ from functools import partial
 
 import numpy as np
 
-from photostereo.errors import CaptureError
-from photostereo.lights.agreement import angles_between
-from photostereo.lights.calibration import Calibration, calibrate_lamps
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.agreement import angles_between
+from photostereo.lights.ball.calibration import Calibration, calibrate_lamps
 from photostereo.scenes import random_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import KINDS, Ball, Studio

@@ -18,11 +18,11 @@ import psutil
 
 from photostereo import render_scene
 from photostereo.batch.ledger import Ledger
+from photostereo.batch.options import RunOptions
+from photostereo.batch.progress import Progress, RunMonitor
 from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.capture import write_diligent
-from photostereo.jobs.options import RunOptions
-from photostereo.jobs.progress import Progress, RunMonitor
 from photostereo.scenes import dome_lights
 
 SIDE = 316

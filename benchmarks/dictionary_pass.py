@@ -22,7 +22,7 @@ import numpy as np
 
 from photostereo.priors.dictionary import initial_dictionary
 from photostereo.priors.dictionary.compiled import dictionary_pass
-from photostereo.threads import shorten_spinning
+from photostereo.runtime.threads import shorten_spinning
 
 SIZE = (8, 8, 3)
 MU = 0.4

@@ -35,8 +35,8 @@ import torch  # noqa: E402
 
 from benchmarks.dictionary_pass import MU, make_state  # noqa: E402
 from photostereo import Capture, add_poisson, load, render_scene, solve  # noqa: E402
+from photostereo.diagnosis.metrics import angle_between  # noqa: E402
 from photostereo.priors.dictionary import compiled, torch_pass  # noqa: E402
-from photostereo.quality.metrics import angle_between  # noqa: E402
 from photostereo.scenes import dome_lights  # noqa: E402
 from photostereo.solver.prepared import prepare  # noqa: E402
 from photostereo.solver.solve import solve_grid  # noqa: E402

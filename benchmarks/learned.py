@@ -24,9 +24,9 @@ import numpy as np
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
 from photostereo.capture.corruptions import add_poisson, noise_of_seed, photographs_of_seed
-from photostereo.files.atomic import write_text
-from photostereo.monitor import SILENT
-from photostereo.quality.metrics import summarise_error
+from photostereo.core.control import SILENT
+from photostereo.diagnosis.metrics import summarise_error
+from photostereo.io.atomic import write_text
 from photostereo.solver.prepared import prepare
 
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")

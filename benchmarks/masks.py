@@ -12,10 +12,10 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
-from photostereo.capture.auto_mask import find_object
-from photostereo.capture.ground import MOST_FRAMES
-from photostereo.capture.masks import mask_from_brightness
-from photostereo.conventions import gray_from_rgb
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.masks.automatic import find_object
+from photostereo.masks.ground import MOST_FRAMES
+from photostereo.masks.reading import mask_from_brightness
 
 #: Brightness of the ground's texture next to the object's brightest.
 GROUNDS = {"its own": 0.0, "dark cloth": 0.15, "bright table": 0.5}

@@ -20,9 +20,9 @@ import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.unseen import Unseen, unseen
 from photostereo import scenes
-from photostereo.conventions import srgb_from_linear
+from photostereo.core.conventions import srgb_from_linear
+from photostereo.diagnosis.checks import Mistake, find_mistakes
 from photostereo.lights.axes import axes_matrix
-from photostereo.lights.checks import Mistake, find_mistakes
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.reconstruction import Reconstruction
 from photostereo.report import write_comparison, write_report
+from photostereo.solver.reconstruction import Reconstruction
 
 HEIGHT, WIDTH = 512, 612
 FLAGS = [

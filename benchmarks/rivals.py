@@ -18,8 +18,8 @@ from scipy.optimize import nnls
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
-from photostereo.monitor import SILENT
-from photostereo.quality.metrics import angle_between
+from photostereo.core.control import SILENT
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.bivariate.model import Bivariate, bernstein_basis, monotone_cone
 from photostereo.reflectance.lowrank.model import LowRank, robust_pca, robust_pca_readable
 from photostereo.reflectance.sparse.model import (
@@ -287,7 +287,7 @@ MEMORY_PROGRAM = """
 import sys
 import numpy as np
 from benchmarks.peak import peak_memory
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
 from photostereo.reflectance.bivariate.model import Bivariate
 from photostereo.reflectance.lowrank.model import LowRank
 from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes

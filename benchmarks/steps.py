@@ -19,7 +19,7 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.captures import diligent_folder
-from photostereo.quality import diagnosis
+from photostereo.diagnosis import diagnose as diagnosis
 from photostereo.scenes import dome_lights
 
 GIVEN = {"lam": 10.0, "mu": 0.1, "max_iter": 10}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from photostereo.conventions import linear_from_srgb, srgb_from_linear
+from photostereo.core.conventions import linear_from_srgb, srgb_from_linear
 
 SIZE = 140
 

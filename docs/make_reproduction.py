@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from photostereo.paper.runs import NAMED_RUNS
+from photostereo.lab.paper.runs import NAMED_RUNS
 
 DOCS = Path(__file__).resolve().parent
 WIDTH = 1100

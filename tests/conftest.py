@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture, Origin
-from photostereo.monitor import Iteration
-from photostereo.quality.metrics import summarise_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.control import Iteration
+from photostereo.diagnosis.metrics import summarise_error
+from photostereo.solver.reconstruction import Reconstruction
 
 SIZE = 96
 PROJECT = Path(__file__).resolve().parents[1]

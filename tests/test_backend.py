@@ -8,8 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from photostereo.backend import CPU, cast, find_device, is_tensor, like, memory_in_words, namespace, to_numpy
-from photostereo.errors import MissingDependencyError, ParameterError
+from photostereo.core.errors import MissingDependencyError, ParameterError
+from photostereo.runtime.arrays import (
+    CPU,
+    cast,
+    find_device,
+    is_tensor,
+    like,
+    memory_in_words,
+    namespace,
+    to_numpy,
+)
 
 
 def test_numpy_arrays_pass_through() -> None:

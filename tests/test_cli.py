@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from photostereo import cli, load
-from photostereo.capture.sixteen_bit import write_png
+from photostereo.io.sixteen_bit import write_png
 
 
 def run(*words: object, monkeypatch: pytest.MonkeyPatch, capsys) -> tuple[int, str, str]:
@@ -587,8 +587,8 @@ def test_failure_in_the_middle_leaves_nothing(call, scene_folder, tmp_path) -> N
 
 
 def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(call, scene_folder, tmp_path) -> None:
-    from photostereo.jobs.trial import CLEAN, CaptureSpec
-    from photostereo.jobs.worker import load_scene
+    from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec
+    from photostereo.lab.sweeps.worker import load_scene
 
     words = ("solve", scene_folder, "--images", 5, "--seed", 3, "-m", "ls", "--no-surface", "--no-report")
     assert call(*words, "-o", tmp_path / "out")[0] == 0

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from photostereo.compiling import MESSAGE, telling
-from photostereo.loops import njit
+from photostereo.runtime.compiling import MESSAGE, telling
+from photostereo.runtime.loops import njit
 
 
 def test_told_once_and_only_where_something_is_compiled() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.conventions import (
+from photostereo.core.conventions import (
     decode_normals,
     encode_normals,
     gray_from_rgb,
     linear_from_srgb,
     srgb_from_linear,
 )
-from photostereo.quality.metrics import angle_between
+from photostereo.diagnosis.metrics import angle_between
 
 
 @pytest.mark.parametrize(("bits", "limit"), [(8, 0.5), (16, 0.002)])

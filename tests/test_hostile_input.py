@@ -22,7 +22,7 @@ from scipy.io import savemat
 import photostereo as ps
 from photostereo import cli
 from photostereo.capture import write_archive, write_diligent
-from photostereo.files import memory
+from photostereo.io import memory
 from photostereo.scenes import dome_lights
 
 

@@ -11,31 +11,42 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "photostereo"
 
 #: Lowest first. A module may import from its own layer and from those before it.
 LAYERS = [
-    {"_version", "errors", "conventions", "interruption", "monitor", "threads", "compiling", "loops"},
-    {"files", "parameters", "backend", "plugins"},
+    {"_version", "core"},
+    {"runtime"},
+    {"io"},
+    {"photographs"},
     {"lights"},
+    {"masks"},
     {"capture"},
-    {"quality", "reconstruction", "scenes"},
+    {"diagnosis"},
     {"reflectance", "priors"},
     {"solver"},
-    {"testing"},
-    {"surface"},
-    {"exports"},
+    {"surface", "scenes"},
+    {"testing", "results"},
     {"report"},
-    {"results"},
-    {"jobs"},
-    {"paper", "batch"},
+    {"pipeline"},
+    {"batch"},
+    {"lab"},
     {"commands"},
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: Of the rooms below them, what the mathematics may not know: arrays only.
-UNKNOWN_TO_MATHEMATICS = {"files", "lights", "capture", "scenes"}
+UNKNOWN_TO_MATHEMATICS = {"io", "photographs", "lights", "masks", "capture", "scenes"}
+#: A parameter may name a file.
+READS_A_FILE = {"priors/dictionary/given_atoms.py"}
+
+
+def without_types(tree: ast.Module) -> list[ast.AST]:
+    """The nodes of a module, without what it imports for its types alone."""
+    for_types = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    left_out = {id(inner) for node in for_types for inner in ast.walk(node)}
+    return [node for node in ast.walk(tree) if id(node) not in left_out]
 
 
 def imported(path: Path) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in without_types(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("photostereo."):
             names.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "photostereo":
@@ -63,7 +74,8 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize("layer", ["reflectance", "priors"])
 def test_mathematics_knows_arrays_only(layer: str) -> None:
     for path in (SOURCE / layer).rglob("*.py"):
-        assert not imported(path) & UNKNOWN_TO_MATHEMATICS, path
+        if path.relative_to(SOURCE).as_posix() not in READS_A_FILE:
+            assert not imported(path) & UNKNOWN_TO_MATHEMATICS, path
 
 
 MODULES = {
@@ -74,17 +86,12 @@ MODULES = {
 
 def modules_imported(name: str) -> set[str]:
     """Modules that one imports, at once or inside a function, or gives names of; not those for its types alone."""
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    for_types = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-    ]
-    left_out = {id(inner) for node in for_types for inner in ast.walk(node)}
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in left_out:
+    for node in without_types(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
             named = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {full if full in MODULES else node.module for full in named}
-        elif isinstance(node, ast.Import) and id(node) not in left_out:
+        elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     names_given = MODULES[name].with_name("__init__.pyi")
     if MODULES[name].name == "__init__.py" and names_given.is_file():

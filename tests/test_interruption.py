@@ -19,7 +19,7 @@ RUN = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from photostereo.__main__ import main
-from photostereo.interruption import orderly_signals
+from photostereo.runtime.signals import orderly_signals
 sys.argv = ["photostereo", *sys.argv[1:]]
 with orderly_signals():
     sys.stdout.write("ready\\n")
@@ -63,7 +63,7 @@ def test_termination(capture, tmp_path):
 
 
 def test_handlers_are_put_back():
-    from photostereo.interruption import orderly_signals
+    from photostereo.runtime.signals import orderly_signals
 
     inherited = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -81,7 +81,7 @@ def test_an_interruption_in_a_finaliser_is_not_lost():
     script = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from photostereo.interruption import orderly_signals, work_begins
+from photostereo.runtime.signals import orderly_signals, work_begins
 class Finalised:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
@@ -123,7 +123,7 @@ def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
 
 
 def test_an_interruption_is_deferred_and_not_lost():
-    from photostereo.interruption import deferred_interrupt
+    from photostereo.runtime.signals import deferred_interrupt
 
     done = []
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photostereo.errors import PhotostereoWarning
-from photostereo.plugins import announced
+from photostereo.core.errors import PhotostereoWarning
+from photostereo.core.plugins import announced
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin"
 
@@ -44,7 +44,7 @@ def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_
         installed,
         f"""
 import photostereo as ps
-from photostereo.jobs.style import look_of
+from photostereo.lab.sweeps.style import look_of
 from photostereo.testing import CHECKS
 assert "halflambert" in ps.method_names()
 capture = ps.load({str(folder)!r})
@@ -76,8 +76,8 @@ def test_the_example_takes_part_in_sweeps(installed, tmp_path) -> None:
 from pathlib import Path
 import photostereo as ps
 from photostereo.capture import write_archive
-from photostereo.jobs.plan_file import read_plan
-from photostereo.jobs.worker import run_trial
+from photostereo.lab.sweeps.plan_file import read_plan
+from photostereo.lab.sweeps.worker import run_trial
 place = Path({str(tmp_path)!r})
 write_archive(ps.render_scene("sphere", size=24), place / "sphere.npz")
 (place / "plan.toml").write_text('''
@@ -104,7 +104,7 @@ def test_a_broken_plugin_is_named_and_left_out(monkeypatch) -> None:
     from importlib.metadata import EntryPoint
 
     points = [EntryPoint("x", "no_such_package:THING", "photostereo.models"), EntryPoint("y", "math:pi", "g")]
-    monkeypatch.setattr("photostereo.plugins.entry_points", lambda group: points)
+    monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
     with pytest.warns(PhotostereoWarning) as said:
         assert announced("photostereo.models", dict) == ()
     assert "no_such_package" in str(said[0].message) and "not dict" in str(said[1].message)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.errors import CaptureError
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.errors import CaptureError
 from photostereo.scenes import render_scene
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 
 

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 import photostereo as ps
-from photostereo.conventions import encode_normals, srgb_from_linear
+from photostereo.core.conventions import encode_normals, srgb_from_linear
 
 LIGHT = np.array([-0.62, 0.45, 0.64])
 

@@ -8,7 +8,7 @@ Twenty noisy photographs. Least squares looks at each pixel alone; the dictionar
 import matplotlib.pyplot as plt
 
 import photostereo as ps
-from photostereo.conventions import encode_normals
+from photostereo.core.conventions import encode_normals
 from photostereo.scenes import dome_lights
 
 clean = ps.render_scene("figure", size=160, lights=dome_lights(20))

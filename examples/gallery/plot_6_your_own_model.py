@@ -9,10 +9,10 @@ model by an entry point (``examples/plugin``); a script solves the problem direc
 import numpy as np
 
 import photostereo as ps
-from photostereo.backend import CPU
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.registry import find_prior
-from photostereo.quality.metrics import angle_between
 from photostereo.reflectance.model import Fit, Model
+from photostereo.runtime.arrays import CPU
 from photostereo.scenes import dome_lights
 from photostereo.solver.problem import Problem
 

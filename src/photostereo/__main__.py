@@ -1,6 +1,6 @@
 """``photostereo`` and ``python -m photostereo``: the command line."""
 
-from photostereo.interruption import orderly_signals
+from photostereo.runtime.signals import orderly_signals
 
 
 def main() -> None:

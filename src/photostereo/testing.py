@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.quality.metrics import angle_between
-from photostereo.reconstruction import Reconstruction
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.scenes import dome_lights, lambertian_reference, render_scene
 from photostereo.solver.methods import find_method
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 
 #: Enough iterations to exercise every step; convergence is tested elsewhere.

@@ -15,15 +15,15 @@ from photostereo import load, render_scene, solve
 from photostereo.batch import watch as watching
 from photostereo.batch.find import find_captures, name_captures, read_plan
 from photostereo.batch.ledger import Ledger
+from photostereo.batch.options import RunOptions
+from photostereo.batch.progress import RunMonitor
 from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.capture import write_archive, write_diligent
 from photostereo.capture.options import ReadOptions
-from photostereo.errors import CaptureError, ParameterError
-from photostereo.jobs.options import RunOptions
-from photostereo.jobs.progress import RunMonitor
+from photostereo.core.errors import CaptureError, ParameterError
 
 PLAIN = Settings(method="ls", surface=False, report=False)
 

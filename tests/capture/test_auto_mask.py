@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture import load, write_archive
-from photostereo.capture.auto_mask import FoundObject, find_object, mask_from_stack
-from photostereo.capture.relaxed_cut import cheapest_outline, descend, descend_readable
+from photostereo.masks.automatic import FoundObject, find_object, mask_from_stack
+from photostereo.masks.relaxed_cut import cheapest_outline, descend, descend_readable
 from photostereo.scenes import dome_lights, render_scene
 
 
@@ -59,7 +59,7 @@ def test_colour_and_a_factor_change_nothing(vase):
 
 
 def test_large_photographs_are_cut_small(vase, monkeypatch):
-    monkeypatch.setattr("photostereo.capture.ground.shrunk.__kwdefaults__", {"most": 64 * 64})
+    monkeypatch.setattr("photostereo.masks.ground.shrunk.__kwdefaults__", {"most": 64 * 64})
     images = grounded(vase.images, vase.mask, 0.1)
     assert overlap(mask_from_stack(lambda: images), vase.mask) > 0.93
 

@@ -8,7 +8,7 @@ import pytest
 import tifffile
 
 from photostereo.capture import load
-from photostereo.errors import CaptureError
+from photostereo.core.errors import CaptureError
 
 
 def drop_lights(folder):

@@ -12,10 +12,10 @@ from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from photostereo.capture import load
-from photostereo.capture.brackets import find_brackets, merge_exposures
-from photostereo.capture.camera import Shot
-from photostereo.conventions import srgb_from_linear
-from photostereo.errors import CaptureError
+from photostereo.core.conventions import srgb_from_linear
+from photostereo.core.errors import CaptureError
+from photostereo.io.camera import Shot
+from photostereo.photographs.brackets import find_brackets, merge_exposures
 from photostereo.scenes import dome_lights, render_scene
 
 TIMES = ((1, 400), (1, 100), (1, 25))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture import camera, load
-from photostereo.capture.camera import Shot, exposures, read_shot, shot_of
-from photostereo.conventions import linear_from_srgb
+from photostereo.core.conventions import linear_from_srgb
+from photostereo.io.camera import Shot, exposures, read_shot, shot_of
 
 
 def exif(order="<", seconds=(1, 50), iso=200, aperture=(80, 10), focal=(50, 1), white_balance=0) -> bytes:
@@ -189,7 +189,7 @@ def test_ambient_light_is_taken_at_the_exposure_of_each_photograph(tmp_path):
 
 
 def test_an_ambient_photograph_of_another_size_is_refused(tmp_path):
-    from photostereo.errors import CaptureError
+    from photostereo.core.errors import CaptureError
 
     place = _place(tmp_path, "c", np.full((3, 20, 30), 99, np.uint8), ambient=np.zeros((10, 30), np.uint8))
     with pytest.raises(CaptureError, match=r"ambient\.png has the shape"):

@@ -11,8 +11,8 @@ from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from photostereo.capture import load
-from photostereo.capture.camera import focal_in_pixels, read_shot
-from photostereo.capture.images import decode_image
+from photostereo.io.camera import focal_in_pixels, read_shot
+from photostereo.io.images import decode_image
 
 EXIF, GPS, INTEROP = 0x8769, 0x8825, 0xA005
 EXPOSURE, F_NUMBER, ISO, SHUTTER_APEX, FOCAL, WHITE, FOCAL_35 = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture, Origin
-from photostereo.conventions import gray_from_rgb
-from photostereo.errors import CaptureError
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import CaptureError
 
 LIGHTS = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1], [0.1, -0.5, 1]], float)
 

@@ -9,7 +9,7 @@ import pytest
 
 from photostereo.capture import Capture
 from photostereo.capture.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
-from photostereo.errors import CaptureError, ParameterError
+from photostereo.core.errors import CaptureError, ParameterError
 
 ALL = [
     lambda c, rng: add_poisson(c, 10, rng),

@@ -12,8 +12,8 @@ from scipy.io import savemat
 
 from photostereo.capture import Capture, load, write_diligent
 from photostereo.capture.corruptions import add_gaussian, add_poisson
-from photostereo.conventions import GRAY_WEIGHTS
-from photostereo.errors import CaptureError, OutputError
+from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.core.errors import CaptureError, OutputError
 
 
 @pytest.fixture

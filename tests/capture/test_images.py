@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tifffile
 
-from photostereo.capture.images import decode_image, list_images
-from photostereo.errors import CaptureError, MissingDependencyError
+from photostereo.core.errors import CaptureError, MissingDependencyError
+from photostereo.io.images import decode_image, list_images
 
 RNG = np.random.default_rng(0)
 GRAY8, GRAY16 = (

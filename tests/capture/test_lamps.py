@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import photostereo as ps
 from photostereo.cli import app
-from photostereo.errors import CaptureError, ParameterError
-from photostereo.lights.files import read_lights
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import Ball, Studio

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture import load, write_archive
-from photostereo.conventions import GRAY_WEIGHTS
-from photostereo.errors import CaptureError, OutputError
+from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.core.errors import CaptureError, OutputError
 
 
 def gray_of(shots):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.capture import mask_from_brightness
+from photostereo.masks.reading import mask_from_brightness
 
 
 def ball(size=80, radius=30):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.capture.camera import Shot, focal_in_pixels, read_shot
-from photostereo.errors import CaptureError
-from photostereo.lights.files import read_lights
+from photostereo.core.errors import CaptureError
+from photostereo.io.camera import Shot, focal_in_pixels, read_shot
+from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
 from photostereo.scenes.balls import shoot_table
 from photostereo.scenes.studio import Ball, Studio

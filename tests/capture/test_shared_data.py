@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture import load, write_diligent
-from photostereo.errors import CaptureError
+from photostereo.core.errors import CaptureError
 
 #: Mean and median angular error of least squares, as published with the benchmark.
 PUBLISHED = {
@@ -51,7 +51,7 @@ def test_published_figures(data_dir, name):
 @pytest.mark.parametrize("name", ["ball", "reading"])
 def test_without_the_clip_the_figures_differ(data_dir, name, tmp_path):
     """Why the reader clips: if this test fails, the clip has become needless."""
-    from photostereo.capture.stack import read_stack
+    from photostereo.photographs.stack import read_stack
 
     place = data_dir / "diligent" / "pmsData" / f"{name}PNG"
     capture = load(place)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tifffile
 
-import photostereo.capture.photographs as photographs_module
-from photostereo.capture.stack import read_stack
-from photostereo.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
-from photostereo.errors import CaptureError
+import photostereo.photographs.files as photographs_module
+from photostereo.core.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
+from photostereo.core.errors import CaptureError
+from photostereo.photographs.stack import read_stack
 
 WEIGHTS = np.array(GRAY_WEIGHTS)
 

@@ -114,9 +114,9 @@ def _write_rti(folder: Path, scene: ps.Capture) -> None:
 
 def _write_results(home: Path, scene: ps.Capture) -> None:
     """Beside a sound capture: what ``mesh``, ``--resume``, ``dictionary`` and ``--mask`` are given."""
-    from photostereo.exports.pixel_size import PixelSize
-    from photostereo.files.atomic import replacing_directory
-    from photostereo.results.folder import SurfaceChoice, fill_results
+    from photostereo.core.units import PixelSize
+    from photostereo.io.atomic import replacing_directory
+    from photostereo.pipeline.folder import SurfaceChoice, fill_results
 
     folder = home / "results"
     write_archive(scene, folder / "capture.npz")

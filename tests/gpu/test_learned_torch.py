@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.errors import OutputError
+from photostereo.core.errors import OutputError
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.weights import read_weights, shipped_weights
 
@@ -44,8 +44,8 @@ def test_a_fused_stage_equals_the_readable_one(width) -> None:
 
 def test_materials_reflect_as_the_renderers() -> None:
     """The lobes that both have: Lambert, Oren–Nayar, GGX."""
-    from photostereo.reflectance.learned.training import materials
-    from photostereo.reflectance.learned.training.layouts import draw_lights
+    from photostereo.lab.training import materials
+    from photostereo.lab.training.layouts import draw_lights
 
     torch.manual_seed(0)
     lights = draw_lights(1, 200, "cpu").double()
@@ -72,7 +72,7 @@ def test_materials_reflect_as_the_renderers() -> None:
 
 def test_a_wall_throws_a_shadow_and_light() -> None:
     """A step: behind it no light from its side, and the ground before it gets light back from it."""
-    from photostereo.reflectance.learned.training.rendered import light_visibility
+    from photostereo.lab.training.rendered import light_visibility
 
     heights = torch.zeros(1, 64, 64)
     heights[:, :, 40:] = 0.5
@@ -88,7 +88,7 @@ def test_a_wall_throws_a_shadow_and_light() -> None:
 
 def test_a_training_learns(tmp_path) -> None:
     """After 150 steps the error in training is lower than that of a network that saw the same pixels and never learned."""
-    from photostereo.reflectance.learned.training.loop import Settings, train
+    from photostereo.lab.training.loop import Settings, train
 
     tiny = {
         "width": 16,
@@ -132,8 +132,8 @@ def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:
 
 
 def test_a_tiny_training_resumes_and_writes_weights(tmp_path) -> None:
-    from photostereo.reflectance.learned.training.export import archive_of
-    from photostereo.reflectance.learned.training.loop import Settings, train
+    from photostereo.lab.training.export import archive_of
+    from photostereo.lab.training.loop import Settings, train
 
     settings = Settings(minutes=0.12, width=16, tokens=4000, scenes=4, pixels=16, reuse=2, validation=64)
     train(settings, tmp_path, "cpu", stop_after=0.05)

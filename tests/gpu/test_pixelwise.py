@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.quality.metrics import angle_between
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.algebra import quadratic_form, solve_shifted_3x3
 
 RNG = np.random.default_rng(0)

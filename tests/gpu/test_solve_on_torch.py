@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.backend import Device, find_device
 from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.intensities import intensities
-from photostereo.errors import ParameterError
-from photostereo.monitor import Monitor
-from photostereo.quality.metrics import angle_between
+from photostereo.core.control import Monitor
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angle_between
+from photostereo.runtime.arrays import Device, find_device
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.descent import FETCH_EVERY, SolveState
 from photostereo.solver.large import TEMPORARIES, solve_large

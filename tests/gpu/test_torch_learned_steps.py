@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.backend import find_device, matmul_precision, to_numpy
-from photostereo.backend.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.monitor import Monitor
-from photostereo.quality.blocks import has_blocks
-from photostereo.quality.noise import noise_of_intensities, step_of_levels
+from photostereo.core.control import Monitor
+from photostereo.diagnosis.blocks import has_blocks
+from photostereo.diagnosis.noise import noise_of_intensities, step_of_levels
 from photostereo.reflectance.learned.matte import misfits_around
 from photostereo.reflectance.learned.noise import noise_table, variance_of
 from photostereo.reflectance.learned.strengths import cuda_ratios, lamp_strengths, readable_ratios
 from photostereo.reflectance.learned.together import together
+from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
+from photostereo.runtime.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.backend import find_device, to_numpy
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.reflectance.projection import tensor_batches
+from photostereo.runtime.arrays import find_device, to_numpy
 
 
 @pytest.fixture(scope="module")

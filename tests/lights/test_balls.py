@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.errors import CaptureError
-from photostereo.lights.ball import Camera, ball_normals, mirrored_directions, outline_cone
-from photostereo.lights.balls import find_balls
-from photostereo.lights.calibration import Calibration, calibrate_lamps
-from photostereo.lights.circle import Circle
-from photostereo.lights.circle_search import find_circles
-from photostereo.lights.highlight import find_highlights
-from photostereo.lights.outline_fit import settle_outline
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.calibration import Calibration, calibrate_lamps
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.circle_search import find_circles
+from photostereo.lights.ball.geometry import Camera, ball_normals, mirrored_directions, outline_cone
+from photostereo.lights.ball.highlight import find_highlights
+from photostereo.lights.ball.outline_fit import settle_outline
+from photostereo.lights.ball.search import find_balls
 from photostereo.scenes import dome_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import Ball, Studio

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.conventions import srgb_from_linear
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import srgb_from_linear
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.checks import find_mistakes
+from photostereo.diagnosis.ordering import unexplained
 from photostereo.lights.axes import axes_matrix, axes_words, conventions
-from photostereo.lights.checks import find_mistakes
-from photostereo.lights.ordering import unexplained
 from photostereo.scenes import dome_lights, random_lights, render_scene, ring_lights
 
 

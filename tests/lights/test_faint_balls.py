@@ -8,19 +8,18 @@ import cv2
 import numpy as np
 import pytest
 
-from photostereo.errors import CaptureError
-from photostereo.lights import calibration
-from photostereo.lights.agreement import angles_between
-from photostereo.lights.ball import ball_normals
-from photostereo.lights.balls import FoundBall
-from photostereo.lights.calibration import calibrate_lamps
-from photostereo.lights.circle import Circle
-from photostereo.lights.circle_search import find_circles
-from photostereo.lights.highlight import find_highlights
-from photostereo.lights.outline_fit import _agreement
-from photostereo.lights.outlines import calm_photograph
-from photostereo.lights.positions import lamp_positions
-from photostereo.lights.shading import fit_shading, settle_circle
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.agreement import angles_between
+from photostereo.lights.ball.calibration import calibrate_lamps
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.circle_search import find_circles
+from photostereo.lights.ball.geometry import ball_normals, calibration
+from photostereo.lights.ball.highlight import find_highlights
+from photostereo.lights.ball.outline_fit import _agreement
+from photostereo.lights.ball.outlines import calm_photograph
+from photostereo.lights.ball.positions import lamp_positions
+from photostereo.lights.ball.search import FoundBall
+from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.scenes import dome_lights, random_lights
 from photostereo.scenes.balls import shoot_table
 from photostereo.scenes.studio import Ball, Studio

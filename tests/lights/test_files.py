@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from photostereo.errors import CaptureError
-from photostereo.lights.files import read_intensities, read_lights
+from photostereo.core.errors import CaptureError
+from photostereo.lights.files.reading import read_intensities, read_lights
 
 LIGHTS = np.array([[0.25, -0.5, 0.75], [0.0, 1.0, 2.0], [-0.125, 0.5, 1.0], [1.0, 0.0, 0.5], [0.5, 0.5, 0.5]])
 

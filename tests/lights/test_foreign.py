@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from photostereo.errors import CaptureError
-from photostereo.lights.files import read_lights
+from photostereo.core.errors import CaptureError
+from photostereo.lights.files.reading import read_lights
 
 LIGHTS = np.array([[0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [-0.6, 0.0, 0.8], [0.0, -0.6, 0.8]])
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.lights.agreement import angles_between
-from photostereo.lights.ball import Camera
-from photostereo.lights.balls import find_balls
-from photostereo.lights.calibration import calibrate_lamps
-from photostereo.lights.circle import Circle
-from photostereo.lights.facing import facing_view
-from photostereo.lights.highlight import find_highlights
-from photostereo.lights.outline_fit import settle_outline
-from photostereo.lights.shading import fit_shading, settle_circle
-from photostereo.lights.spot import spot_middle
+from photostereo.lights.ball.agreement import angles_between
+from photostereo.lights.ball.calibration import calibrate_lamps
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.facing import facing_view
+from photostereo.lights.ball.geometry import Camera
+from photostereo.lights.ball.highlight import find_highlights
+from photostereo.lights.ball.outline_fit import settle_outline
+from photostereo.lights.ball.search import find_balls
+from photostereo.lights.ball.shading import fit_shading, settle_circle
+from photostereo.lights.ball.spot import spot_middle
 from photostereo.scenes import dome_lights, random_lights
 from photostereo.scenes.balls import shoot_table
 from photostereo.scenes.studio import Ball, Studio

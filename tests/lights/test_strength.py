@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.errors import CaptureError
-from photostereo.lights.calibration import _strengths
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.calibration import _strengths
 from photostereo.lights.strength import (
     equal_strengths_suffice,
     sample_pixels,

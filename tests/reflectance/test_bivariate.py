@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize, nnls
 
-from photostereo.errors import ParameterError
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
+from photostereo.core.errors import ParameterError
 from photostereo.reflectance.bivariate.kernels import nonnegative_least_squares, scratch
 from photostereo.reflectance.bivariate.model import RIDGE, Bivariate, bernstein_basis, monotone_cone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
 from photostereo.reflectance.algebra import solve_symmetric_3x3
 from photostereo.reflectance.lambertian.model import Lambertian
 

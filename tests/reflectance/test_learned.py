@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.errors import ParameterError
-from photostereo.monitor import SILENT
-from photostereo.quality.metrics import angular_error
+from photostereo.core.control import SILENT
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.reflectance.learned import kernels, network
 from photostereo.reflectance.learned.matte import fit_all, matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.monitor import SILENT, Monitor
+from photostereo.core.control import SILENT, Monitor
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.lowrank import model as lowrank
 from photostereo.reflectance.lowrank.kernels import eigenvectors

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.monitor import SILENT
-from photostereo.quality.metrics import angle_between
+from photostereo.core.control import SILENT
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.bivariate.model import Bivariate
 from photostereo.reflectance.lowrank.model import LowRank
 from photostereo.reflectance.sparse.model import SparseBayes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from photostereo.monitor import SILENT, Monitor
-from photostereo.quality.noise import noise_of_residuals
+from photostereo.core.control import SILENT, Monitor
+from photostereo.diagnosis.noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,

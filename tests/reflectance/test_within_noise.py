@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes
-from photostereo.reflectance.within_noise import CONFIDENCE, WithinNoise
+from photostereo.solver.within_noise import CONFIDENCE, WithinNoise
 
 BUILDERS = [
     pytest.param(Lambertian, {}, id="ls"),

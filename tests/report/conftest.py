@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture
-from photostereo.reconstruction import Reconstruction
+from photostereo.solver.reconstruction import Reconstruction
 
 
 @pytest.fixture(scope="session")

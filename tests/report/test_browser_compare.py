@@ -178,7 +178,7 @@ def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, cap
     """A surface and the same one flattened and lifted: profiles, pointer and colours follow the arrays."""
     import io
 
-    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.core.units import PixelSize
     from photostereo.report import write_comparison
     from photostereo.report.colours import colour_table
     from photostereo.report.pictures import frame_around

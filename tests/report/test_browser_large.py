@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photostereo.conventions import srgb_from_linear
+from photostereo.core.conventions import srgb_from_linear
 from photostereo.report import write_report
 from photostereo.report.serving import make_server
 

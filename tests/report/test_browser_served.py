@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photostereo.conventions import srgb_from_linear
+from photostereo.core.conventions import srgb_from_linear
 from photostereo.report import view_data, write_comparison, write_report
 from photostereo.report.packing import unpack_normals
 from photostereo.report.serving import holds_finer, make_server, with_tiles

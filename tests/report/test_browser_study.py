@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photostereo.conventions import linear_from_srgb, srgb_from_linear
+from photostereo.core.conventions import linear_from_srgb, srgb_from_linear
 from photostereo.report import write_report
 from photostereo.report.colours import colour_table
 from photostereo.report.pictures import frame_around
@@ -503,7 +503,7 @@ def test_files_that_the_page_makes(seen, study, tmp_path):
 def test_files_that_the_page_makes_carry_the_resolution(visit, tmp_path, make_result, sphere):
     from PIL import Image
 
-    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.core.units import PixelSize
 
     openexr = pytest.importorskip("OpenEXR")
     path = tmp_path / "report.html"

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from photostereo.cli import app
-from photostereo.errors import ParameterError
-from photostereo.quality.metrics import angular_error
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.report.pictures import frame_around
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve

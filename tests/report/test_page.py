@@ -13,8 +13,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from photostereo.errors import OutputError, ParameterError
-from photostereo.exports.pixel_size import PixelSize
+from photostereo.core.errors import OutputError, ParameterError
+from photostereo.core.units import PixelSize
 from photostereo.report import renew_surface, write_comparison, write_report
 from photostereo.report.document import json_for_script, safe_links
 

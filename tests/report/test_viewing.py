@@ -9,7 +9,7 @@ import webbrowser
 
 import pytest
 
-from photostereo.errors import CaptureError, OutputError
+from photostereo.core.errors import CaptureError, OutputError
 from photostereo.report import open_report, serve
 from photostereo.report.serving import make_server
 

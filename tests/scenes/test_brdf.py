@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.scenes import BlinnPhong, Ggx, Lambertian, OrenNayar, brdf_named
 
 ALL = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.scenes import dome_lights, place_lights, random_lights, ring_lights
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.conventions import gray_from_rgb
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import ParameterError
 from photostereo.scenes.textures import TEXTURES
 
 NAMES = scenes.scene_names()

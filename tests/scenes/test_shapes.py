@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.scenes import owl as owl_module
 from photostereo.scenes import shapes as shapes_module
 from photostereo.scenes.jets import variables

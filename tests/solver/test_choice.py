@@ -8,14 +8,14 @@ import pytest
 
 import photostereo as ps
 from photostereo.batch.settings import Settings
-from photostereo.errors import ParameterError
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.errors import ParameterError
 from photostereo.report.page import subtitle
 from photostereo.report.wording import origins
 from photostereo.scenes import dome_lights
 from photostereo.solver.choice import INTENSITIES, SECONDS, choose
 from photostereo.solver.large import solve_large
 from photostereo.solver.methods import find_method, method_for
+from photostereo.solver.reconstruction import Reconstruction
 
 
 @pytest.fixture(scope="module")

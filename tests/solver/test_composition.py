@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_poisson
-from photostereo.errors import ParameterError
-from photostereo.quality.metrics import angle_between
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.registry import registered_models
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.methods import Method, find_method, method_names

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
+from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
-from photostereo.quality.noise_fields import noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
 from photostereo.solver.descent import begin, half_steps
 from photostereo.solver.share import best_share
+from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 
 def _suite():

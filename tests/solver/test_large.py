@@ -11,8 +11,8 @@ import pytest
 
 import photostereo as ps
 from photostereo.capture import load, write_diligent
-from photostereo.errors import ParameterError
-from photostereo.files.memory import available_memory, parse_memory
+from photostereo.core.errors import ParameterError
+from photostereo.io.memory import available_memory, parse_memory
 from photostereo.solver import tiles
 from photostereo.solver.large import choose_sample, fits, learn, solve_large, take_survey
 from photostereo.solver.methods import find_method
@@ -123,7 +123,7 @@ def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
 
 def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
     """A descent that follows its own history takes the same way, bit for bit but for rounding."""
-    from photostereo.monitor import SILENT
+    from photostereo.core.control import SILENT
     from photostereo.solver.prepared import prepare
 
     prepared = prepare(noisy, "dlnv")
@@ -292,7 +292,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
 
 def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) -> None:
     """However many bands there are; and what was kept on disk is what the files hold."""
-    from photostereo.capture import photographs
+    from photostereo.photographs import files as photographs
 
     write_diligent(noisy, tmp_path / "reliefPNG")
     asked: list[str] = []

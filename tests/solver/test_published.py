@@ -10,8 +10,8 @@ import pytest
 
 from photostereo import add_poisson, add_salt_and_pepper, cli, load, solve
 from photostereo.commands.info import describe
-from photostereo.quality.diagnosis import diagnose
-from photostereo.quality.metrics import angle_between
+from photostereo.diagnosis.diagnose import diagnose
+from photostereo.diagnosis.metrics import angle_between
 
 pytestmark = pytest.mark.data
 

@@ -8,17 +8,17 @@ import itertools
 import numpy as np
 import pytest
 
-from photostereo.backend import CPU
 from photostereo.capture.corruptions import add_poisson
-from photostereo.errors import ParameterError
-from photostereo.monitor import SILENT, Monitor
-from photostereo.quality.metrics import angle_between
-from photostereo.reflectance.within_noise import NoiseEvidence
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angle_between
+from photostereo.runtime.arrays import CPU
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
+from photostereo.solver.within_noise import NoiseEvidence
 
 
 @pytest.fixture(scope="module")

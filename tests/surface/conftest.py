@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 
 
 def normals_of(slope_col: np.ndarray, slope_row: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.surface import build_mesh, integrate
 from photostereo.surface.slopes import Camera
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.conventions import srgb_from_linear
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import srgb_from_linear
+from photostereo.core.errors import ParameterError
 from photostereo.surface import Surface, build_mesh, integrate
 from photostereo.surface.mesh import decimate_mesh
 from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate

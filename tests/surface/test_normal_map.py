@@ -8,8 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
-from photostereo.errors import CaptureError
-from photostereo.surface import integrate, read_normal_map
+from photostereo.core.errors import CaptureError
+from photostereo.results import read_normal_map
+from photostereo.surface import integrate
 
 
 def test_normal_map_of_another_tool(shapes, tmp_path: Path) -> None:

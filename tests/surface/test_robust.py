@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.errors import ConvergenceWarning
+from photostereo.core.errors import ConvergenceWarning
 from photostereo.surface import integrate, robust
 from photostereo.surface.lattice import place_links, place_pixels
 from photostereo.surface.lattice_readable import apply_laplacian

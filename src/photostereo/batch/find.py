@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from photostereo.batch.fingerprint import fingerprint
 from photostereo.batch.settings import Settings
 from photostereo.capture.options import NAMED_FILES
-from photostereo.errors import CaptureError, ParameterError
-from photostereo.files.names import folder_name
-from photostereo.files.safe import read_text
-from photostereo.jobs.trial import fingerprint
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.names import folder_name
+from photostereo.io.safe import read_text
 
 #: Files that are captures by themselves.
 CAPTURE_FILES = (".npz", ".lp")
@@ -52,8 +52,8 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
 
 
 def _inside(place: Path, out: Path) -> Iterator[Path]:
-    from photostereo.capture.images import list_images
     from photostereo.capture.loading import recognise
+    from photostereo.io.images import list_images
 
     if not place.exists():
         raise CaptureError(f"{place} does not exist. Name captures, or a folder that holds captures.")

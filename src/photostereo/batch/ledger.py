@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from photostereo.batch.database import Database
 from photostereo.batch.find import Item
-from photostereo.jobs.database import Database
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS captures (

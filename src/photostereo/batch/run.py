@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from photostereo.batch.cluster import worker_count
+from photostereo.batch.deal import Coordinator, Job, Tally
 from photostereo.batch.find import Item, find_captures, key_of, name_captures
 from photostereo.batch.ledger import Ledger, Outcome
+from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.page import write_overview
+from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
 from photostereo.batch.settings import Settings
+from photostereo.batch.warmth import warm_workers
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
-from photostereo.errors import CaptureError, PhotostereoError, error_code
-from photostereo.jobs.cluster import worker_count
-from photostereo.jobs.deal import Coordinator, Job, Tally
-from photostereo.jobs.options import HERE, RunOptions
-from photostereo.jobs.progress import SILENT_RUN, Progress, RunMonitor
-from photostereo.jobs.warmth import warm_workers
+from photostereo.core.errors import CaptureError, PhotostereoError, error_code
 
 
 def batch(

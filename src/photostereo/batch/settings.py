@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from photostereo.batch.fingerprint import canonical_json, fingerprint
 from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.errors import ParameterError, did_you_mean
-from photostereo.jobs.trial import canonical_json, fingerprint
+from photostereo.core.errors import ParameterError, did_you_mean
 
 #: Choices of a mask or of lights that are no files.
 WORDS = ("full", "auto", "bright", "refined", "directions")
@@ -43,7 +43,7 @@ class Settings:
 
     def check(self) -> None:
         """Raise what would be wrong with every capture, before the first is read."""
-        from photostereo.exports.pixel_size import PixelSize
+        from photostereo.core.units import PixelSize
         from photostereo.solver.methods import find_method
         from photostereo.surface.integration import check_method
 

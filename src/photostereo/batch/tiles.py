@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from photostereo.batch.settings import Settings
 from photostereo.capture import Capture
-from photostereo.monitor import SILENT
+from photostereo.core.control import SILENT
 from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class OverWorkers:
 def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, Survey]) -> SolvedBand:
     """One band, on a worker."""
     global _opened
-    from photostereo.jobs.worker import set_threads
+    from photostereo.batch.process import set_threads
 
     set_threads()
     if _opened is None or _opened[0] != (path, settings):

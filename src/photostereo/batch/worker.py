@@ -15,10 +15,10 @@ from photostereo.batch.ledger import Outcome
 from photostereo.batch.settings import Settings
 from photostereo.capture import Capture
 from photostereo.capture.options import NAMED_FILES
-from photostereo.errors import ConvergenceWarning, PhotostereoError, error_code
-from photostereo.files.memory import available_memory
-from photostereo.files.safe import read_json
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.errors import ConvergenceWarning, PhotostereoError, error_code
+from photostereo.io.memory import available_memory
+from photostereo.io.safe import read_json
+from photostereo.solver.reconstruction import Reconstruction
 
 
 def run_capture(
@@ -35,7 +35,7 @@ def run_capture(
     command : the words that started the batch
     share : how many workers share the memory of a machine; a capture that does not fit is solved in parts
     """
-    from photostereo.jobs.worker import one_at_a_time, set_threads
+    from photostereo.batch.process import one_at_a_time, set_threads
 
     with one_at_a_time():
         try:
@@ -67,10 +67,10 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
     from photostereo.batch.tiles import OverWorkers, open_capture
-    from photostereo.exports.pixel_size import PixelSize
-    from photostereo.files.atomic import replacing_directory
-    from photostereo.results.folder import SurfaceChoice, fill_results, write_summary
-    from photostereo.results.provenance import provenance
+    from photostereo.core.units import PixelSize
+    from photostereo.io.atomic import replacing_directory
+    from photostereo.pipeline.folder import SurfaceChoice, fill_results, write_summary
+    from photostereo.pipeline.provenance import provenance
     from photostereo.solver.large import fits, solve_large
     from photostereo.solver.methods import method_for
     from photostereo.solver.solve import solve
@@ -157,7 +157,7 @@ def figures_of(capture: Capture, result: Reconstruction, *, photographs: bool = 
 
 
 def _figures_of_photographs(capture: Capture, result: Reconstruction) -> dict[str, float]:
-    from photostereo.quality.exposure import dark_counts, saturation_share, typical_residual
+    from photostereo.diagnosis.exposure import dark_counts, saturation_share, typical_residual
 
     gray = capture.gray()
     dark = dark_counts(gray.images, capture.mask, capture.intensity_scale())[capture.mask]

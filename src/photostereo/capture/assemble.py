@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.brackets import find_brackets, shortest_of
-from photostereo.capture.camera import Heads
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.ground import MOST_FRAMES
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.photographs import PhotographFiles
 from photostereo.capture.settled_mask import settle_mask
-from photostereo.capture.stack import bit_depth, notes_on
-from photostereo.errors import CaptureError
-from photostereo.files.safe import exists
-from photostereo.lights.circle import Circle
+from photostereo.core.errors import CaptureError
+from photostereo.io.camera import Heads
+from photostereo.io.safe import exists
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.files.table import require_strengths
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
-from photostereo.lights.table import require_strengths
+from photostereo.masks.ground import MOST_FRAMES
+from photostereo.photographs.brackets import find_brackets, shortest_of
+from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.stack import bit_depth, notes_on
 
 
 @dataclass(frozen=True, eq=False)

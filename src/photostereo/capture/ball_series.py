@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from photostereo.capture.readers.folder import photographs_and_mask
-from photostereo.errors import CaptureError
+from photostereo.capture.layouts.folder import photographs_and_mask
+from photostereo.core.errors import CaptureError
 
 #: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
 _NAME = re.compile(

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.capture.digest import digest_of, hash_of
-from photostereo.capture.source import Photographs, PhotographsInMemory
 from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
-from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
-from photostereo.errors import CaptureError
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.errors import CaptureError
+from photostereo.photographs.digest import digest_of, hash_of
+from photostereo.photographs.source import Photographs, PhotographsInMemory
 
 if TYPE_CHECKING:
-    from photostereo.lights.calibration import Calibration
+    from photostereo.lights.ball.calibration import Calibration
 
 #: The brightness scale is taken from about so many mask pixels, evenly spread.
 SAMPLED_PIXELS = 5_000
@@ -188,8 +188,8 @@ class Capture:
         """The same capture in memory; what was noticed while its photographs were decoded joins the notes."""
         if self.in_memory:
             return self
-        from photostereo.capture.photographs import PhotographFiles
-        from photostereo.capture.stack import bit_depth, notes_on
+        from photostereo.photographs.files import PhotographFiles
+        from photostereo.photographs.stack import bit_depth, notes_on
 
         images, origin = self.images, self.origin
         if origin is not None and isinstance(self.photographs, PhotographFiles):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
-from photostereo.errors import CaptureError, ParameterError
+from photostereo.core.errors import CaptureError, ParameterError
 
 Rng = np.random.Generator | int | None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 
 @njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.backend import CPU, Array, Device, contiguous, like
-from photostereo.backend.order import quantiles
 from photostereo.capture.capture import SCALE_SHARE, Capture
-from photostereo.conventions import GRAY_WEIGHTS
+from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
+from photostereo.runtime.order import quantiles
 
 #: A GPU picks the mask's pixels out of whole photographs, where these are no more than so many times the mask: it does so
 #: faster than they arrive. Beyond that the rest of the picture would travel for nothing.

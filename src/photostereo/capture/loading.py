@@ -11,15 +11,15 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from photostereo.capture import lamps
+from photostereo.capture import ball_lights as lamps
 from photostereo.capture.assemble import Ingredients, assemble_lazily
 from photostereo.capture.capture import Capture
-from photostereo.capture.images import list_images
+from photostereo.capture.layouts import archive, diligent, folder, harvard, rti
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.readers import archive, diligent, folder, harvard, rti
-from photostereo.errors import CaptureError
-from photostereo.files.safe import exists
-from photostereo.plugins import announced
+from photostereo.core.errors import CaptureError
+from photostereo.core.plugins import announced
+from photostereo.io.images import list_images
+from photostereo.io.safe import exists
 
 
 @runtime_checkable

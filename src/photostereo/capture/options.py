@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from photostereo.capture.framing import Framing
+    from photostereo.photographs.framing import Framing
 
 #: Options whose value may name a file or folder; results may not take its place.
 NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
@@ -82,7 +82,7 @@ class ReadOptions:
     @property
     def framing(self) -> Framing:
         """The part of the frame that is used, and its scale."""
-        from photostereo.capture.framing import Framing
+        from photostereo.photographs.framing import Framing
 
         return Framing(self.crop, self.scale)  # type: ignore[arg-type]  # its length is checked there
 

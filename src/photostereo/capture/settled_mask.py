@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.auto_mask import find_object
-from photostereo.capture.masks import mask_from_brightness, mask_from_values, read_mask
 from photostereo.capture.options import ReadOptions
-from photostereo.conventions import BoolArray
-from photostereo.errors import CaptureError
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import CaptureError
+from photostereo.masks.automatic import find_object
+from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 
 _FULL = "no mask: the full frame is used (--mask auto looks for the object)"
 Frames = Callable[[], Iterable[NDArray[Any]]]

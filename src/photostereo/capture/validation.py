@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.errors import CaptureError
-from photostereo.lights.table import row_lengths
+from photostereo.core.errors import CaptureError
+from photostereo.lights.files.table import row_lengths
 
 #: Below this ratio of the smallest to the largest singular value of the lights they count as lying in a
 #: plane.

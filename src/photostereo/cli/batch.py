@@ -13,7 +13,7 @@ from photostereo.cli.cluster_options import GrowingOut, Running
 from photostereo.cli.composed import composed
 from photostereo.cli.options import Images, PixelSizeChoice, Quiet, Reading, Settings, complete_method
 from photostereo.commands.settings import parse_settings
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 #: What the exit code says where captures failed; 2 is an error that stopped the batch itself.
 SOME_FAILED = 1
@@ -68,9 +68,9 @@ def batch(
 ) -> None:
     """Many captures with the same settings: a folder of results each, a ledger and an overview."""
     from photostereo.batch.find import read_plan
+    from photostereo.batch.progress import monitor_for
     from photostereo.batch.run import batch as run
     from photostereo.batch.settings import Settings as BatchSettings
-    from photostereo.jobs.progress import monitor_for
 
     chosen = BatchSettings()
     if any(place.suffix.lower() == ".toml" for place in places):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from photostereo.batch.limits import Limits
+from photostereo.batch.options import RunOptions
 from photostereo.cli.composed import Group
-from photostereo.jobs.limits import Limits
-from photostereo.jobs.options import RunOptions
 
 GrowingOut = Annotated[
     Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results; goes on where it stopped.")

@@ -20,7 +20,7 @@ from photostereo.cli.options import (
     names,
 )
 from photostereo.commands.settings import parse_settings
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -70,7 +70,7 @@ def compare(
     """Several methods on one capture, or results that are there: a table and side-by-side pictures."""
     from photostereo.commands import compare_results
     from photostereo.commands.compare import run
-    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.core.units import PixelSize
 
     size = PixelSize.of(pixel_size)
     if len(sources) > 1 or compare_results.is_result(sources[0]):

@@ -35,7 +35,7 @@ def export(
 ) -> None:
     """A result in the formats that other programs open."""
     from photostereo.commands.export import run
-    from photostereo.exports.pixel_size import PixelSize
+    from photostereo.core.units import PixelSize
 
     run(
         source,

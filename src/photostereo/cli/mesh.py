@@ -39,8 +39,8 @@ def mesh(
 ) -> None:
     """Depth and mesh again, with other options, or from any normal map."""
     from photostereo.commands.mesh import run
-    from photostereo.exports.pixel_size import PixelSize
-    from photostereo.results.folder import SurfaceChoice
+    from photostereo.core.units import PixelSize
+    from photostereo.pipeline.folder import SurfaceChoice
 
     choice = SurfaceChoice(
         method=method,

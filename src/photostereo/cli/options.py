@@ -9,7 +9,7 @@ import typer
 
 from photostereo.capture.options import ReadOptions
 from photostereo.cli.composed import Group
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 CapturePath = Annotated[
     Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")

@@ -10,7 +10,7 @@ import typer
 from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
 from photostereo.cli.composed import composed
 from photostereo.cli.options import Device, Quiet
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 
 @composed
@@ -33,9 +33,9 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Every table and figure of the paper, by name, beside the paper's figures."""
-    from photostereo.jobs.progress import monitor_for
-    from photostereo.paper.reproduce import list_runs
-    from photostereo.paper.reproduce import reproduce as run
+    from photostereo.batch.progress import monitor_for
+    from photostereo.lab.paper.reproduce import list_runs
+    from photostereo.lab.paper.reproduce import reproduce as run
 
     if listing:
         for name, title, source in list_runs():

@@ -25,10 +25,10 @@ from photostereo.cli.solve import solve
 from photostereo.cli.sweep import sweep
 from photostereo.cli.train import train
 from photostereo.cli.view import view
-from photostereo.errors import PhotostereoError
-from photostereo.files.names import printable
-from photostereo.interruption import ended_by, orderly_signals, tell_end
-from photostereo.threads import shorten_spinning
+from photostereo.core.errors import PhotostereoError
+from photostereo.io.names import printable
+from photostereo.runtime.signals import ended_by, orderly_signals, tell_end
+from photostereo.runtime.threads import shorten_spinning
 
 app = typer.Typer(
     name="photostereo",

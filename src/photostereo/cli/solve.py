@@ -71,8 +71,8 @@ def solve(
 ) -> None:
     """Normals, albedo, depth, mesh and a report of a capture."""
     from photostereo.commands.solve import run
-    from photostereo.exports.pixel_size import PixelSize
-    from photostereo.results.folder import SurfaceChoice
+    from photostereo.core.units import PixelSize
+    from photostereo.pipeline.folder import SurfaceChoice
 
     run(
         capture,

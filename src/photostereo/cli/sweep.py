@@ -24,8 +24,8 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
-    from photostereo.jobs.progress import monitor_for
-    from photostereo.jobs.sweep import sweep as run
+    from photostereo.batch.progress import monitor_for
+    from photostereo.lab.sweeps.sweep import sweep as run
 
     run(
         plan,

@@ -10,10 +10,10 @@ from typing import Any
 
 import typer
 
-from photostereo.errors import PhotostereoError, error_code
-from photostereo.files.json_text import json_text
-from photostereo.files.safe import exists
-from photostereo.interruption import ended_by
+from photostereo.core.errors import PhotostereoError, error_code
+from photostereo.io.json_text import json_text
+from photostereo.io.safe import exists
+from photostereo.runtime.signals import ended_by
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

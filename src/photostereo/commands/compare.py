@@ -14,21 +14,21 @@ from rich.table import Table
 
 from photostereo.capture import Capture
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.solve import files_in_use, read_capture, reading_for
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
-from photostereo.conventions import FloatArray, encode_normals
-from photostereo.errors import ParameterError
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.files.atomic import replacing_directory, write_array, write_json, write_text
-from photostereo.files.names import folder_name
-from photostereo.quality.exposure import typical_residual
-from photostereo.quality.metrics import angular_error
-from photostereo.reconstruction import Reconstruction
-from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.core.conventions import FloatArray, encode_normals
+from photostereo.core.errors import ParameterError
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.exposure import typical_residual
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.io.atomic import replacing_directory, write_array, write_json, write_text
+from photostereo.io.names import folder_name
+from photostereo.io.sixteen_bit import write_png
+from photostereo.pipeline.folder import SurfaceChoice, fill_results
 from photostereo.solver.choice import choose
 from photostereo.solver.methods import find_method, method_names
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 
 #: Error pictures saturate here, in degrees.

@@ -14,15 +14,15 @@ from rich.text import Text
 from photostereo.commands.export import size_of_result
 from photostereo.commands.figure import truth_of
 from photostereo.commands.terminal import Terminal
-from photostereo.conventions import FloatArray
-from photostereo.errors import ParameterError
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.files.atomic import replacing_directory, write_array
-from photostereo.files.names import folder_name, printable
-from photostereo.files.safe import read_npy
-from photostereo.quality.metrics import angular_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.io.atomic import replacing_directory, write_array
+from photostereo.io.names import folder_name, printable
+from photostereo.io.safe import read_npy
 from photostereo.report.contestants import ground_of
+from photostereo.solver.reconstruction import Reconstruction
 
 
 def is_result(path: Path) -> bool:

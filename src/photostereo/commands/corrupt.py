@@ -11,11 +11,11 @@ from photostereo.capture.corruptions import (
     noise_of_seed,
     signal_to_noise,
 )
+from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.readers.diligent import write_diligent
 from photostereo.commands.solve import read_capture
 from photostereo.commands.terminal import Terminal
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 
 def run(

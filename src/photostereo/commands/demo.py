@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from photostereo.capture.corruptions import add_poisson
-from photostereo.capture.readers.diligent import write_diligent
+from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.commands.compare import comparison_rows, comparison_table, write_comparison_files
 from photostereo.commands.terminal import Terminal
-from photostereo.files.atomic import replacing_directory
-from photostereo.results.folder import SurfaceChoice, fill_results
+from photostereo.io.atomic import replacing_directory
+from photostereo.pipeline.folder import SurfaceChoice, fill_results
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
 

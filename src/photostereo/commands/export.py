@@ -7,12 +7,12 @@ from pathlib import Path
 
 from photostereo.capture import load
 from photostereo.commands.terminal import Terminal
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.exports.write import check_kinds, export_result
-from photostereo.files.atomic import replacing_directory
-from photostereo.files.safe import read_json
-from photostereo.reconstruction import Reconstruction
-from photostereo.results.folder import write_summary
+from photostereo.core.units import PixelSize
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.safe import read_json
+from photostereo.pipeline.folder import write_summary
+from photostereo.results.export import check_kinds, export_result
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface.integration import check_method
 
 

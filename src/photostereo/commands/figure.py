@@ -12,15 +12,15 @@ import numpy as np
 
 from photostereo.capture import load
 from photostereo.commands.terminal import Terminal
-from photostereo.conventions import FloatArray
-from photostereo.errors import CaptureError, ParameterError
-from photostereo.files.atomic import replacing_file
-from photostereo.files.safe import read_npy, read_npz
-from photostereo.jobs.store import Store
-from photostereo.jobs.style import name_of
-from photostereo.paper.figure import Column, draw_figure
-from photostereo.paper.pictures import Box
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.atomic import replacing_file
+from photostereo.io.safe import read_npy, read_npz
+from photostereo.lab.paper.figure import Column, draw_figure
+from photostereo.lab.paper.pictures import Box
+from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.style import name_of
+from photostereo.solver.reconstruction import Reconstruction
 
 #: Suffixes that a figure can have.
 FORMATS = (".pdf", ".svg", ".png")
@@ -123,7 +123,7 @@ def truth_of(path: Path) -> FloatArray:
             raise CaptureError(f"{path} has the shape {found.shape}; true normals are H × W × 3.")
         return np.asarray(found, dtype=np.float32)
     if path.suffix.lower() == ".png":
-        from photostereo.surface import read_normal_map
+        from photostereo.results import read_normal_map
 
         return read_normal_map(path)[0]
     truth = load(path).truth

@@ -14,10 +14,10 @@ from photostereo.capture.loading import read_lazily
 from photostereo.capture.options import ReadOptions
 from photostereo.commands.state import glance
 from photostereo.commands.terminal import Terminal
-from photostereo.files.json_text import json_text
-from photostereo.files.memory import available_memory
-from photostereo.files.names import printable
-from photostereo.quality.diagnosis import Diagnosis, diagnose
+from photostereo.diagnosis.diagnose import Diagnosis, diagnose
+from photostereo.io.json_text import json_text
+from photostereo.io.memory import available_memory
+from photostereo.io.names import printable
 
 
 def run(path: Path, *, reading: ReadOptions, as_json: bool) -> None:

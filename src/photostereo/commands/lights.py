@@ -7,14 +7,14 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from photostereo.capture.lamps import find_lamps
+from photostereo.capture.ball_lights import find_lamps
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.sixteen_bit import write_png
 from photostereo.commands.terminal import Terminal
-from photostereo.files.atomic import replacing_file
-from photostereo.files.names import printable
-from photostereo.lights.calibration import Calibration
-from photostereo.lights.writing import write_lights
+from photostereo.io.atomic import replacing_file
+from photostereo.io.names import printable
+from photostereo.io.sixteen_bit import write_png
+from photostereo.lights.ball.calibration import Calibration
+from photostereo.lights.files.writing import write_lights
 
 
 def run(

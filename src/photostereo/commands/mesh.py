@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from photostereo.commands.terminal import Terminal
-from photostereo.errors import CaptureError
-from photostereo.files.atomic import replacing_directory
-from photostereo.files.ownership import MARK
-from photostereo.files.safe import exists, read_json
-from photostereo.reconstruction import Reconstruction
-from photostereo.report import renew_surface
-from photostereo.results.folder import (
+from photostereo.core.errors import CaptureError
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.ownership import MARK
+from photostereo.io.safe import exists, read_json
+from photostereo.pipeline.folder import (
     SurfaceChoice,
     files_to_offer,
     make_surface,
     record_surface,
     write_summary,
 )
+from photostereo.report import renew_surface
+from photostereo.solver.reconstruction import Reconstruction
 
 #: What this command makes again in the folder of a solve; everything else there stays.
 SURFACE_FILES = frozenset(
@@ -98,7 +98,7 @@ def _copy_all_but_surface(source: Path, folder: Path) -> None:
 
 
 def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:
-    from photostereo.surface.normal_map import read_normal_map
+    from photostereo.results.normal_map import read_normal_map
 
     normals, inside = read_normal_map(source, mask, flip_y=flip_y)
     return Reconstruction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.capture.readers.diligent import write_diligent
+from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.commands.terminal import Terminal
 from photostereo.scenes import place_lights, render_scene
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 
 def parse_settings(settings: list[str] | None) -> dict[str, str]:

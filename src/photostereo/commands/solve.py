@@ -16,19 +16,19 @@ from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.commands.as_json import print_json
 from photostereo.commands.state import tell_state
 from photostereo.commands.terminal import Terminal
-from photostereo.errors import ConvergenceWarning, ParameterError
-from photostereo.files.atomic import replacing_directory
-from photostereo.files.memory import available_memory, in_words, parse_memory
-from photostereo.files.names import folder_name
-from photostereo.files.safe import exists
-from photostereo.quality.metrics import ErrorSummary
-from photostereo.reconstruction import Reconstruction
-from photostereo.results.folder import SurfaceChoice, bytes_of_results, fill_results
-from photostereo.results.provenance import provenance
+from photostereo.core.errors import ConvergenceWarning, ParameterError
+from photostereo.diagnosis.metrics import ErrorSummary
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.memory import available_memory, in_words, parse_memory
+from photostereo.io.names import folder_name
+from photostereo.io.safe import exists
+from photostereo.pipeline.folder import SurfaceChoice, bytes_of_results, fill_results
+from photostereo.pipeline.provenance import provenance
 from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import bands_of, bytes_for_bands, fits_on, solve_large
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.prepared import device_for
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface.integration import check_method

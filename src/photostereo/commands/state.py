@@ -6,8 +6,8 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.commands.terminal import Terminal
-from photostereo.monitor import SILENT, Monitor
-from photostereo.quality.diagnosis import diagnose
+from photostereo.core.control import SILENT, Monitor
+from photostereo.diagnosis.diagnose import diagnose
 
 #: Photographs that are not in memory are looked at with so many pixels along their longer side.
 GLANCE = 512

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from photostereo.compiling import telling
-from photostereo.files.names import printable
-from photostereo.interruption import work_begins
-from photostereo.monitor import Iteration, Monitor
+from photostereo.core.control import Iteration, Monitor
+from photostereo.io.names import printable
+from photostereo.runtime.compiling import telling
+from photostereo.runtime.signals import work_begins
 
 #: Without a terminal, one line of progress at most this often, in seconds.
 PLAIN_INTERVAL = 5.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from photostereo.commands.terminal import Terminal
-from photostereo.errors import MissingDependencyError, OutputError
-from photostereo.files.atomic import replacing_file
+from photostereo.core.errors import MissingDependencyError, OutputError
+from photostereo.io.atomic import replacing_file
 
 
 def run(
@@ -30,8 +30,8 @@ def run(
         raise MissingDependencyError(
             'Training needs PyTorch. Install it with `pip install "photostereo[train]"`.'
         ) from None
-    from photostereo.reflectance.learned.training.export import archive_of
-    from photostereo.reflectance.learned.training.loop import Settings, train
+    from photostereo.lab.training.export import archive_of
+    from photostereo.lab.training.loop import Settings, train
 
     if out.exists() and not force:
         raise OutputError(f"{out} exists. Give another name, or --force to replace it.")

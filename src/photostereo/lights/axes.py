@@ -16,8 +16,8 @@ from itertools import permutations, product
 import cv2
 import numpy as np
 
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import ParameterError
 from photostereo.lights.thumbnail import Thumbnail, bright_enough
 
 #: Slopes are limited to this; beyond it a coarse grid tells nothing.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.conventions import FloatArray
+from photostereo.core.conventions import FloatArray
 
 #: A light closer than this to the viewing axis comes from the front: it has no meaningful compass direction.
 FRONTAL_DEGREES = 15.0

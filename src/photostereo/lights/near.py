@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.lights.strength import weighted_normals
 
 #: A lamp whose direction turns by more degrees than this, from the middle of the frame to its edge, is near.

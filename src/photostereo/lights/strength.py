@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.backend.order import known_medians
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.errors import CaptureError
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.runtime.order import known_medians
 
 _MOST_PIXELS = 3000
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 
 #: Pixels along the longer side of the object.
 SIDE = 64

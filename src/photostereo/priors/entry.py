@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Device
-from photostereo.parameters import Parameter, parameters_of
+from photostereo.core.parameters import Parameter, parameters_of
+from photostereo.runtime.arrays import Device
 
 Mask = NDArray[np.bool_]
 
@@ -22,7 +22,7 @@ class PriorEntry:
     Attributes
     ----------
     name, title : as users type it, and in words
-    parameters : a dataclass of fields made by :mod:`photostereo.parameters`
+    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`
     build : the prior of a mask, and the values with everything that was left open filled in, from
         ``(mask, values, noise, hessian, device)``: noise of an intensity and the mean Hessian of the data cost
     citation : where it comes from

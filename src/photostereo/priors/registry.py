@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry
 

@@ -1,7 +1,7 @@
 """The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
 
 Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; on a GPU the steps that a
-descent repeats are one launch each (:mod:`photostereo.backend.pixelwise`).
+descent repeats are one launch each (:mod:`photostereo.runtime.pixelwise`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, namespace, pixelwise, to_numpy
+from photostereo.runtime import pixelwise
+from photostereo.runtime.arrays import Array, namespace, to_numpy
 
 
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:

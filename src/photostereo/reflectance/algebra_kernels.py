@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.loops import njit
+from photostereo.runtime.loops import njit
 
 #: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
 #: NaN keep their meaning, and the result is the same on every run of one machine.

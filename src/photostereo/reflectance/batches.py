@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 
 #: Pixels per batch: a few milliseconds of work, and a bounded share of memory whatever the capture's size.
 BATCH = 8192

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from photostereo.backend import Array
-from photostereo.parameters import Parameter, parameters_of
+from photostereo.core.parameters import Parameter, parameters_of
 from photostereo.reflectance.model import Model
+from photostereo.runtime.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ModelEntry:
     model : ``"package.module:Class"`` of a :class:`Model`; imported when it is first used
     citation : where it comes from
     look : label, colour and marker in figures
-    parameters : a dataclass of fields made by :mod:`photostereo.parameters`
+    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`
     exact : recovers a noise-free, shadow-free Lambertian scene to rounding
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
     sees : what the model is also given, beyond gray pixels and lights: ``"colours"`` (N, d, 3) where the

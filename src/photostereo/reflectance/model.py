@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from photostereo.backend import Array
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
+from photostereo.runtime.arrays import Array
 
 #: The model's own unknowns: arrays whose first axis is the pixel.
 Unknowns = dict[str, Array]
@@ -60,7 +60,7 @@ class Model(ABC):
     #: Whether the model keeps sums of each pixel's photographs and lets go of these: see :meth:`join`.
     joins: ClassVar[bool] = False
     #: Whether its normals answer to noise in a way of their own, so that it has to be tried how: see
-    #: :mod:`photostereo.reflectance.tried_noise`.
+    #: :mod:`photostereo.solver.tried_noise`.
     bends: ClassVar[bool] = False
     #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbours' curves do.
     scales_noise: ClassVar[bool] = False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from photostereo.backend import Array, cast, empty, is_tensor, like
+from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like
 
 #: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
 BATCH_VALUES = 1 << 23

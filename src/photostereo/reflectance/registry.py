@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from photostereo.plugins import announced
+from photostereo.core.plugins import announced
 from photostereo.reflectance.bivariate import CBR
 from photostereo.reflectance.entry import ModelEntry
 from photostereo.reflectance.lambertian import LS

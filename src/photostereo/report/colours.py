@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import FloatArray, linear_from_srgb, srgb_from_linear
+from photostereo.core.conventions import FloatArray, linear_from_srgb, srgb_from_linear
 
 #: Anchors from low to high; between them colours run straight in OKLab, where equal distances look equal.
 SCALES: dict[str, tuple[str, ...]] = {

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.errors import ParameterError
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.quality.metrics import angular_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import ParameterError
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures, wording
 from photostereo.report.comparison_figures import error_charts, figures_table
 from photostereo.report.contestants import Contestant, Ground, contestants_of, ground_of
@@ -23,6 +22,7 @@ from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
+from photostereo.solver.reconstruction import Reconstruction
 
 #: What the view can show of two results; the error only where the truth is known.
 MODES = (

@@ -9,14 +9,14 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray
-from photostereo.quality.exposure import typical_residual
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import BoolArray
+from photostereo.diagnosis.exposure import typical_residual
 from photostereo.report import wording
 from photostereo.report.contestants import Contestant, Ground
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
 from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
+from photostereo.solver.reconstruction import Reconstruction
 
 
 def figures_table(

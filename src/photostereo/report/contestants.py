@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.errors import ParameterError
-from photostereo.quality.metrics import angular_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import wording
+from photostereo.solver.reconstruction import Reconstruction
 
 
 @dataclass(frozen=True)

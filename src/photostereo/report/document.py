@@ -19,9 +19,9 @@ from urllib.parse import quote, urlsplit
 from markupsafe import Markup
 
 from photostereo._version import __version__
-from photostereo.errors import ParameterError
-from photostereo.files.atomic import write_bytes
-from photostereo.files.json_text import json_text
+from photostereo.core.errors import ParameterError
+from photostereo.io.atomic import write_bytes
+from photostereo.io.json_text import json_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

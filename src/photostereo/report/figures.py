@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.report import pictures
 from photostereo.report.colours import Painting, paint
 from photostereo.report.pictures import Frame

@@ -10,13 +10,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from photostereo.monitor import Iteration
+from photostereo.core.control import Iteration
 from photostereo.report import pictures
 from photostereo.report.figures import MapFigure
 from photostereo.report.plots import NOTHING, Series, legend, line_chart
 
 if TYPE_CHECKING:
-    from photostereo.reconstruction import Reconstruction
+    from photostereo.solver.reconstruction import Reconstruction
 
 
 @dataclass(frozen=True)

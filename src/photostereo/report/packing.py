@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.report.pictures import Frame, resize, scaled_size
 
 #: More vertices than this are not worth their bytes in a page; the full mesh is linked.

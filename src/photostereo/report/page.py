@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.quality.diagnosis import diagnose
-from photostereo.quality.metrics import angular_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.diagnose import diagnose
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures, wording
 from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
@@ -24,6 +23,7 @@ from photostereo.report.plots import colour_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
+from photostereo.solver.reconstruction import Reconstruction
 
 #: What the relighting view can show of one result.
 MODES = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.conventions import FloatArray
+from photostereo.core.conventions import FloatArray
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report import pictures
 from photostereo.report.colours import paint
@@ -17,7 +17,7 @@ from photostereo.report.pictures import Frame
 from photostereo.report.verdicts import Verdicts, find_verdicts
 
 if TYPE_CHECKING:
-    from photostereo.reconstruction import Reconstruction
+    from photostereo.solver.reconstruction import Reconstruction
 
 #: All photographs together take about so many bytes of the page.
 BYTE_BUDGET = 2_400_000

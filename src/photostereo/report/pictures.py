@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
 from photostereo.report.colours import Painting
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
-from photostereo.conventions import FloatArray
+from photostereo.core.conventions import FloatArray
 from photostereo.report.axes import decade_ticks, round_ticks, short_number
 from photostereo.report.colours import gradient_stops
 

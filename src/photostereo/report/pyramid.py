@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.report.packing import pack_normals
 from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_srgb
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.errors import OutputError
+from photostereo.core.errors import OutputError
 from photostereo.report.comparison import albedo_share
 from photostereo.report.pictures import encode_png, frame_around
 from photostereo.report.pyramid import Layers

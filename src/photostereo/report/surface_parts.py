@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.files.safe import read_text
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.units import PixelSize
+from photostereo.io.safe import read_text
 from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
 from photostereo.report.packing import grid_data, pack_heights
@@ -22,6 +21,7 @@ from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.tiles import channels_of, page_levels
 from photostereo.report.view_data import UNKNOWN_SIZE, pixel_data
+from photostereo.solver.reconstruction import Reconstruction
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)

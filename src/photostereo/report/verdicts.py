@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from photostereo.conventions import FloatArray, gray_from_rgb
-from photostereo.quality.exposure import matte_fit
+from photostereo.core.conventions import FloatArray, gray_from_rgb
+from photostereo.diagnosis.exposure import matte_fit
 from photostereo.report import pictures
 from photostereo.report.pictures import Frame
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
-    from photostereo.reconstruction import Reconstruction
+    from photostereo.solver.reconstruction import Reconstruction
 
 #: Names under which robust methods keep their weights, one for a pixel that fits and zero for an outlier.
 WEIGHT_MAPS = ("inliers",)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.exports.pixel_size import PixelSize
+from photostereo.core.units import PixelSize
 from photostereo.report.colours import colour_table
 from photostereo.report.packing import unpack_normals
 from photostereo.report.pyramid import Layers, mean_curvature

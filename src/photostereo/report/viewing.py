@@ -6,7 +6,7 @@ import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
-from photostereo.errors import CaptureError
+from photostereo.core.errors import CaptureError
 from photostereo.report.serving import LOOPBACK, holds_finer, make_server
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
-    from photostereo.reconstruction import Reconstruction
+    from photostereo.solver.reconstruction import Reconstruction
 
 
 def method_title(name: str) -> str:
     """The method's name in words; the name itself where the registry does not know it."""
-    from photostereo.errors import ParameterError
+    from photostereo.core.errors import ParameterError
     from photostereo.solver.methods import find_method
 
     try:
@@ -25,7 +25,7 @@ def method_title(name: str) -> str:
 
 def method_citation(name: str) -> str:
     """Where the method comes from, or nothing."""
-    from photostereo.errors import ParameterError
+    from photostereo.core.errors import ParameterError
     from photostereo.solver.methods import find_method
 
     try:
@@ -82,7 +82,7 @@ def origins(result: Reconstruction, capture: Capture | None) -> list[dict[str, s
 def status_words(result: Reconstruction) -> str:
     """How the solve ended.
 
-    The three states of a :class:`~photostereo.reconstruction.Reconstruction`, in words.
+    The three states of a :class:`~photostereo.solver.reconstruction.Reconstruction`, in words.
     """
     if result.status == "converged":
         return f"converged after {result.iterations} iterations"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import row_bands, srgb_from_linear
-from photostereo.exports.maps import describe_normals, write_normal_png
-from photostereo.exports.pictures import encode_png
-from photostereo.exports.pixel_size import PixelSize
-from photostereo.files.atomic import write_bytes
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import row_bands, srgb_from_linear
+from photostereo.core.units import PixelSize
+from photostereo.io.atomic import write_bytes
+from photostereo.results.encode import encode_png
+from photostereo.results.maps import describe_normals, write_normal_png
+from photostereo.solver.reconstruction import Reconstruction
 
 #: What the numbers of the arrays mean, for ``summary.json``.
 ARRAYS = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import FloatArray
+from photostereo.core.conventions import FloatArray
 from photostereo.scenes.studio import WINDOW, Ball, Lamp, Studio, unit
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture import Capture
-from photostereo.conventions import FloatArray
+from photostereo.core.conventions import FloatArray
 from photostereo.scenes.ball_light import lamp_is_near, lamp_radiance, radiance, visible_normals
 from photostereo.scenes.lights import dome_lights
 from photostereo.scenes.render import render_scene

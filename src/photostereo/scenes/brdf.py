@@ -21,7 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.scenes.jets import Array
 
 

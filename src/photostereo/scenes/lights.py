@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.scenes.jets import Array
 
 

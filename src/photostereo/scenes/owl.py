@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray
+from photostereo.core.conventions import BoolArray
 from photostereo.scenes.feathers import Plumage, overlap_feathers
 from photostereo.scenes.jets import Array, Jet, arctangent, constant, smooth_maximum, where
 from photostereo.scenes.shapes import RIM

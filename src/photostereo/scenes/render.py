@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture import Capture
-from photostereo.conventions import gray_from_rgb
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.scenes.brdf import Brdf, Lambertian, brdf_named
 from photostereo.scenes.jets import Array
 from photostereo.scenes.lights import dome_lights

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from photostereo.conventions import BoolArray
-from photostereo.loops import njit
+from photostereo.core.conventions import BoolArray
+from photostereo.runtime.loops import njit
 from photostereo.scenes.jets import Array
 
 #: Side of the blocks whose maxima let a ray jump.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray
+from photostereo.core.conventions import BoolArray
 from photostereo.scenes.jets import Array
 
 #: A height so low that no ray passes below it, yet finite: a weight of zero times it is zero.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.scenes.jets import Jet, constant, where
 from photostereo.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
 

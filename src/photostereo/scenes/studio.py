@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.conventions import FloatArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError
 
 KINDS = ("mirror", "black", "matte")
 #: Towards the middle of the window.

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from photostereo.conventions import BoolArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import ParameterError
 from photostereo.scenes.jets import Array, Jet, variables
 
 Size: TypeAlias = int | tuple[int, int]

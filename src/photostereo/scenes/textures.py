@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.scenes.jets import Array
 
 Rng: TypeAlias = int | np.random.Generator

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, empty
 from photostereo.capture import Capture
-from photostereo.conventions import gray_from_rgb
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
+from photostereo.core.conventions import gray_from_rgb
 from photostereo.reflectance.model import Model
-from photostereo.reflectance.within_noise import WithinNoise
+from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.solver.finish import pictures_of
 from photostereo.solver.methods import Method
 from photostereo.solver.problem import Problem
 from photostereo.solver.survey import Learned, Survey
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
+from photostereo.solver.within_noise import WithinNoise
 
 #: Steps in which the progress of a band is told; when its photographs are read, and when its own answer is found.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
-from photostereo.errors import CaptureError, OutputError, ParameterError
-from photostereo.files.atomic import write_arrays
-from photostereo.files.safe import exists, explained, names_in_npz, read_npz
-from photostereo.monitor import Iteration, Monitor
+from photostereo.core.control import Iteration, Monitor
+from photostereo.core.errors import CaptureError, OutputError, ParameterError
+from photostereo.diagnosis.metrics import mean_angle
+from photostereo.io.atomic import write_arrays
+from photostereo.io.safe import exists, explained, names_in_npz, read_npz
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
-from photostereo.quality.metrics import mean_angle
 from photostereo.reflectance.model import Model, Unknowns
+from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like, namespace, to_numpy
 
 #: Iterations whose figures stay on a GPU before they are fetched together: a transfer would make it wait.
 FETCH_EVERY = 10

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo._version import __version__
-from photostereo.backend import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.capture import Capture
-from photostereo.conventions import GRAY_WEIGHTS
-from photostereo.errors import ParameterError
-from photostereo.quality.metrics import ErrorSummary, angle_between, is_known, summarise_error, summary_of
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import ErrorSummary, angle_between, is_known, summarise_error, summary_of
 from photostereo.reflectance.model import Model
+from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.solver.problem import Solution
+from photostereo.solver.reconstruction import Reconstruction
 
 
 def as_reconstruction(

@@ -17,26 +17,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Device, in_full_precision, memory_in_words
 from photostereo.capture import Capture
 from photostereo.capture.capture import gray_of
-from photostereo.capture.digest import digest_of, hash_of
-from photostereo.errors import ParameterError
-from photostereo.files.memory import available_memory
-from photostereo.monitor import SILENT, Monitor
-from photostereo.quality.metrics import summarise_error
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import summarise_error
+from photostereo.io.memory import available_memory
+from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.runtime.arrays import CPU, Device, in_full_precision, memory_in_words
+from photostereo.runtime.threads import shorten_spinning
 from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_at_colours, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import Method, method_for
 from photostereo.solver.prepared import Clock, device_for
 from photostereo.solver.problem import Problem
+from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.sample import CROPS, choose_sample
 from photostereo.solver.survey import Learned, Survey, learn, take_survey
 from photostereo.solver.tiles import Band, bytes_for_sums, bytes_in_whole, plan_bands
-from photostereo.threads import shorten_spinning
 
 #: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.tiles`.
 Deal = Callable[[Capture, Sequence[Band], Learned, Survey], Iterable[tuple[Band, SolvedBand]]]

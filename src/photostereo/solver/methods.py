@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from photostereo.errors import ParameterError, did_you_mean
-from photostereo.parameters import Parameter, resolve
+from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.parameters import Parameter, resolve
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry
 from photostereo.priors.registry import find_prior, prior_names

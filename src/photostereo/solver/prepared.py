@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.backend import CPU, Array, Device, find_device, in_full_precision, like
 from photostereo.capture import Capture
 from photostereo.capture.intensities import intensities
-from photostereo.errors import ParameterError
-from photostereo.monitor import SILENT, Monitor
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.errors import ParameterError
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
-from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
+from photostereo.runtime.arrays import CPU, Array, Device, find_device, in_full_precision, like
+from photostereo.runtime.threads import shorten_spinning
 from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem
-from photostereo.threads import shorten_spinning
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 #: What may differ between the settings of a grid.
 VARIED = ("lam", "mu")

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, like, namespace, to_numpy
-from photostereo.errors import ConvergenceWarning, ParameterError
-from photostereo.monitor import SILENT, Iteration, Monitor
+from photostereo.core.control import SILENT, Iteration, Monitor
+from photostereo.core.errors import ConvergenceWarning, ParameterError
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.reflectance.model import Model, Unknowns
-from photostereo.reflectance.within_noise import WithinNoise
+from photostereo.runtime.arrays import CPU, Array, Device, like, namespace, to_numpy
 from photostereo.solver.descent import SolveState, begin, descend, half_steps
 from photostereo.solver.share import best_share
+from photostereo.solver.within_noise import WithinNoise
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ more from m + ε z, where z is noise of the photographs' own kind, tells how muc
 A formula would have to know what the descent does with noise, and it does more than count codes: a hard threshold
 keeps what noise lifts above it, and a dictionary of 192 atoms learned on a few hundred patches learns their noise by
 heart. (Of the noise that counting codes calls removed, a fifth to a third really was, on the small objects of the harm
-suite.) z comes from :func:`photostereo.quality.noise_fields.noise_fields`, with its true correlation in space: JPEG's
+suite.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_fields`, with its true correlation in space: JPEG's
 remains survive a patch prior, and white noise would not. Models that bend noise, or are off by more than it, have another
-R: :mod:`photostereo.reflectance.tried_noise`.
+R: :mod:`photostereo.solver.tried_noise`.
 
 References
 ----------
@@ -32,13 +32,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, like
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.tried_noise import STEP
-from photostereo.reflectance.within_noise import WithinNoise
+from photostereo.runtime.arrays import CPU, Array, Device, like
 from photostereo.solver.descent import SolveState, begin, half_steps
+from photostereo.solver.tried_noise import STEP
+from photostereo.solver.within_noise import WithinNoise
 
 
 class Moved(Model):

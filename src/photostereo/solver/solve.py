@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.backend import in_full_precision, memory_in_words
 from photostereo.capture import Capture
-from photostereo.errors import ParameterError
-from photostereo.monitor import SILENT, Monitor
-from photostereo.reconstruction import Reconstruction
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.errors import ParameterError
+from photostereo.runtime.arrays import in_full_precision, memory_in_words
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.prepared import VARIED, Prepared, device_for, prepare
+from photostereo.solver.reconstruction import Reconstruction
 
 
 @memory_in_words

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
-from photostereo.capture.digest import digest_of, hash_of
-from photostereo.monitor import SILENT, Iteration, Monitor
+from photostereo.core.control import SILENT, Iteration, Monitor
+from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.dictionary.automatic import settled
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.reflectance.model import Model
-from photostereo.reflectance.within_noise import NoiseEvidence, WithinNoise
+from photostereo.runtime.arrays import CPU, Array, Device
 from photostereo.solver.methods import Method
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample
+from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from photostereo.errors import ParameterError
-from photostereo.files.memory import in_words
+from photostereo.core.errors import ParameterError
+from photostereo.io.memory import in_words
 
 #: Rows of a halo: three patches of the default size; beyond them a neighbour's pull is below what can be seen.
 HALO = 24

@@ -1,5 +1,4 @@
 from .integrated import Surface as Surface
 from .integration import integrate as integrate
 from .mesh import build_mesh as build_mesh
-from .normal_map import read_normal_map as read_normal_map
 from .recompute import normals_from_depth as normals_from_depth

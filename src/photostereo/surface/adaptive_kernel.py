@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]

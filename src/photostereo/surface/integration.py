@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.errors import ConvergenceWarning, ParameterError, did_you_mean
-from photostereo.monitor import SILENT, Monitor
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.errors import ConvergenceWarning, ParameterError, did_you_mean
+from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.integrated import Surface
 from photostereo.surface.lattice import place_pixels
 from photostereo.surface.links import find_links
 from photostereo.surface.reporting import Progress, reporter
 from photostereo.surface.slopes import Camera, SlopeSource, prepare_mask
-from photostereo.threads import shorten_spinning
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -60,7 +60,7 @@ def integrate(
     Parameters
     ----------
     normals : (H, W, 3) array
-        x right, y up, z towards the camera (see :mod:`photostereo.conventions`); need not be unit. Zero and
+        x right, y up, z towards the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
         NaN inside the mask mean "unknown" and are filled from their neighbours.
     mask : (H, W) array, optional
         Where to integrate; without one, wherever there is a normal.

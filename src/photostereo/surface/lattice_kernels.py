@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.conventions import srgb_from_linear
-from photostereo.errors import MissingDependencyError, ParameterError
+from photostereo.core.conventions import srgb_from_linear
+from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 
 #: What the solvers of this folder call after every iteration: how far, of how far, and a measure of what is left.
 Progress = Callable[[float, float, float], None]

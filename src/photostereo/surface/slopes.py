@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]

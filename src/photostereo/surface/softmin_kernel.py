@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit
+from photostereo.runtime.loops import njit
 
 Float64 = NDArray[np.float64]
 #: Single precision where a problem is large.

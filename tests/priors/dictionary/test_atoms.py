@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.fft
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.atoms import KINDS, cosines
 from photostereo.scenes import render_scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.quality.noise import noise_of_intensities
+from photostereo.diagnosis.noise import noise_of_intensities
 from photostereo.scenes import dome_lights
 
 SIZE = 80

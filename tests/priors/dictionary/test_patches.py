@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary import PatchGrid
 from photostereo.priors.dictionary.patches import adjoint_readable, extract_readable
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from photostereo.parameters import number
+from photostereo.core.parameters import number
 from photostereo.reflectance.entry import Look, ModelEntry
 
 

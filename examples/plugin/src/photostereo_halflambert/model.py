@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.backend import Array, like, namespace, to_numpy
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 
 class HalfLambert(Model):

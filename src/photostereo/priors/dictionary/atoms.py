@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import FloatArray
-from photostereo.errors import ParameterError, did_you_mean
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError, did_you_mean
 
 #: The names that :func:`initial_dictionary` knows.
 KINDS = ("dct", "dct-separable", "identity", "random-patches")

@@ -1,6 +1,6 @@
 """λ and μ from the photographs themselves, for people who have no ground truth to tune on.
 
-**The noise** σ of one intensity is measured by :mod:`photostereo.quality.noise`. A model whose data cost has the
+**The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose data cost has the
 mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
 also the noise of one code.
 
@@ -12,7 +12,7 @@ detail costs more than remaining noise.
 removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
 
 The same τ bounds what a prior of automatic strength may do at each pixel, see
-:mod:`photostereo.reflectance.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
+:mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
 survives, and the prior leaves the normals alone. κ and ρ are the same for every model and every capture;
 ``docs/dictionary.md`` shows what they were chosen on.
 

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import FloatArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary.pass_kernels import run_pass, squared_norm_by_chunks
 from photostereo.priors.dictionary.readable import check_thresholds
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Device
-from photostereo.parameters import choice, custom, flag, integer, number, number_or_auto, whole_numbers
+from photostereo.core.parameters import choice, custom, flag, integer, number, number_or_auto, whole_numbers
 from photostereo.priors.dictionary.given_atoms import EXPECTS, kind_or_array
 from photostereo.priors.entry import Mask, PriorEntry
+from photostereo.runtime.arrays import Device
 
 if TYPE_CHECKING:
     from photostereo.priors.dictionary.patches import PatchGrid

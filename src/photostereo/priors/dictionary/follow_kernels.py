@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
 from photostereo.priors.dictionary.pass_kernels import REORDER, products
+from photostereo.runtime.loops import njit, prange
 
 Array = NDArray[Any]
 

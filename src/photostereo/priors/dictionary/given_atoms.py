@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.parameters import array_in_file
+from photostereo.io.parameter_file import array_in_file
 from photostereo.priors.dictionary.atoms import KINDS
 
 #: What it accepts, in words.

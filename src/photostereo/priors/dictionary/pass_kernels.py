@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 Array = NDArray[Any]
 

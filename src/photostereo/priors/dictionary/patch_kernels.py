@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 Array = NDArray[Any]
 

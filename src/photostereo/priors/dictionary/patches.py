@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.conventions import BoolArray, FloatArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import ParameterError
 
 IntArray = NDArray[np.int32]
 

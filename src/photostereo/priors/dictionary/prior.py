@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
 from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.readable import check_thresholds
+from photostereo.runtime.arrays import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
 
 
 @dataclass

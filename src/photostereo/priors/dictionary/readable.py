@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from photostereo.conventions import FloatArray
-from photostereo.errors import ParameterError
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError
 
 
 def check_thresholds(mu: float, q: float) -> None:

@@ -96,7 +96,7 @@ def follow_atoms(R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q
         bounds = [torch.full((1,), value, dtype=R.dtype, device=R.device) for value in (mu, q)]
         plain_pass(R[None], D[None], B[None], bounds[0], bounds[1], True, given)
         return
-    from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
+    from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
 
     patches, length = R.shape
     with device_of(R):
@@ -180,7 +180,7 @@ def fused_pass(
     """The pass as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments, on a GPU."""
     import torch
 
-    from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
+    from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
 
     problems, patches, length = R.shape
     atoms = D.shape[1]

@@ -135,7 +135,7 @@ class TorchPatches:
         return out
 
     def _launch(self, name: str, total: int, dtype: Any, arguments: tuple[Any, ...]) -> None:
-        from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
+        from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
 
         with device_of(arguments[0]):
             kernel = compile_kernel("photostereo.priors.dictionary", "patches.cu", name, REAL=c_name(dtype))

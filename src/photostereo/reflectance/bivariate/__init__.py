@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from photostereo.parameters import choice, number, whole_numbers
+from photostereo.core.parameters import choice, number, whole_numbers
 from photostereo.reflectance.entry import Look, ModelEntry
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import SUMS, dot, invert_if_regular
+from photostereo.runtime.loops import njit, prange
 
 #: Pixels that share one set of scratch arrays.
 CHUNK = 64

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array
-from photostereo.errors import ParameterError
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
+from photostereo.core.errors import ParameterError
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
+from photostereo.runtime.arrays import Array
 
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]

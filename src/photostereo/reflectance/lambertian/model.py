@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, like, namespace, to_numpy
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 from photostereo.reflectance.algebra import symmetric_entries
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
+from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 
 class Lambertian(Model):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from photostereo.parameters import custom, flag
+from photostereo.core.parameters import custom, flag
 from photostereo.reflectance.entry import Look, ModelEntry
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import get_num_threads
 
-from photostereo.loops import njit, prange
 from photostereo.reflectance.learned import network
 from photostereo.reflectance.learned.network import FEATURES, TYPICAL_ERROR, UNKNOWN_ERROR, Floats
 from photostereo.reflectance.learned.weights import LAYERS, StageWeights, Weights
+from photostereo.runtime.loops import njit, prange
 
 #: Pixels at once; what lies between the stages is small.
 CHUNK = 16_384

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, empty, is_tensor, like, namespace
 from photostereo.reflectance.algebra import inverse_symmetric_3x3
 from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace
 
 #: c, how much larger the error of a matte fit is than its misfit shows.
 HIDDEN_MISFIT = 10.0

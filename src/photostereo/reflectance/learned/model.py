@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
-from photostereo.conventions import GRAY_WEIGHTS
-from photostereo.monitor import Monitor
-from photostereo.quality.blocks import JPEG_SIDE
+from photostereo.core.control import Monitor
+from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.noise import NoiseTable, block_noise_table, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
@@ -22,6 +21,7 @@ from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 
 #: Beyond the object this much of the picture is looked at: more than a filter of 2 pixels reaches.
 MARGIN = 12

@@ -1,13 +1,13 @@
 """How noisy the photographs of each pixel are: the noise of photons grows with brightness.
 
 The residuals of least squares hold no texture. Their second difference over 2 × 2 pixels
-(:func:`photostereo.quality.noise.second_differences`) is zero on anything smooth and keeps white noise at its standard
+(:func:`photostereo.diagnosis.noise.second_differences`) is zero on anything smooth and keeps white noise at its standard
 deviation. The median of its absolute value over pixels of like brightness and all photographs is that noise; edges of
 shadows and highlights, a few entries of each pixel, do not move it. Where the photographs have few levels, no noise is
 smaller than that of their steps, step²/12.
 
 What JPEG leaves hangs together over 8 × 8 pixels and escapes a difference of neighbours, yet is no misfit of a model: where
-blocks are seen (:func:`photostereo.quality.blocks.has_blocks`), the same is measured from block to block.
+blocks are seen (:func:`photostereo.diagnosis.blocks.has_blocks`), the same is measured from block to block.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, like, namespace, to_numpy
-from photostereo.backend.order import interpolate, quantiles, row_quantiles
-from photostereo.quality.blocks import JPEG_SIDE, has_blocks
-from photostereo.quality.noise import second_differences, step_of_levels
+from photostereo.diagnosis.blocks import JPEG_SIDE, has_blocks
+from photostereo.diagnosis.noise import second_differences, step_of_levels
+from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
+from photostereo.runtime.order import interpolate, quantiles, row_quantiles
 
 #: Median absolute deviation to standard deviation.
 MAD_TO_SIGMA = 1.482602218505602

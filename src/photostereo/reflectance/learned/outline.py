@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, like, namespace, to_numpy
 from photostereo.reflectance.learned.witnesses import Witness, combine
+from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 #: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
 INSIDE, NEXT = 4.0, 1.7

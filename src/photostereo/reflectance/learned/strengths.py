@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, cast, is_tensor, like, namespace, to_numpy
-from photostereo.backend.order import known_medians
 from photostereo.reflectance.learned.matte import FEWEST, LIT_NOISE, LIT_SHARE, fit_lit
+from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.order import known_medians
 
 #: Pixels looked at, the fewest that tell, the fewest photographs, and rounds of fit and median.
 SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS, ROUNDS = 3000, 500, 8, 30
@@ -93,7 +93,7 @@ def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
     """:func:`readable_ratios` in one launch on a GPU, ``strength_ratios.cu``."""
     import torch
 
-    from photostereo.backend.cuda_kernels import compile_kernel, device_of
+    from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
     pixels, count = seen.shape
     ratios = torch.empty(count, pixels, dtype=torch.float64, device=seen.device)

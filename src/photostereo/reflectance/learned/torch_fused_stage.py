@@ -9,8 +9,8 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.backend.cuda_kernels import compile_kernel, device_of
 from photostereo.reflectance.learned.torch_network import RmsLinear, Stage
+from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
 _PACKAGE, _SOURCE = "photostereo.reflectance.learned", "set_network.cu"
 _THREADS, _MOST_BLOCKS = 256, 1 << 16

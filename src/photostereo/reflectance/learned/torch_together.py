@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import avg_pool2d
 
-from photostereo.backend import like
 from photostereo.reflectance.learned.together import REACH, SOFTEST, SOFTNESS
 from photostereo.reflectance.projection import tensor_batches
+from photostereo.runtime.arrays import like
 
 Tensor = Any
 
@@ -65,7 +65,7 @@ def _fused(
     pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
 ) -> tuple[Tensor, Tensor]:
     """The same in two launches for each row of neighbours, ``together.cu``."""
-    from photostereo.backend.cuda_kernels import compile_kernel, device_of
+    from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
     flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()
     places = like(np.flatnonzero(mask).astype(np.int32), pixels)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.errors import ParameterError
+from photostereo.core.errors import ParameterError
 
 #: The archive that the package brings, and its digest.
 SHIPPED = "weights.npz"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from photostereo.backend import Array, namespace
+from photostereo.runtime.arrays import Array, namespace
 
 
 @dataclass(frozen=True)

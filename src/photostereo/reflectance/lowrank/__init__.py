@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from photostereo.parameters import integer, number
+from photostereo.core.parameters import integer, number
 from photostereo.reflectance.entry import Look, ModelEntry
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.loops import njit, prange
+from photostereo.runtime.loops import njit, prange
 
 #: Rows that are worked on together; a multiple of four.
 TILE = 64

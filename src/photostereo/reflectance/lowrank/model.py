@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, empty, is_tensor, like, to_numpy
-from photostereo.monitor import SILENT, Monitor
+from photostereo.core.control import SILENT, Monitor
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.runtime.arrays import Array, empty, is_tensor, like, to_numpy
 
 #: Independent shares of the rows, several per core; the result does not depend on how many cores there are.
 PARTS = 32

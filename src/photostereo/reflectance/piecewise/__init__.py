@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from photostereo.parameters import choice, integer, number
+from photostereo.core.parameters import choice, integer, number
 from photostereo.reflectance.entry import Look, ModelEntry
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import SUMS, dot, quadratic_3x3, solve_3x3
 from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
+from photostereo.runtime.loops import njit, prange
 
 #: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs.
 RIDGE = 1e-9

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import Array, is_tensor, like, to_numpy
-from photostereo.monitor import Monitor
+from photostereo.core.control import Monitor
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
+from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
 Knots = Literal["max", "range"]
 #: Pixels that tell how sure the normals are.

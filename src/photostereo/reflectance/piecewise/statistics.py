@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from photostereo.backend import Array
+from photostereo.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

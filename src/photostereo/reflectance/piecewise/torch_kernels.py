@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.backend import like
 from photostereo.reflectance.piecewise.kernels import RIDGE, Reduced
 from photostereo.reflectance.piecewise.statistics import PiecewiseStatistics
 from photostereo.reflectance.projection import project, squared_lengths, tensor_batches
+from photostereo.runtime.arrays import like
 
 Tensor = Any
 

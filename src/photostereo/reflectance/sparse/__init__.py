@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from photostereo.parameters import integer, number, number_or_auto
+from photostereo.core.parameters import integer, number, number_or_auto
 from photostereo.reflectance.entry import Look, ModelEntry
 
 CITATION = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.loops import njit, prange
 from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
+from photostereo.runtime.loops import njit, prange
 
 
 @njit(cache=True, fastmath=SUMS)

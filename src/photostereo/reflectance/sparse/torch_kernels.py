@@ -118,7 +118,7 @@ def brightest(Y: Tensor, top: Tensor) -> None:
 
 
 def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
-    from photostereo.backend.cuda_kernels import c_name, compile_kernel, device_of
+    from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
 
     with device_of(Y):
         kernel = compile_kernel(

@@ -1,0 +1,140 @@
+"""Where trials run: a local cluster that fits the machine, or the user's own by its address.
+
+Whoever reaches a Dask scheduler runs code in it. The local cluster therefore speaks TLS with a key that is made
+for it, kept in memory, and known to nobody else on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from photostereo._version import __version__
+from photostereo.core.errors import ParameterError
+from photostereo.runtime.signals import deferred_interrupt
+from photostereo.runtime.threads import processors
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the
+#: dictionary.
+BYTES_PER_WORKER = 1.5e9
+#: A trial that takes so many workers with it is given up.
+ALLOWED_FAILURES = 2
+#: BLAS reads these when it is loaded. Numba's threads are set in the worker (``worker.set_threads``): its
+#: variable must not change in a process that has launched them, and Dask sets what it hands to its workers
+#: in this process too.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def worker_count() -> int:
+    """One process per core, fewer where memory is short: dictionary learning gains more from trials side by
+    side than from threads within one.
+    """
+    import psutil  # type: ignore[import-untyped]
+
+    return max(1, min(processors(), int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
+
+
+@contextmanager
+def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iterator[Client]:
+    """A client of the user's cluster, or of a local one that ends with the block.
+
+    Parameters
+    ----------
+    scheduler : address such as ``tcp://host:8786``; None starts a local cluster
+    workers : processes of the local cluster; by default as many as the machine has cores and memory for
+
+    Raises
+    ------
+    ParameterError
+        If nothing answers at the address, or its workers cannot import this version of photostereo.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout="15s")
+        except (OSError, ValueError, TimeoutError) as problem:
+            raise ParameterError(
+                f"No Dask scheduler answers at {scheduler} ({problem}). Start one with `dask scheduler` and "
+                "its workers "
+                "with `dask worker`, or leave out --scheduler to use this machine."
+            ) from None
+        with client:
+            _require_same_version(client)
+            yield client
+        return
+    count = workers or worker_count()
+    threads = dict.fromkeys(_THREAD_VARIABLES, "1")
+    settings: dict[str, Any] = {
+        "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+        # Bundles are dealt out by hand; stealing would make a second worker load the same photographs.
+        "distributed.scheduler.work-stealing": False,
+        "distributed.worker.daemon": True,
+        "distributed.comm.timeouts.connect": "30s",
+        "distributed.nanny.pre-spawn-environ": threads,
+        "distributed.admin.log-format": "%(message)s",
+        # What happens to a trial stands in the store; a worker that misses the scheduler while both are closed
+        # down would print a traceback.
+        "logging.distributed": "critical",
+    }
+    with _environment_restored(), dask.config.set(settings), ExitStack() as stack:
+        with deferred_interrupt():
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    host="127.0.0.1",
+                    protocol="tls",
+                    security=Security.temporary(),
+                    memory_limit=0,
+                    silence_logs="CRITICAL",
+                )
+            )
+            client = stack.enter_context(Client(cluster))
+        yield client
+
+
+@contextmanager
+def _environment_restored() -> Iterator[None]:
+    """Dask leaves the variables that it sets for its workers in the environment of this process."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _require_same_version(client: Client) -> None:
+    try:
+        client.wait_for_workers(1, timeout=60)
+        found = client.run(_version)
+    except Exception as problem:
+        raise ParameterError(
+            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). Install "
+            "photostereo "
+            f"{__version__} where they run, and start at least one."
+        ) from None
+    others = {version for version in found.values() if version != __version__}
+    if others:
+        raise ParameterError(
+            f"The workers have photostereo {', '.join(sorted(map(str, others)))} and this is {__version__}: "
+            "their results "
+            "would not be comparable. Install the same version everywhere."
+        )
+
+
+def _version() -> str:
+    return __version__

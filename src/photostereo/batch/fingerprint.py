@@ -1,0 +1,46 @@
+"""Identify captures and settings by what they hold, so that finished work is recognized and not repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from photostereo.core.errors import CaptureError
+
+#: Single-file captures up to this size are identified by their content, larger ones by their size.
+HASHED_BYTES = 256 * 2**20
+
+
+def canonical_json(value: Any) -> str:
+    """The same text for equal values: sorted keys, no blanks, no NaN.
+
+    >>> canonical_json({"b": 1.0, "a": (1, 2)})
+    '{"a":[1,2],"b":1.0}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists and NumPy scalars as Python's, so that JSON returns what it was given."""
+    if isinstance(value, (tuple, list)):
+        return [plain(part) for part in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def fingerprint(path: Path) -> str:
+    """Sixteen digits from the names and sizes of the files in a folder, or from the content of a single file."""
+    state = hashlib.blake2b(digest_size=8)
+    try:
+        if path.is_file():
+            size = path.stat().st_size
+            state.update(path.read_bytes() if size <= HASHED_BYTES else f"{path.name} {size}".encode())
+        else:
+            for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
+                state.update(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n".encode())
+    except OSError as problem:
+        raise CaptureError(
+            f"{path} cannot be read ({problem}). Check the path and its permissions."
+        ) from None
+    return state.hexdigest()

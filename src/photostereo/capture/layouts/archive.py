@@ -1,0 +1,167 @@
+"""A capture in one NumPy archive (``.npz``), read and written.
+
+    images (d, H, W) or (d, H, W, 3), lights (d, 3); optional: mask (H, W), intensities (d,) or (d, 3), name,
+    and truth (H, W, 3), truth_depth (H, W), truth_albedo (H, W) or (H, W, 3)
+
+Integers are divided by their full scale, floating-point intensities are taken as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.assemble import build, finite_or_zero, in_folder, require_truth_size
+from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.options import ReadOptions
+from photostereo.capture.settled_mask import settle_mask
+from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
+from photostereo.core.errors import CaptureError
+from photostereo.io.atomic import replacing_file
+from photostereo.io.safe import read_npz
+from photostereo.lights.files.reading import read_lights
+from photostereo.lights.files.table import require_strengths
+from photostereo.masks.reading import mask_from_values
+
+LAYOUT = "npz"
+EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
+
+#: Letters of a capture's name that are kept.
+NAME_LETTERS = 200
+
+_TRUTHS = ("truth", "truth_depth", "truth_albedo")
+
+
+def recognises(path: Path) -> bool:
+    """A file named ``.npz``."""
+    return path.is_file() and path.suffix.lower() == ".npz"
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read an archive."""
+    content = _arrays(path)
+    chosen = options.path_of("lights")
+    if "images" not in content or ("lights" not in content and chosen is None):
+        known = ", ".join(sorted(content)) or "nothing"
+        raise CaptureError(
+            f"{path} holds {known}, but a capture needs the arrays images and lights. Save it with "
+            "numpy.savez(path, images=..., lights=..., mask=...)."
+        )
+    stored = content.pop("images")
+    if (
+        stored.ndim not in (3, 4)
+        or (stored.ndim == 4 and stored.shape[3] != 3)
+        or stored.dtype.kind not in "uf"
+        or stored.size == 0
+    ):
+        raise CaptureError(
+            f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
+            "H, W) or (d, H, W, 3), unsigned integers or floating point."
+        )
+    frame = (stored.shape[1], stored.shape[2])
+    lights, strengths = content.get("lights"), content.get("intensities")
+    if chosen is not None:
+        table = read_lights(in_folder(path.parent, chosen), count=len(stored))
+        lights = table.vectors
+        strengths = strengths if table.intensities is None else table.intensities
+    bits = stored.dtype.itemsize * 8
+    images = _linear(stored, strengths, options, path)
+    del stored
+    name = _name(content, path)
+    full, framing = frame, options.framing
+    if framing.changes:
+        images = np.stack([framing.picture(image) for image in images])
+    if options.mask is None and "mask" in content:
+        mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
+        mask = framing.mask(mask)
+    else:
+        mask, notes = settle_mask(options, full, lambda: images, None, name=name)
+    truths = {label: content[label] for label in _TRUTHS if label in content}
+    for label, truth in truths.items():
+        require_truth_size(truth, path, full)
+        values = finite_or_zero(truth) if label == "truth" else truth
+        truths[label] = framing.truth(label, values)
+    origin = Origin(
+        path=path,
+        layout=LAYOUT,
+        bit_depth=bits,
+        notes=(*notes, *options.axes_notes()),
+        axes=options.axes_given(),
+    )
+    lights = options.in_our_axes(np.asarray(lights))
+    return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
+
+
+def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a capture to an ``.npz`` file, exactly; complete or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from photostereo.capture import load
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> capture = Capture(images=np.ones((3, 4, 5)), lights=lights, name="wall")
+    >>> load(write_archive(capture, tempfile.mkdtemp() + "/wall.npz")).digest == capture.digest
+    True
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".npz":
+        target = target.with_name(target.name + ".npz")
+    arrays = {label: getattr(capture, label) for label in ("images", "lights", "mask", *_TRUTHS)}
+    present = {label: array for label, array in arrays.items() if array is not None}
+    with replacing_file(target, force=force) as partial:
+        np.savez(partial, name=np.array(capture.name), **present)
+    return target
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.")
+    for name, array in content.items():
+        if name != "name" and array.dtype.kind == "U":
+            raise CaptureError(f"{name} in {path} is text; expected numbers. Save it again with numpy.savez.")
+    return content
+
+
+def _name(content: dict[str, NDArray[Any]], path: Path) -> str:
+    given = content.get("name")
+    return path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
+
+
+def _linear(
+    stored: NDArray[Any], intensities: NDArray[Any] | None, options: ReadOptions, path: Path
+) -> NDArray[np.float32]:
+    if (
+        stored.dtype == np.float32
+        and intensities is None
+        and not options.srgb
+        and (stored.ndim == 3 or options.color)
+    ):
+        return stored
+    count = len(stored)
+    strengths = np.ones(count) if intensities is None else np.asarray(intensities, np.float64)
+    if strengths.shape not in ((count,), (count, 1), (count, 3)):
+        raise CaptureError(
+            f"The intensities in {path} have the shape {strengths.shape}, but there are {count} photographs; "
+            "expected one strength or three per photograph. Correct the array."
+        )
+    strengths = strengths.reshape(count, -1)
+    require_strengths(strengths, path)
+    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+    keep_color = stored.ndim == 4 and options.color
+    images = np.empty(stored.shape if keep_color else stored.shape[:3], dtype=np.float32)
+    for target, image, strength in zip(images, stored, strengths, strict=True):
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is told as such
+            values = image.astype(np.float32) / np.float32(top)
+        if options.srgb:
+            values = linear_from_srgb(values)
+        if image.ndim == 3:
+            values = values / strength.astype(np.float32)
+            target[:] = values if keep_color else gray_from_rgb(values)
+        else:
+            gray = strength if len(strength) == 1 else gray_from_rgb(strength)
+            target[:] = values / np.float32(np.squeeze(gray))
+    return images

@@ -1,0 +1,194 @@
+"""The DiLiGenT layout, read and written.
+
+    light_directions.txt    d lines x y z
+    light_intensities.txt   d lines R G B: each channel of a photograph is divided by its light's strength
+    filenames.txt           d file names (where missing: all pictures in natural order)
+    mask.png                white on the object
+    Normal_gt.mat           true normals, key ``Normal_gt`` (optional)
+    Depth_gt.mat            true depth, key ``Depth_gt`` (optional, ours)
+    Albedo_gt.mat           true albedo, key ``Albedo_gt`` (optional, ours)
+    photostereo.json        written by us: intensities are not to be clipped
+
+The benchmark's published figures come from gray intensities clipped to at most 1 after the division, and the
+clip matters: without it least squares gives 4.17 instead of 4.10 degrees on ball and 19.94 instead of 19.80
+on reading (the other shared objects have no such values). So the reader clips, except where
+``photostereo.json`` says that larger values are meant, as in captures with noise.
+
+References
+----------
+B. Shi et al., "A Benchmark Dataset and Evaluation for Non-Lambertian and Uncalibrated Photometric Stereo",
+2019. doi:10.1109/TPAMI.2018.2799222
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.assemble import Ingredients, assemble, finite_or_zero, in_folder
+from photostereo.capture.capture import Capture
+from photostereo.capture.options import ReadOptions
+from photostereo.core.errors import CaptureError
+from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
+from photostereo.io.images import list_images
+from photostereo.io.safe import read_json, read_mat, read_text
+from photostereo.io.sixteen_bit import write_photographs, write_png
+from photostereo.lights.files.reading import base_name, content_lines, read_intensities, read_lights
+
+LAYOUT = "DiLiGenT"
+EXPECTS = "DiLiGenT: a folder with light_directions.txt, light_intensities.txt, filenames.txt, mask.png"
+
+_DIRECTIONS, _INTENSITIES, _NAMES = "light_directions.txt", "light_intensities.txt", "filenames.txt"
+_SIDECAR = "photostereo.json"
+_TRUTHS = {"truth": "Normal_gt", "truth_depth": "Depth_gt", "truth_albedo": "Albedo_gt"}
+
+
+def recognises(path: Path) -> bool:
+    """A folder with light directions, and with intensities or a list of names beside them."""
+    return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
+
+
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
+    sidecar = _read_sidecar(path / _SIDECAR)
+    files = _photographs(path)
+    chosen = options.path_of("lights")
+    table = read_lights(in_folder(path, chosen) if chosen else path / _DIRECTIONS, count=len(files))
+    table = table.in_order_of(files)
+    strengths = table.intensities if chosen else None
+    if strengths is None and not (path / _INTENSITIES).is_file():
+        raise CaptureError(
+            f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line R G B per "
+            f"light); if all lights are equally strong, rename {_DIRECTIONS} to lights.txt to have the "
+            "folder read as a plain one."
+        )
+    mask = path / "mask.png"
+    return Ingredients(
+        path=path,
+        layout=LAYOUT,
+        name=str(sidecar.get("name") or path.name.removesuffix("PNG") or path.name),
+        files=files,
+        lights=table.vectors,
+        light_file=table.path,
+        intensities=read_intensities(path / _INTENSITIES, len(files)) if strengths is None else strengths,
+        mask_file=mask if mask.is_file() else None,
+        gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
+        truths=_read_truths(path),
+        expected_bits=16,
+        notes=tuple(str(note) for note in sidecar.get("notes", ())),
+    )
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read a folder in the DiLiGenT layout."""
+    return assemble(find(path, options), options)
+
+
+def write_diligent(
+    capture: Capture,
+    directory: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    keep: Iterable[str | os.PathLike[str]] = (),
+) -> Path:
+    """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it gives the capture again.
+
+    One exposure is chosen for the whole capture so that its largest value is the 16-bit full scale; it goes
+    into ``light_intensities.txt``, so that the division on reading restores the values: each to within half a
+    step, that is ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become
+    0, which the folder's notes then say.
+
+    Parameters
+    ----------
+    capture : what to write; a gray capture gets three equal channels
+    directory : the folder to make; complete or not at all
+    force : replace an existing folder that photostereo wrote
+    keep : files and folders that must not be replaced, such as that of the originals
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from photostereo.capture import load
+    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
+    >>> capture = Capture(images=np.linspace(0, 3, 60).reshape(3, 4, 5), lights=lights, name="ramp")
+    >>> again = load(write_diligent(capture, tempfile.mkdtemp() + "/ramp"))
+    >>> bool(np.abs(again.images - capture.images).max() <= 3 / 131070 * 1.001)
+    True
+    """
+    top = float(capture.images.max())
+    exposure = 1.0 / top if top > 0 else 1.0
+    notes = list(capture.origin.notes) if capture.origin is not None else []
+    negative = sum(int((image < 0).sum()) for image in capture.images)
+    if negative:
+        share = 100 * negative / capture.images.size
+        notes.append(
+            f"{negative} negative intensities ({share:.2g} %) were written as 0: 16-bit files cannot hold "
+            "them"
+        )
+    digits = max(3, len(str(len(capture))))
+    names = [f"{number:0{digits}d}.png" for number in range(1, len(capture) + 1)]
+    with replacing_directory(directory, force=force, keep=keep) as folder:
+        write_photographs(capture.images, [folder / name for name in names], exposure)
+        write_png(folder / "mask.png", capture.mask.astype(np.uint8) * np.uint8(255))
+        _write_table(folder / _DIRECTIONS, capture.lights)
+        _write_table(folder / _INTENSITIES, np.full((len(capture), 3), exposure))
+        write_text(folder / _NAMES, "\n".join(names) + "\n")
+        for label, key in _TRUTHS.items():
+            truth = getattr(capture, label)
+            if truth is not None:
+                _write_mat(folder / f"{key}.mat", key, truth)
+        sidecar = {"format": "photostereo capture", "name": capture.name, "clip_gray": False, "notes": notes}
+        write_json(folder / _SIDECAR, sidecar)
+    return Path(directory)
+
+
+def _photographs(path: Path) -> list[Path]:
+    names = path / _NAMES
+    if names.is_file():
+        return [path / base_name(line) for line in content_lines(read_text(names, "list of photographs"))]
+    return [file for file in list_images(path) if file.stem.casefold() not in ("mask", "normal_gt")]
+
+
+def _read_sidecar(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    content = read_json(path, "capture description", remedy="Restore it, or remove it.")
+    if not isinstance(content, dict) or not isinstance(content.get("notes", []), list):
+        raise CaptureError(
+            f'{path} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
+            "remove it."
+        )
+    return content
+
+
+def _read_truths(path: Path) -> dict[str, tuple[Path, NDArray[np.float32]]]:
+    files = {label: path / f"{key}.mat" for label, key in _TRUTHS.items()}
+    return {label: (file, _read_mat(file, _TRUTHS[label])) for label, file in files.items() if file.is_file()}
+
+
+def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
+    remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
+    return finite_or_zero(read_mat(path, key, "truth", remedy=remedy))
+
+
+def _write_mat(path: Path, key: str, values: NDArray[Any]) -> None:
+    from scipy.io import savemat
+
+    with replacing_file(path) as partial:
+        savemat(partial, {key: values}, do_compression=True)
+
+
+def _write_table(path: Path, values: NDArray[Any]) -> None:
+    """Numbers with the 17 digits that give back the same float64."""
+    with replacing_file(path) as partial:
+        np.savetxt(partial, values, fmt="%.17g")

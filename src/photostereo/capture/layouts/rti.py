@@ -1,0 +1,158 @@
+"""RTI light-position files (``.lp``): the count in the first line, then ``filename x y z``.
+
+As they are found in the wild: names with blanks, absolute Windows paths in names (the last part counts),
+decimal commas, the photographs in the file's folder or in one beside it such as ``jpeg-exports/``. Only the
+directions of the positions are used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.capture.assemble import Ingredients, assemble, in_folder
+from photostereo.capture.capture import Capture
+from photostereo.capture.options import ReadOptions
+from photostereo.core.errors import CaptureError
+from photostereo.io.images import is_image
+from photostereo.io.safe import read_text
+from photostereo.lights.files.reading import base_name, content_lines, decimal, read_lights
+from photostereo.lights.files.table import LightTable, checked
+
+LAYOUT = "RTI"
+EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filename x y z)"
+
+
+def recognises(path: Path) -> bool:
+    """An ``.lp`` file, or a folder that holds one."""
+    return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
+
+
+def find(path: Path, options: ReadOptions) -> Ingredients:
+    """What lies in the folder, before any photograph is decoded."""
+    source = path
+    chosen = options.path_of("lights")
+    if chosen is not None and chosen.suffix.lower() == ".lp":
+        source, chosen = in_folder(path if path.is_dir() else path.parent, chosen), None
+    elif path.is_dir():
+        candidates = _light_positions(path)
+        if len(candidates) > 1:
+            names = ", ".join(file.name for file in candidates)
+            raise CaptureError(
+                f"{path} has several .lp files: {names}. Give the path of the one to use, or name it with --lights."
+            )
+        source = candidates[0]
+    table = read_light_positions(source)
+    files = _locate(table, source)
+    if chosen is not None:
+        table = read_lights(in_folder(source.parent, chosen), count=len(files)).in_order_of(files)
+    mask = next(
+        (file for file in (files[0].parent / "mask.png", source.parent / "mask.png") if file.is_file()), None
+    )
+    unlisted = [
+        file for file in files[0].parent.iterdir() if is_image(file) and file not in files and file != mask
+    ]
+    notes = (
+        () if not unlisted else (f"{len(unlisted)} pictures that {source.name} does not list were left out",)
+    )
+    return Ingredients(
+        path=path,
+        layout=LAYOUT,
+        name=source.stem if path.is_file() else path.name,
+        files=files,
+        lights=table.vectors,
+        light_file=table.path,
+        intensities=table.intensities,
+        mask_file=mask,
+        notes=notes,
+    )
+
+
+def read(path: Path, options: ReadOptions) -> Capture:
+    """Read the photographs that an ``.lp`` file lists."""
+    return assemble(find(path, options), options)
+
+
+def read_light_positions(path: Path) -> LightTable:
+    """The table in an ``.lp`` file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "coin.lp"
+    >>> _ = file.write_text("1\\nC:\\\\\\\\RTI\\\\\\\\my coin 01.jpg 0,5 -0.25 0,75\\n")
+    >>> table = read_light_positions(file)
+    >>> table.files, table.vectors.tolist()
+    (('my coin 01.jpg',), [[0.5, -0.25, 0.75]])
+    """
+    lines = content_lines(read_text(path, "light-position file"))
+    try:
+        count = int(lines[0])
+    except (IndexError, ValueError) as error:
+        raise CaptureError(
+            f"The first line of {path} must be the number of photographs; the others: filename x y z. "
+            "Correct the file."
+        ) from error
+    entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
+    if len(entries) != count:
+        few = "fewer" if len(entries) < count else "more"
+        raise CaptureError(
+            f"{path} announces {count} photographs in its first line but lists {len(entries)}, {few} than "
+            "that. Complete the list, or correct the number."
+        )
+    if not entries:
+        raise CaptureError(f"{path} lists no photographs. Add lines: filename x y z.")
+    names = tuple(name for name, _ in entries)
+    return checked(LightTable(path, np.array([vector for _, vector in entries]), files=names))
+
+
+def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float, float]]:
+    words = line.rsplit(None, 3)
+    if len(words) != 4:
+        words = line.rsplit(";", 3) if line.count(";") >= 3 else line.rsplit(",", 3)
+    try:
+        x, y, z = (decimal(word.strip().rstrip(",;")) for word in words[1:])
+        return base_name(words[0].strip().rstrip(",;")), (x, y, z)
+    except ValueError as error:
+        raise CaptureError(
+            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z."
+        ) from error
+
+
+def _light_positions(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(
+        file for file in folder.iterdir() if file.suffix.lower() == ".lp" and not file.name.startswith(".")
+    )
+
+
+def _locate(table: LightTable, source: Path) -> list[Path]:
+    """The photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
+    home = source.resolve().parent
+    folders = [home, *_subfolders(home), *(folder for folder in _subfolders(home.parent) if folder != home)]
+    assert table.files is not None
+    best: dict[str, Path] = {}
+    for folder in folders:
+        present = {file.name.casefold(): file for file in folder.iterdir() if file.is_file()}
+        here = {name: present[name.casefold()] for name in table.files if name.casefold() in present}
+        if len(here) > len(best):
+            best = here
+        if len(best) == len(set(table.files)):
+            return [best[name] for name in table.files]
+    missing = [name for name in table.files if name not in best]
+    raise CaptureError(
+        f"{len(missing)} of the {len(table.files)} photographs that {source} lists were not found, the "
+        f"first is {missing[0]}. Put the photographs into the folder of the .lp file, under the names it "
+        "gives."
+    )
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(
+            entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
+        )
+    except OSError:
+        return []

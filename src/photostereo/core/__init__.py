@@ -1,0 +1,1 @@
+"""Foundations: errors, control, conventions, units, parameters, plugins."""

@@ -1,0 +1,200 @@
+"""Parameters of methods: their types, defaults and ranges, and how a user's words become values.
+
+A model or a prior declares its parameters as the fields of a frozen dataclass::
+
+    @dataclass(frozen=True)
+    class PiecewiseParameters:
+        p: int = integer(2, "number of linear pieces", minimum=1, maximum=32)
+
+The command line, ``photostereo methods``, the checks and the documentation are made from that declaration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from photostereo.core.errors import ParameterError, did_you_mean
+
+_KEY = "photostereo parameter"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method.
+
+    Attributes
+    ----------
+    name : as users write it, ``--set name=value`` or a keyword argument
+    kind : turns a value or a text into the value, raising ValueError or TypeError
+    default : the value when the user says nothing
+    doc : one line
+    expects : the type in words, for error messages
+    minimum, above, maximum : the allowed range (inclusive, exclusive, inclusive); None is no bound
+    when : a model's parameter that means something only without a prior (``"alone"``: where the prior has
+        one of the same name, which then governs) or only with one (``"prior"``)
+    """
+
+    name: str
+    kind: Callable[[Any], Any]
+    default: Any
+    doc: str
+    expects: str
+    minimum: float | None = None
+    above: float | None = None
+    maximum: float | None = None
+    when: Literal["always", "alone", "prior"] = "always"
+
+    def convert(self, value: Any, method: str) -> Any:
+        """The checked value; a ParameterError in the user's words where it cannot be one."""
+        try:
+            result = self.kind(value)
+        except (TypeError, ValueError, OverflowError) as problem:
+            if isinstance(problem, ParameterError):
+                raise
+            raise ParameterError(
+                f"Parameter {self.name} of method {method} must be {self.expects}, not {value!r}. "
+                f"Its default is {self.show_default()}: {self.doc}"
+            ) from None
+        if isinstance(result, (int, float)) and not isinstance(result, bool):
+            self._check_range(result, method)
+        return result
+
+    def _check_range(self, value: float, method: str) -> None:
+        problem = ""
+        if not math.isfinite(value):
+            problem = "a finite number"
+        elif self.minimum is not None and value < self.minimum:
+            problem = f"at least {self.minimum:g}"
+        elif self.above is not None and value <= self.above:
+            problem = f"greater than {self.above:g}"
+        elif self.maximum is not None and value > self.maximum:
+            problem = f"at most {self.maximum:g}"
+        if problem:
+            raise ParameterError(
+                f"Parameter {self.name} of method {method} must be {problem}, not {value:g}. "
+                f"Its default is {self.show_default()}: {self.doc}"
+            )
+
+    def show_default(self) -> str:
+        if isinstance(self.default, tuple):
+            return "x".join(str(part) for part in self.default)
+        return "auto" if self.default is None else str(self.default)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise TypeError
+    return int(value)
+
+
+def _number_or_auto(value: Any) -> float | None:
+    return None if value is None or value == "auto" else _number(value)
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }
+    return words[str(value).lower()] if str(value).lower() in words else _fail(value)
+
+
+def _fail(value: Any) -> Any:
+    raise ValueError(value)
+
+
+def number(default: float, doc: str, **more: Any) -> Any:
+    """A field that holds a number."""
+    return _field(Parameter("", _number, default, doc, "a number", **more))
+
+
+def number_or_auto(doc: str, default: float | None = None, **more: Any) -> Any:
+    """A field that holds a number, or None for one that is measured."""
+    return _field(Parameter("", _number_or_auto, default, doc, 'a number or "auto"', **more))
+
+
+def integer(default: int, doc: str, **more: Any) -> Any:
+    """A field that holds a whole number."""
+    return _field(Parameter("", _integer, default, doc, "a whole number", **more))
+
+
+def flag(default: bool, doc: str, **more: Any) -> Any:
+    """A field that is true or false."""
+    return _field(Parameter("", _flag, default, doc, "true or false", **more))
+
+
+def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
+    """A field that holds one of a few words."""
+    known = tuple(choices)
+
+    def pick(value: Any) -> str:
+        return str(value) if str(value) in known else _fail(value)
+
+    return _field(Parameter("", pick, default, doc, "one of " + ", ".join(known), **more))
+
+
+def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
+    """A field of a few whole numbers: a sequence, or a text such as ``8x8x3`` or ``8,8,3``."""
+
+    def parse(value: Any) -> tuple[int, ...]:
+        if isinstance(value, str):
+            value = value.lower().replace("x", ",").split(",")
+        parts = tuple(_integer(part) for part in value)
+        return parts if len(parts) == len(default) else _fail(value)
+
+    words = f"{len(default)} whole numbers such as " + "x".join(str(part) for part in default)
+    return _field(Parameter("", parse, default, doc, words, **more))
+
+
+def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
+    """A field with a conversion of its own."""
+    return _field(Parameter("", kind, default, doc, expects, **more))
+
+
+def _field(parameter: Parameter) -> Any:
+    return field(default=parameter.default, metadata={_KEY: parameter})
+
+
+def parameters_of(declared: type) -> tuple[Parameter, ...]:
+    """The parameters that a dataclass declares, in its order.
+
+    >>> @dataclass(frozen=True)
+    ... class Curve:
+    ...     pieces: int = integer(2, "how many", minimum=1)
+    >>> [(p.name, p.default) for p in parameters_of(Curve)]
+    [('pieces', 2)]
+    """
+    return tuple(replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata)
+
+
+def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """All parameters of a method with their values: what was given, checked, and defaults for the rest."""
+    by_name = {parameter.name: parameter for parameter in known}
+    for name in given:
+        if name not in by_name:
+            listing = ", ".join(by_name) or "none"
+            raise ParameterError(
+                f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} '
+                f"Its parameters: {listing}."
+            )
+    return {
+        name: parameter.convert(given[name], method) if name in given else parameter.default
+        for name, parameter in by_name.items()
+    }

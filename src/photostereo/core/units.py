@@ -1,0 +1,99 @@
+"""How wide a pixel is in the world: parsed from ``0.1mm``, kept in millimetres, written as files want it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from photostereo.core.errors import ParameterError
+
+#: Millimetres per unit.
+UNITS = {
+    "nm": 1e-6, "um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3,
+    "mm": 1.0, "cm": 10.0, "m": 1000.0, "in": 25.4, "inch": 25.4, '"': 25.4,
+}  # fmt: skip
+
+_TEXT = re.compile(r"\s*([-+0-9.eE]+)\s*([^\s\d]*)\s*")
+
+
+@dataclass(frozen=True)
+class PixelSize:
+    """Width of a pixel.
+
+    Attributes
+    ----------
+    millimetres : what lengths in pixels are multiplied with; 1 where the size is not known
+    known : whether somebody said so. If not, lengths stay in pixels, files carry no resolution, and glTF,
+        which knows metres only, takes a pixel for a millimetre.
+
+    Examples
+    --------
+    >>> PixelSize.of("0.1mm")
+    PixelSize(millimetres=0.1, known=True)
+    >>> PixelSize.of("50 um").per_inch
+    508.0
+    >>> PixelSize.of(None).unit
+    'pixel'
+    """
+
+    millimetres: float = 1.0
+    known: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.millimetres) and self.millimetres > 0):
+            raise ParameterError(f"pixel_size must be positive; it is {self.millimetres}.")
+
+    @classmethod
+    def of(cls, size: PixelSize | float | str | None) -> PixelSize:
+        """From a number (millimetres), a number with its unit, or None (not known).
+
+        Raises
+        ------
+        ParameterError
+            If the text is not a positive number with one of the known units.
+        """
+        if isinstance(size, PixelSize):
+            return size
+        if size is None:
+            return cls()
+        if not isinstance(size, str):
+            return cls(float(size), known=True)
+        found = _TEXT.fullmatch(size)
+        try:
+            number = float(found[1]) if found else math.nan
+        except ValueError:
+            number = math.nan
+        factor = UNITS.get(found[2].lower() or "mm") if found else None
+        if factor is None or not (math.isfinite(number) and number > 0):
+            raise ParameterError(
+                f'"{size}" is not a pixel size. Write a positive number with its unit, for instance 0.1mm, '
+                "50um or 0.002in; a number alone means millimetres."
+            )
+        # Rounded: 0.002 in is 0.0508 mm, not 0.050800000000000005.
+        return cls(float(f"{number * factor:.12g}"), known=True)
+
+    @property
+    def unit(self) -> str:
+        """What lengths in files are in: ``"mm"`` or ``"pixel"``."""
+        return "mm" if self.known else "pixel"
+
+    @property
+    def metres(self) -> float:
+        """Metres per pixel, for glTF; a pixel of unknown size is taken for a millimetre."""
+        return self.millimetres / 1000.0
+
+    @property
+    def per_inch(self) -> float:
+        """Pixels per inch, for EXR."""
+        return float(f"{25.4 / self.millimetres:.12g}")
+
+    @property
+    def per_centimetre(self) -> float:
+        """Pixels per centimetre, for TIFF."""
+        return float(f"{10.0 / self.millimetres:.12g}")
+
+    @property
+    def per_metre(self) -> int:
+        """Whole pixels per metre, for PNG."""
+        return max(1, round(1000.0 / self.millimetres))

@@ -1,0 +1,264 @@
+"""From the numbers of a diagnosis to sentences that a photographer can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from photostereo.lights.geometry import compass_word, direction_words
+
+if TYPE_CHECKING:
+    from photostereo.capture import Capture
+    from photostereo.diagnosis.diagnose import Diagnosis
+    from photostereo.solver.reconstruction import Reconstruction
+
+Severity = Literal["problem", "notice", "good"]
+_ORDER: dict[str, int] = {"problem": 0, "notice": 1, "good": 2}
+
+#: Lights closer than this to one plane, in degrees, count as nearly coplanar.
+NEARLY_COPLANAR = 10.0
+#: Lights that spread less than this in two directions, in degrees, come from nearly one place.
+NARROW_CONE = 14.0
+#: An empty sector of the compass wider than this, in degrees, leaves slopes in shadow.
+WIDE_GAP = 130.0
+#: Signal-to-noise ratios below this, in decibels, hide everything else.
+VERY_NOISY = 15.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence or two of advice, and how much it matters."""
+
+    severity: Severity
+    text: str
+
+
+def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
+    """Everything worth saying, the worst first; at least one sentence."""
+    found = [
+        *_about_lights(diagnosis),
+        *_about_shadows(diagnosis, capture),
+        *_about_noise(diagnosis, capture),
+        *_about_saturation(diagnosis),
+        *_about_fit(diagnosis, result),
+        *(() if result is None else _about_result(result)),
+    ]
+    if not any(finding.severity != "good" for finding in found):
+        found.append(
+            Finding("good", "Nothing about this capture stands in the way of a good reconstruction.")
+        )
+    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+
+
+def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
+    lights, count = diagnosis.lights, number_word(diagnosis.photographs)
+    if lights.second_spread < NARROW_CONE:
+        yield Finding(
+            "problem",
+            f"The lights of all {count} photographs come from nearly the same direction (spread about "
+            f"{lights.second_spread:.0f}°), so slopes hardly change the brightness: move lights 30° to 60° "
+            "to the sides.",
+        )
+    elif lights.thin_spread < NEARLY_COPLANAR:
+        yield Finding(
+            "problem",
+            f"{count.capitalize()} photographs are nearly coplanar in their lights (within about "
+            f"{lights.thin_spread:.0f}° of one plane): add one {direction_words(lights.thin_direction)}.",
+        )
+    elif lights.widest_gap > WIDE_GAP and diagnosis.photographs > 3:
+        yield Finding(
+            "notice",
+            f"No light comes from the {compass_word(lights.gap_azimuth)} of the picture (an empty sector "
+            f"of {lights.widest_gap:.0f}°): slopes that face there are seen in shadow. Add a light on that "
+            "side.",
+        )
+    else:
+        yield Finding(
+            "good",
+            f"The lights are well spread (condition number {lights.condition:.1f}, where 1 is ideal).",
+        )
+    if lights.lowest < 0:
+        yield Finding(
+            "notice",
+            "At least one light stands behind the object (its z is negative). If that is not so, the "
+            "light file has another axis convention: x must point right, y up, z to the camera.",
+        )
+
+
+def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
+    dark = diagnosis.dark_count[capture.mask]
+    black = float((dark == diagnosis.photographs).mean())
+    share = diagnosis.poorly_lit - black
+    if black > 0.2 and bool(capture.mask.all()):
+        yield Finding(
+            "notice",
+            f"{percent(black)} of the frame is black in every photograph. If that is background, give a "
+            "mask: it saves time and keeps the background out of the figures.",
+        )
+    elif black > 0.002:
+        yield Finding(
+            "notice",
+            f"{percent(black)} of the pixels are black in every photograph; they have no normal at all.",
+        )
+    dim = diagnosis.dim_photographs
+    if dim:
+        lit = diagnosis.photographs - len(dim)
+        names = ", ".join(map(str, dim[:8])) + (", ..." if len(dim) > 8 else "")
+        yield Finding(
+            "problem" if lit < 6 or 3 * len(dim) > diagnosis.photographs else "notice",
+            f"{len(dim)} of {diagnosis.photographs} photographs are nearly dark, under a tenth of the brightest "
+            f"(number {names}). Check the lamps and the exposure, or leave them out with their lights: only {lit} "
+            "show the object well.",
+        )
+    if diagnosis.photographs <= 5:
+        yield Finding(
+            "notice",
+            f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a "
+            "pixel. Ten or more are comfortable; with fewer, the default makes the best of them.",
+        )
+    elif share > 0.02:
+        yield Finding(
+            "problem" if share > 0.15 else "notice",
+            f"{percent(share)} of the pixels are lit in fewer than four photographs: their normals rest on "
+            "guesswork. Add photographs, with lights from higher up.",
+        )
+    elif not dim:
+        usual = float(np.median(dark))
+        yield Finding(
+            "good",
+            f"Shadows are mild: the typical pixel is dark in {f'{usual:.0f}' if usual >= 1 else 'none'} of "
+            f"{diagnosis.photographs} photographs.",
+        )
+
+
+def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
+    noise = diagnosis.noise
+    if not noise.from_residual:
+        yield Finding(
+            "notice",
+            "Three photographs leave nothing to check the noise against; fine texture counts as noise.",
+        )
+    effect = f"alone it turns a least-squares normal by about {noise.expected_error:.1f}°"
+    if noise.snr_db < VERY_NOISY:
+        yield Finding(
+            "problem",
+            f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
+            "average several shots; to make the best of these, use the default, or dlnv for a matte object.",
+        )
+    elif noise.snr_db < 27:
+        yield Finding(
+            "notice",
+            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The methods with a dictionary "
+            "gain most here, and the default has one.",
+        )
+    elif np.isfinite(noise.snr_db):
+        yield Finding("good", f"Noise is low (about {noise.snr_db:.0f} dB; {effect}).")
+    if capture.origin is not None and capture.origin.bit_depth == 8:
+        yield Finding(
+            "notice",
+            "The photographs have 8 bits per channel: shadows are coarse, and the camera may have applied "
+            "a tone curve. Prefer raw or 16-bit linear files.",
+        )
+
+
+def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
+    worst = int(np.argmax(diagnosis.saturation_by_photograph)) + 1
+    affected = int((diagnosis.saturation_by_photograph > 0).sum())
+    if diagnosis.saturation > 0.01:
+        yield Finding(
+            "problem",
+            f"{percent(diagnosis.saturation)} of the values are saturated, in {affected} of "
+            f"{diagnosis.photographs} photographs (worst: number {worst}). Expose less.",
+        )
+    elif diagnosis.saturation > 1e-4:
+        yield Finding(
+            "notice",
+            f"Highlights are saturated in {affected} of {diagnosis.photographs} photographs "
+            f"({percent(diagnosis.saturation)} of all values; worst: number {worst}). Robust methods "
+            "ignore them.",
+        )
+
+
+def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
+    inside = diagnosis.residual[np.isfinite(diagnosis.residual)]
+    typical, bad = float(np.median(inside)), float((inside > 0.35).mean())
+    whose = "the normals found" if result is not None else "least-squares normals"
+    if diagnosis.noise.snr_db < VERY_NOISY:
+        return  # what is unexplained is the noise, which was spoken of already
+    if typical > 0.2:
+        yield Finding(
+            "notice",
+            f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
+            "unexplained: the object is shiny, strongly shadowed or noisy. The default allows for that; "
+            "where the whole object is far from matte, compare it with pdlnv.",
+        )
+    elif bad > 0.03:
+        yield Finding(
+            "notice",
+            f"{percent(bad)} of the pixels fit a matte surface badly; the residual map shows where: "
+            "highlights, cast shadows or light bounced between surfaces.",
+        )
+    else:
+        yield Finding(
+            "good",
+            f"The photographs fit {whose} well: {percent(typical)} is left unexplained at a typical pixel.",
+        )
+
+
+def _about_result(result: Reconstruction) -> Iterator[Finding]:
+    away = float((result.normals[result.mask][:, 2] < 0).mean())
+    if away > 0.005:
+        yield Finding(
+            "notice",
+            f"{percent(away)} of the normals point away from the camera, which no visible surface does: "
+            "shadows or noise misled the method there.",
+        )
+    if result.status == "iterations" and len(result.history) > 1:
+        before, last = result.history[-2].cost, result.history[-1].cost
+        fall = (before - last) / abs(before) if before else 0.0
+        if fall > 2e-3:
+            yield Finding(
+                "notice",
+                f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; "
+                "more of them (max_iter) may improve the result a little.",
+            )
+
+
+def percent(share: float) -> str:
+    """A share in words that fit its size.
+
+    >>> percent(0.1234), percent(0.0123), percent(0.00004)
+    ('12 %', '1.2 %', 'under 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+
+
+def number_word(number: int) -> str:
+    """Small numbers spelled out.
+
+    >>> number_word(9), number_word(96)
+    ('nine', '96')
+    """
+    return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)

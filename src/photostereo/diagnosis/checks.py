@@ -1,0 +1,302 @@
+"""Mistakes that people make with light files, masks and photographs, found before a solve.
+
+A thumbnail of the capture is enough. Nothing is changed here: each mistake is named with its evidence and with what
+mends it. Where the photographs cannot decide, nothing is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.diagnosis.ordering import OrderEvidence, order_evidence, usual_orders
+from photostereo.lights.axes import (
+    Outline,
+    SurfaceEvidence,
+    axes_matrix,
+    axes_words,
+    conventions,
+    outline_of,
+    surface_evidence,
+    useful_cells,
+)
+from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
+
+Kind = Literal["axes", "arrows", "order", "mask", "curve"]
+
+#: Beyond this share that no three lights explain the object is not matte enough to judge by (a mirror).
+NOT_MATTE = 0.12
+#: Another order must leave less than this part of what the given one leaves.
+CLEARLY_BETTER = 0.8
+#: As near as this to a random order (0 the best possible, 1 chance) the order is wrong.
+LIKE_CHANCE = 0.5
+#: Misfit with the curve undone over misfit as given, below which the photographs have the curve.
+CURVE_RATIO = 0.72
+#: Roughly what the sRGB curve does between shadow and light, as an exponent.
+CURVE_EXPONENT = 1.8
+#: The curl counts where at least this share of the object is curved.
+CURVED = 0.25
+#: Normals along the outline that point inwards by this mean cosine mean that x and y are reversed.
+INWARDS = -0.3
+IN_ORDER = (
+    "Put the lines of the light file in the order of the photographs, or name the photograph in each line (a column "
+    "file)."
+)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A likely mistake.
+
+    Attributes
+    ----------
+    kind : which part is wrong
+    text : what it seems to be, with its evidence
+    remedy : what mends it
+    option : the option of the command line that mends it, or ""
+    """
+
+    kind: Kind
+    text: str
+    remedy: str
+    option: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}. {self.remedy}"
+
+
+def find_mistakes(
+    images: FloatArray,
+    lights: FloatArray,
+    mask: BoolArray,
+    *,
+    axes_given: str = "",
+    straightened: bool = False,
+) -> tuple[Mistake, ...]:
+    """The likely mistakes in a capture, none where all is well or nothing can be told.
+
+    Parameters
+    ----------
+    images : (d, H, W) or (d, H, W, 3) intensities
+    lights : (d, 3) unit directions
+    mask : (H, W)
+    axes_given : the axes with which the light file was read already; what is advised takes their place
+    straightened : a tone curve was undone already: nobody is told to undo it again
+
+    Examples
+    --------
+    >>> from photostereo.scenes import render_scene
+    >>> scene = render_scene("sphere", size=64)
+    >>> find_mistakes(scene.images, scene.lights, scene.mask)
+    ()
+    >>> find_mistakes(scene.images, scene.lights * [1, -1, 1], scene.mask)[0].option
+    '--lights-axes x,-y,z'
+    """
+    if not any(image.any() for image in images):
+        return ()
+    inverted = _inverted_mask(images, mask)
+    if inverted is not None:
+        return (inverted,)  # what lies inside is not the object, so it tells nothing else
+    small = shrink(images, mask)
+    if len(lights) < 4 or small.mask.sum() < 100:
+        return ()
+    if not bright_enough(small.values).any():
+        return ()
+    order = order_evidence(small.values, lights)
+    if order.least > NOT_MATTE:
+        return ()
+    wrong_order = _wrong_order(order)
+    if wrong_order is not None:
+        # A tone curve bends what shallow slopes do by as much as a wrong order: it is tried first.
+        straight = order_evidence(np.maximum(small.values, 0) ** CURVE_EXPONENT, lights)
+        curve = None if straightened else _curve(small, lights)
+        if curve is not None and _wrong_order(straight) is None and straight.given < 0.5 * order.given:
+            return (curve,)
+        return (wrong_order,)  # normals from it would mean nothing
+    curve = None if straightened else _curve(small, lights)
+    found = [_wrong_axes(small, lights, _open_sides(mask), axes_given), curve]
+    return tuple(mistake for mistake in found if mistake is not None)
+
+
+def _inverted_mask(images: FloatArray, mask: BoolArray) -> Mistake | None:
+    """The mask holds the border of the frame, and what it leaves out is much brighter."""
+    if mask.all():
+        return None
+    border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]]).mean()
+    if border < 0.6:
+        return None
+    step = max(1, max(mask.shape) // 256)
+    sparse = images[:: max(1, len(images) // 12), ::step, ::step]
+    mean = sparse.mean(axis=(0, 3)) if sparse.ndim == 4 else sparse.mean(axis=0)
+    inside = mask[::step, ::step]
+    if inside.all() or not inside.any():
+        return None
+    kept, left_out = float(np.median(mean[inside])), float(np.median(mean[~inside]))
+    if left_out < 2 * max(kept, 1e-9):
+        return None
+    times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "far more than a hundred times"
+    return Mistake(
+        "mask",
+        f"The mask seems to be inverted: it holds {100 * border:.0f} % of the frame's border, and what it leaves out "
+        f"is {times} brighter",
+        "Paint the object white and the ground black, or find the object from the photographs with --mask auto.",
+        "--mask auto",
+    )
+
+
+def _open_sides(mask: BoolArray) -> tuple[bool, bool, bool, bool]:
+    return bool(mask[0].any()), bool(mask[-1].any()), bool(mask[:, 0].any()), bool(mask[:, -1].any())
+
+
+def _wrong_order(order: OrderEvidence) -> Mistake | None:
+    explained = f"the lights leave {100 * order.given:.1f} % of the photographs unexplained"
+    if order.best_share < CLEARLY_BETTER * order.given and order.given - order.best_share > 0.002:
+        return Mistake(
+            "order",
+            f"The lights seem to be in another order than the photographs: {explained}, and {order.best.words} only "
+            f"{100 * order.best_share:.1f} %",
+            IN_ORDER,
+        )
+    if order.likeness_to_chance > LIKE_CHANCE:
+        return Mistake(
+            "order",
+            f"The lights do not fit the photographs, as if in another order: {explained}, a random order "
+            f"{100 * order.shuffled:.1f} %, and {100 * order.least:.1f} % would be possible",
+            IN_ORDER,
+        )
+    return None
+
+
+def _wrong_axes(
+    small: Thumbnail, lights: FloatArray, open_sides: tuple[bool, bool, bool, bool], axes_given: str
+) -> Mistake | None:
+    normals = small.on_grid(matte_fit(small.values, lights)[0])
+    useful = useful_cells(small)
+    outline = outline_of(small, useful, open_sides)
+
+    def evidence(axes: FloatArray) -> SurfaceEvidence:
+        return surface_evidence(np.tensordot(axes.T, normals, axes=1), useful, outline)
+
+    given = evidence(np.eye(3))
+    behind = given.away > 0.2 or bool((lights[:, 2] < 0).mean() > 0.25)
+    tried = [(axes, evidence(axes)) for axes in conventions(depth_too=behind)]
+    facing = [(axes, seen) for axes, seen in tried if seen.away <= max(0.05, 0.25 * given.away)]
+    flat = [(axes, seen) for axes, seen in facing if abs(axes[2, 2]) == 1]
+    facing = flat or facing  # z is exchanged with another axis only where nothing less does
+    if not facing:
+        return None
+    least = min(seen.curl for _, seen in facing)
+    wrong_side = given.away > 0.5
+    curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
+    inwards = given.outwards < INWARDS  # False where there is no outline
+    turned, its_curl = _turned_ring(lights, normals, useful, outline, given)
+    if turned is not None and given.curved_share > CURVED and its_curl < CLEARLY_BETTER * least:
+        return turned
+    if not (wrong_side or curls or inwards):
+        return None
+    good = [(axes, seen) for axes, seen in facing if seen.curl <= 1.1 * least + 0.01]
+    decided = not np.isnan(given.outwards) and max(abs(seen.outwards) for _, seen in good) > 0.2
+    axes, seen = max(good, key=lambda pair: pair[1].outwards) if decided else good[0]
+    if np.array_equal(axes, np.eye(3)):
+        return None
+    return _axes_mistake(axes, given, seen, decided=decided, axes_given=axes_given)
+
+
+def _axes_mistake(
+    axes: FloatArray, given: SurfaceEvidence, seen: SurfaceEvidence, *, decided: bool, axes_given: str
+) -> Mistake:
+    further = axes_words(axes)
+    words = axes_words(axes_matrix(axes_given) @ axes) if axes_given else further
+    signs = []
+    if given.away > 0.2:
+        signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
+    if seen.curl < CLEARLY_BETTER * given.curl:
+        signs.append(f"the slopes belong to no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
+    if decided and given.outwards < seen.outwards - 0.1:
+        signs.append(
+            f"normals along the outline point outwards in {100 * given.outwards_share:.0f} %, with {words} in "
+            f"{100 * seen.outwards_share:.0f} %"
+        )
+    why = "; ".join(signs)
+    if words == "x,y,z":
+        return Mistake(
+            "axes",
+            f"The light file seems to have our axes, and not those given: {why}",
+            "Leave out --lights-axes and --reverse-lights.",
+        )
+    if words == "-x,-y,-z":
+        instead = " in place of --lights-axes" if axes_given else ""
+        return Mistake(
+            "arrows",
+            f"The light directions seem to point from the lamp to the object: {why}",
+            f"Turn them round with --reverse-lights{instead}.",
+            "--reverse-lights",
+        )
+    hollow = "" if decided else " If hollows then stand out as bumps, reverse x and y too."
+    if further == "-x,-y,z" and not signs[0].startswith("the slopes"):
+        hollow = " If the object is hollow, all is well."
+    instead = f", in place of {axes_given}" if axes_given else ""
+    names = {"x,-y,z": "with y downwards", "y,x,z": "with x and y exchanged"}
+    return Mistake(
+        "axes",
+        f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",
+        f"Read it with --lights-axes {words}{instead}.{hollow}",
+        f"--lights-axes {words}",
+    )
+
+
+def _turned_ring(
+    lights: FloatArray,
+    normals: FloatArray,
+    useful: BoolArray,
+    outline: Outline,
+    given: SurfaceEvidence,
+) -> tuple[Mistake | None, float]:
+    """Lights on a ring that begin elsewhere on it: any place explains the photographs, but only one a surface.
+
+    Returns the mistake and the curl that is left without it.
+    """
+    best: tuple[float, str] | None = None
+    for order in usual_orders(len(lights)):
+        turn, *_ = np.linalg.lstsq(lights, lights[order.places], rcond=None)
+        if np.abs(lights @ turn - lights[order.places]).max() > 0.05:
+            continue  # not the same lights turned: the photographs would have told
+        turned = np.tensordot(np.linalg.inv(turn), normals, axes=1)
+        seen = surface_evidence(turned, useful, outline)
+        if not np.isnan(seen.outwards) and seen.outwards < max(0.2, given.outwards - 0.05):
+            continue
+        if seen.away <= 0.05 and (best is None or seen.curl < best[0]):
+            best = seen.curl, order.words
+    if best is None or best[0] > CLEARLY_BETTER * given.curl:
+        return None, given.curl
+    mistake = Mistake(
+        "order",
+        f"The lights seem to be in another order than the photographs: the slopes belong to no surface (curl "
+        f"{given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})",
+        IN_ORDER,
+    )
+    return mistake, best[0]
+
+
+def _curve(small: Thumbnail, lights: FloatArray) -> Mistake | None:
+    """Photographs with the sRGB curve fit a matte surface better once it is undone."""
+    values = small.values[:, bright_enough(small.values)]
+    values = np.maximum(values, 0) / max(
+        float(np.percentile(values, 99)), 1e-30
+    )  # a dark frame leaves negatives
+    misfits = [
+        float(np.median(matte_fit(values**power, lights, top=0.6, bottom=0.2)[1]))
+        for power in (1.0, CURVE_EXPONENT)
+    ]
+    if misfits[0] < 0.01 or misfits[1] > CURVE_RATIO * misfits[0]:
+        return None
+    return Mistake(
+        "curve",
+        f"The photographs seem to have a tone curve, as cameras put into pictures for viewing: a matte surface "
+        f"misses {100 * misfits[0]:.1f} % of their variation, with the curve undone {100 * misfits[1]:.1f} %",
+        "Undo it with --srgb, or use raw or linear files.",
+        "--srgb",
+    )

@@ -1,0 +1,135 @@
+"""What is good and bad about a capture and a result: numbers, maps and plain advice. Needs NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.conventions import FloatArray
+from photostereo.diagnosis.advice import Finding, advise
+from photostereo.diagnosis.checks import Mistake, find_mistakes
+from photostereo.diagnosis.exposure import (
+    dark_counts,
+    dim_photographs,
+    least_squares_normals,
+    matte_residual,
+    saturation_share,
+)
+from photostereo.diagnosis.noise import NoiseEstimate, estimate_noise
+from photostereo.lights.geometry import LightGeometry, light_geometry
+
+if TYPE_CHECKING:
+    from photostereo.solver.reconstruction import Reconstruction
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The state of a capture and, where one was given, of a result.
+
+    Attributes
+    ----------
+    photographs : how many there are
+    dark_count : (H, W) int, in how many photographs each pixel is dark; -1 outside the mask
+    lights : conditioning of the light directions
+    noise : estimated noise level
+    saturation : share of saturated values inside the mask
+    saturation_by_photograph : (d,) the same for each photograph
+    dim_photographs : numbers (from 1) of those that are nearly dark altogether
+    residual : (H, W) relative misfit of a matte surface with the normals found; NaN outside the mask
+    findings : what was noticed, each with its severity, worst first
+    """
+
+    photographs: int
+    dark_count: NDArray[np.int32]
+    lights: LightGeometry
+    noise: NoiseEstimate
+    saturation: float
+    saturation_by_photograph: FloatArray
+    residual: FloatArray
+    dim_photographs: tuple[int, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """The findings as plain sentences."""
+        return tuple(finding.text for finding in self.findings)
+
+    @property
+    def poorly_lit(self) -> float:
+        """Share of the mask pixels that fewer than four photographs light."""
+        dark = self.dark_count[self.dark_count >= 0]
+        return float((self.photographs - dark < 4).mean())
+
+
+def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosis:
+    """Look at a capture as an experienced photographer would, and say what to improve.
+
+    Parameters
+    ----------
+    capture : Capture
+    result : Reconstruction, optional
+        Its normals are checked against the photographs; least squares stands in where it is missing.
+
+    Returns
+    -------
+    Diagnosis
+        Arrays have the frame of the capture.
+
+    Examples
+    --------
+    >>> lights = np.array([[0, 0, 1], [0.7, 0, 0.7], [0, 0.7, 0.7], [-0.7, 0, 0.7], [0, -0.7, 0.7]])
+    >>> shading = np.linalg.norm(lights, axis=1)[:, None, None] * np.ones((5, 16, 16))
+    >>> diagnosis = diagnose(Capture(images=shading, lights=lights, name="wall"))
+    >>> diagnosis.photographs, diagnosis.saturation
+    (5, 0.0)
+    """
+    seen = _SEEN.get(capture)
+    shown = capture if result is not None and seen is not None else capture.gray()
+    if seen is None:
+        seen = _SEEN[capture] = _look_at(shown)
+    normals = result.normals if result is not None else least_squares_normals(shown.images, shown.lights)
+    facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
+    residual = matte_residual(shown.images, normals, shown.lights, shown.mask)
+    bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
+    problems = (Finding("problem", str(mistake)) for mistake in seen.mistakes)
+    return replace(bare, findings=(*problems, *advise(bare, capture, result)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What the photographs say whatever the normals are; as in :class:`Diagnosis`."""
+
+    dark_count: NDArray[np.int32]
+    lights: LightGeometry
+    noise: NoiseEstimate
+    saturation: float
+    saturation_by_photograph: FloatArray
+    dim_photographs: tuple[int, ...]
+    mistakes: tuple[Mistake, ...]
+
+
+#: A capture is looked at once: before the solve for the terminal, after it for the page.
+_SEEN: WeakKeyDictionary[Capture, _Seen] = WeakKeyDictionary()
+
+
+def _look_at(gray: Capture) -> _Seen:
+    saturation, by_photograph = saturation_share(gray.images, gray.mask)
+    dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
+    dark_count.flags.writeable = by_photograph.flags.writeable = False
+    given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
+    return _Seen(
+        dark_count=dark_count,
+        lights=light_geometry(gray.lights),
+        noise=estimate_noise(gray.images, gray.lights, gray.mask),
+        saturation=saturation,
+        saturation_by_photograph=by_photograph,
+        dim_photographs=dim_photographs(gray.images, gray.mask),
+        mistakes=find_mistakes(
+            gray.images, gray.lights, gray.mask, axes_given=given, straightened=straightened
+        ),
+    )

@@ -1,0 +1,152 @@
+"""What the photographs themselves say about shadows, saturation and fit, pixel by pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+
+#: A photograph counts as dark at a pixel below this share of the pixel's mean over all photographs ...
+DARK_SHARE_OF_MEAN = 0.1
+#: ... or below this share of the capture's brightness.
+DARK_SHARE_OF_SCALE = 0.005
+
+
+#: A photograph is dim below this share of the brightest one's brightness.
+DIM_SHARE = 0.1
+#: Pixels that say how bright a photograph is, up to twice as many.
+SAMPLED = 5_000
+
+
+def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
+    """In how many of the gray photographs (d, H, W) each mask pixel is dark; -1 outside the mask.
+
+    Shadow is relative to the pixel: the mean over all photographs is its yardstick, so that dark paint in
+    full light does not count as shadow.
+
+    >>> images = np.array([0.0, 1.0, 1.0])[:, None, None] * np.ones((3, 1, 2))
+    >>> dark_counts(images, np.array([[True, False]]), 1.0).tolist()
+    [[1, -1]]
+    """
+    threshold = np.maximum(
+        DARK_SHARE_OF_MEAN * np.mean(images, axis=0, dtype=np.float32),
+        np.float32(DARK_SHARE_OF_SCALE * scale),
+    )
+    count = np.zeros(mask.shape, dtype=np.int32)
+    for image in images:
+        count += image <= threshold
+    count[~mask] = -1
+    return count
+
+
+def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
+    """Numbers, from 1, of the photographs whose brightest parts stay under a tenth of the brightest photograph's.
+
+    Shadows are judged pixel by pixel against the mean over all photographs, which is dark itself where most of the
+    photographs are: a lamp that failed, or an exposure that was too short, shows here.
+
+    >>> images = np.array([1.0, 0.05, 0.8])[:, None, None] * np.ones((3, 4, 4))
+    >>> dim_photographs(images, np.ones((4, 4), bool))
+    (2,)
+    """
+    index = np.flatnonzero(mask)
+    index = index[:: max(1, len(index) // SAMPLED)]
+    bright = np.percentile(images.reshape(len(images), -1)[:, index], 99, axis=1)
+    return tuple(int(number) + 1 for number in np.flatnonzero(bright < DIM_SHARE * bright.max()))
+
+
+def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:
+    """Share of saturated values inside the mask, in all and per photograph.
+
+    The ceiling of the sensor is not known (each photograph was divided by the strength of its light), but
+    saturation leaves a mark: many pixels within a thousandth of the photograph's maximum, and few just
+    below. A photograph that is uniform altogether (a plane) is not counted.
+    """
+    shares, index = np.zeros(len(images)), np.flatnonzero(mask)
+    for j, image in enumerate(images):
+        inside = np.take(image, index)
+        top = float(inside.max())
+        if top <= 0:
+            continue
+        at_top = np.count_nonzero(inside >= 0.999 * top)
+        below = np.count_nonzero(inside >= 0.975 * top) - at_top
+        enough = max(8, 2e-5 * inside.size)
+        if at_top >= enough and at_top > 0.5 * below and at_top < 0.5 * inside.size:
+            shares[j] = at_top / inside.size
+    return float(shares.mean()), shares
+
+
+@dataclass(frozen=True, eq=False)
+class MatteFit:
+    """A matte surface fitted to each mask pixel; see :func:`matte_fit`.
+
+    Attributes
+    ----------
+    amplitude : (N,) the best factor between shading and photographs
+    brightness : (N,) root mean square of the pixel over the photographs
+    residual : (N,) share of it that is left unexplained, in [0, 1]
+    """
+
+    amplitude: FloatArray
+    brightness: FloatArray
+    residual: FloatArray
+
+
+def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
+    """Fit a matte surface with given normals to the photographs, gray or in colour, of each mask pixel.
+
+    Minimises ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
+    is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
+    a method scales its albedo.
+    """
+    pixels, directions = normals[mask].astype(np.float32), np.asarray(lights, np.float32)
+    squares = np.empty(len(pixels), np.float32)
+    shading_squares, products = np.empty_like(squares), np.empty_like(squares)
+    flat, index = images.reshape(len(images), mask.size, *images.shape[3:]), np.flatnonzero(mask)
+    block = 1024  # of pixels: all their photographs stay in the cache
+    for first in range(0, len(index), block):
+        part = slice(first, first + block)
+        values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
+        values = gray_from_rgb(values) if values.ndim == 3 else values
+        shading = np.maximum(directions @ pixels[part].T, 0)
+        squares[part] = np.einsum("jn,jn->n", values, values)
+        shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
+        products[part] = np.einsum("jn,jn->n", values, shading)
+    lit, seen = shading_squares > 0, squares > 0
+    amplitude = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
+    share = 1.0 - np.divide(amplitude * products, squares, out=np.ones_like(squares), where=seen)
+    return MatteFit(amplitude, np.sqrt(squares / len(images)), np.sqrt(np.clip(share, 0, 1)))
+
+
+def matte_residual(
+    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray
+) -> FloatArray:
+    """The residual of :func:`matte_fit` as a map; NaN outside the mask."""
+    residual = np.full(mask.shape, np.nan, dtype=np.float32)
+    residual[mask] = matte_fit(images, normals, lights, mask).residual
+    return residual
+
+
+def least_squares_normals(images: FloatArray, lights: FloatArray) -> FloatArray:
+    """Unnormalised least-squares normals (H, W, 3), for a diagnosis before any solve."""
+    inverse = np.linalg.pinv(np.asarray(lights, np.float64)).astype(np.float32)
+    return np.moveaxis(np.tensordot(inverse, np.asarray(images, np.float32), axes=1), 0, -1)
+
+
+def typical_residual(normals: FloatArray, capture: Capture) -> float:
+    """Median over an even sample of the pixels of the brightness that a matte surface leaves unexplained.
+
+    The figure of a result where there is no truth: 0 is a perfect fit. A robust method may leave more and yet be
+    right.
+    """
+    index = np.flatnonzero(capture.mask)
+    index = index[:: max(1, len(index) // 15_000)]
+    images = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
+    everything = np.ones((1, len(index)), dtype=bool)
+    return float(
+        np.median(matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights, everything))
+    )

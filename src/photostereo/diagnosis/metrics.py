@@ -1,0 +1,146 @@
+"""Angular error between normal maps, and the few numbers that sum it up."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.runtime import pixelwise
+from photostereo.runtime.arrays import Array, cast, is_tensor, namespace
+from photostereo.runtime.order import median as median_of
+from photostereo.runtime.order import quantiles
+
+
+def angle_between(a: Array, b: Array) -> Array:
+    """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
+
+    ``atan2(|a × b|, a · b)`` is accurate at all angles, which the arc cosine is not near 0 and 180 degrees.
+
+    >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
+    array([45., 90.])
+    """
+    xp = namespace(a)
+    a, b = cast(a, "float64"), cast(b, "float64")
+    if pixelwise.fits(a, b):
+        return pixelwise.angle_between(a, b)
+    x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    cosine = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+    degrees = xp.rad2deg(xp.arctan2(xp.sqrt(x * x + y * y + z * z), cosine))
+    # atan2(0, 0) = 0 would reward an unknown normal.
+    return xp.where(is_known(a) & is_known(b), degrees, 90.0)
+
+
+def is_known(vectors: Array) -> Array:
+    """Which vectors are not zero; component by component, since NumPy is slow along a short axis."""
+    return (vectors[..., 0] != 0) | (vectors[..., 1] != 0) | (vectors[..., 2] != 0)
+
+
+def mean_angle(a: Array, b: Array) -> Array:
+    """The mean of :func:`angle_between` over the pixels (the last but one axis), fast.
+
+    >>> float(mean_angle(np.array([[0.0, 0.0, 2.0]]), np.array([[0.0, 1.0, 1.0]])))
+    45.0
+    """
+    if is_tensor(a) or a.ndim != 2:
+        return angle_between(a, b).mean(-1)
+    from photostereo.diagnosis.metric_kernels import angles_between
+
+    degrees = np.empty(len(a))
+    angles_between(a, b, degrees)
+    return degrees.mean()
+
+
+def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
+    """Map of the angular error in degrees, NaN outside the mask.
+
+    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published
+    figures.
+
+    Examples
+    --------
+    >>> up, right = np.array([[[0.0, 0.0, 1.0]]]), np.array([[[1.0, 0.0, 1.0]]])
+    >>> angular_error(up, right / np.sqrt(2)).round(3)
+    array([[45.]])
+    """
+    error = angle_between(normals, truth)
+    return error if mask is None else np.where(mask, error, np.nan)
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """Angular error over the mask, in degrees; shares in [0, 1]."""
+
+    mean: float
+    median: float
+    p90: float
+    p95: float
+    max: float
+    within_5deg: float
+    within_10deg: float
+    within_30deg: float
+    pixels: int
+    unknown_truth: int
+    known_mean: float | None = None
+    known_median: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
+    """The usual figures of the angular error inside the mask.
+
+    ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
+    ``known_mean`` and ``known_median`` leave them out; None where no truth is known at all.
+
+    Examples
+    --------
+    >>> up = np.zeros((2, 2, 3))
+    >>> up[..., 2] = 1
+    >>> tilted = up.copy()
+    >>> tilted[0, 0] = 0, 0.6, 0.8
+    >>> summary = summarise_error(tilted, up, np.ones((2, 2), dtype=bool))
+    >>> round(summary.max, 2), summary.within_10deg
+    (36.87, 0.75)
+    """
+    actual = np.asarray(truth)[mask]
+    return summary_of(angle_between(np.asarray(normals)[mask], actual), is_known(actual))
+
+
+def summary_of(error: Array, known: Array) -> ErrorSummary:
+    """:func:`summarise_error` from the error of each pixel, and whether its truth is known.
+
+    >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
+    2.0
+    """
+    median, p90, p95 = quantiles(error, (0.5, 0.9, 0.95)).tolist()  # one partial sort for all three
+    known_mean: float | None = float(error.mean())
+    known_median: float | None = median
+    if not bool(known.all()):
+        inside = error[known]
+        known_mean = float(inside.mean()) if len(inside) else None
+        known_median = median_of(inside) if len(inside) else None
+    return ErrorSummary(
+        mean=float(error.mean()),
+        median=median,
+        p90=p90,
+        p95=p95,
+        max=float(error.max()),
+        within_5deg=_share(error <= 5),
+        within_10deg=_share(error <= 10),
+        within_30deg=_share(error <= 30),
+        pixels=len(error),
+        unknown_truth=int((~known).sum()),
+        known_mean=known_mean,
+        known_median=known_median,
+    )
+
+
+def _share(chosen: Array) -> float:
+    """How much of a mask is set."""
+    return float(chosen.sum()) / len(chosen)

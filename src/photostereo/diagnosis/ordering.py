@@ -1,0 +1,101 @@
+"""Whether light directions and photographs are in the same order.
+
+Photographs of a matte object are the lights seen through its normals, so as vectors over the photographs they lie in
+the space that the three columns of the light table span, whatever the axes. In another order they do not. Square
+roots are compared, which keep highlights from ruling the sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import FloatArray
+from photostereo.lights.thumbnail import bright_enough
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A way in which lights may have got out of order: their places (d,), and words for it."""
+
+    places: NDArray[np.intp]
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class OrderEvidence:
+    """Unexplained shares of the photographs.
+
+    Attributes
+    ----------
+    given : by the lights in the order given
+    least : by any three columns: no order does better
+    shuffled : by the lights in a random order, typically
+    best : of the orders tried, the one that explains most
+    best_share : what it leaves unexplained
+    """
+
+    given: float
+    least: float
+    shuffled: float
+    best: Order
+    best_share: float
+
+    @property
+    def likeness_to_chance(self) -> float:
+        """0 where the order given is as good as any could be, 1 where it is as bad as a random one."""
+        return (self.given - self.least) / max(self.shuffled - self.least, 1e-9)
+
+
+def usual_orders(count: int) -> list[Order]:
+    """The orders in which lists get mixed up: shifted, from the end, sorted as text, one pair exchanged.
+
+    >>> len(usual_orders(12)) > 12, usual_orders(4)[0].words
+    (True, 'shifted by 1')
+    """
+    places = np.arange(count)
+    found = []
+    for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
+        by = shift if shift <= count // 2 else shift - count
+        found.append(Order(np.roll(places, -shift), f"shifted by {by}"))
+    found.append(Order(places[::-1], "from the last to the first"))
+    if count > 9:
+        for first in (0, 1):
+            as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
+            found.append(Order(as_text, "sorted as text (1, 10, 11, 2)"))
+            found.append(Order(np.argsort(as_text), "sorted as text (1, 10, 11, 2)"))
+    return found
+
+
+def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
+    """Compare the order given with the usual mix-ups and with chance.
+
+    Parameters
+    ----------
+    values : (d, N) brightness
+    lights : (d, 3)
+    """
+    roots = np.sqrt(np.maximum(values[:, bright_enough(values)], 0))
+    roots /= np.linalg.norm(roots, axis=0)
+    gram = roots @ roots.T
+    total = float(np.trace(gram))
+    rng = np.random.default_rng(0)  # the same answer each time
+    chance = [unexplained(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
+    orders = usual_orders(len(lights))
+    shares = [unexplained(gram, lights[order.places]) for order in orders]
+    best = int(np.argmin(shares))
+    return OrderEvidence(
+        given=unexplained(gram, lights),
+        least=max(0.0, 1 - float(np.linalg.eigvalsh(gram)[-3:].sum()) / total),
+        shuffled=float(np.median(chance)),
+        best=orders[best],
+        best_share=shares[best],
+    )
+
+
+def unexplained(gram: FloatArray, lights: FloatArray) -> float:
+    """Share of the photographs' energy (Gram matrix over the photographs) outside the span of the lights."""
+    inside = np.trace(np.linalg.solve(lights.T @ lights, lights.T @ gram @ lights))
+    return 1 - float(inside / np.trace(gram))

@@ -1,7 +1,0 @@
-"""What people carry away: textured meshes, materials, RTI files, maps and figures that open right in their
-tools.
-"""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

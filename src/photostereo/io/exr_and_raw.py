@@ -1,0 +1,129 @@
+"""EXR and camera RAW: formats whose libraries are optional."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError, MissingDependencyError
+from photostereo.io.declared import Declared, require_plausible
+from photostereo.io.memory import require_memory
+from photostereo.io.safe import DEFLATE_RATIO
+
+#: Decoded bytes of four channels that a byte of an EXR file can give: zlib, and one channel that stands for four.
+_EXR_RATIO = 4 * DEFLATE_RATIO
+
+EXR_SUFFIXES = frozenset({".exr"})
+#: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
+#: inside.
+RAW_SUFFIXES = frozenset(
+    [
+        *(".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos"),
+        *(
+            ".mrw",
+            ".nef",
+            ".nrw",
+            ".orf",
+            ".pef",
+            ".raf",
+            ".raw",
+            ".rw2",
+            ".rwl",
+            ".sr2",
+            ".srf",
+            ".srw",
+            ".x3f",
+        ),
+    ]
+)
+
+
+def read_exr(path: Path) -> NDArray[np.float32]:
+    """Linear values of an EXR file: (H, W) or (H, W, 3) float32, as they are stored."""
+    try:
+        import OpenEXR
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is an EXR file, and the library that reads them is not installed. Install it with: "
+            "pip install 'photostereo[exr]'"
+        ) from error
+    _require_plausible_exr(path)
+    try:
+        with OpenEXR.File(str(path)) as file:
+            channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
+    except Exception as error:
+        raise CaptureError(
+            f"{path} cannot be read as EXR ({error}): it is truncated or damaged. Copy or export it again."
+        ) from error
+    for whole in ("RGB", "RGBA"):
+        if whole in channels:
+            return np.asarray(channels[whole][..., :3], dtype=np.float32)
+    if all(name in channels for name in "RGB"):
+        return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
+    if "Y" in channels or len(channels) == 1:
+        return np.asarray(
+            channels["Y"] if "Y" in channels else next(iter(channels.values())), dtype=np.float32
+        )
+    raise CaptureError(
+        f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the colour "
+        "layer alone."
+    )
+
+
+def _require_plausible_exr(path: Path) -> None:
+    """The window that the header declares, against the length of the file and the memory there is."""
+    with path.open("rb") as file:
+        head, stored = file.read(1 << 16), os.fstat(file.fileno()).st_size
+    found = re.search(rb"dataWindow\0box2i\0\x10\0\0\0(.{16})", head, re.DOTALL)
+    if found:
+        left, top, right, bottom = struct.unpack("<4i", found.group(1))
+        channels = 4 * 4  # red, green, blue, alpha
+        require_plausible(Declared(right - left + 1, bottom - top + 1, channels, _EXR_RATIO), stored, path)
+
+
+def read_raw(path: Path) -> NDArray[Any]:
+    """A camera RAW file developed linearly: (H, W, 3) uint16.
+
+    No gamma, no automatic brightness, and the same fixed white balance (all gains one) for every photograph:
+    a camera that balances each photograph anew would change the ratios that photometric stereo lives on.
+    Highlights are clipped, not reconstructed, and the orientation flag is ignored, as for all other formats.
+    """
+    try:
+        import rawpy
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is a camera RAW file, and the library that develops them is not installed. Install it "
+            "with: pip install 'photostereo[raw]'"
+        ) from error
+    try:
+        with rawpy.imread(str(path)) as raw:
+            require_memory(16 * raw.sizes.raw_width * raw.sizes.raw_height, str(path), "Scale it down.")
+            return np.asarray(
+                raw.postprocess(
+                    gamma=(1, 1),
+                    no_auto_bright=True,
+                    no_auto_scale=False,  # sensor range to 16 bits: the same factor for each photograph
+                    adjust_maximum_thr=0.0,  # otherwise the white level follows each photograph's own maximum
+                    use_camera_wb=False,
+                    use_auto_wb=False,
+                    user_wb=[1.0, 1.0, 1.0, 1.0],
+                    output_color=rawpy.ColorSpace.raw,
+                    output_bps=16,
+                    highlight_mode=rawpy.HighlightMode.Clip,
+                    user_flip=0,
+                )
+            )
+    except CaptureError:
+        raise
+    except Exception as error:
+        raise CaptureError(
+            f"{path} cannot be developed as camera RAW ({error or type(error).__name__}): it is truncated, "
+            "damaged or from a camera that LibRaw does not know. Copy it again, or convert it to 16-bit "
+            "linear TIFF."
+        ) from error

@@ -1,0 +1,223 @@
+"""One photograph: from a file in any supported format to its stored numbers, nothing rounded.
+
+``decode_image`` gives the numbers as they are stored (8 or 16 bits, or float) in RGB order; making them
+linear intensities on one scale is the business of :mod:`photostereo.photographs.files`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError
+from photostereo.io.declared import (
+    JPEG_SIGNATURE,
+    PNG_SIGNATURE,
+    Declared,
+    declared_size,
+    require_plausible,
+)
+from photostereo.io.exr_and_raw import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
+from photostereo.io.integrity import fault_of_jpeg, fault_of_png, fault_of_tiff
+from photostereo.io.safe import DEFLATE_RATIO, opened, read_bytes
+
+PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
+IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
+
+_TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_ORIENTATION = 0x0112
+_DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
+#: The best that LZW, PackBits, zlib, LZMA and Zstandard make of a byte, roughly.
+_TIFF_RATIO = 20_000
+#: A packed strip that can give more bytes than this is unpacked once to see how many it does give.
+_STRIP_BYTES = 1 << 28
+_MISSING = "Check the name in the list of photographs, or restore it."
+_DAMAGED = "Copy or export it again; if it cannot be had, leave it out together with its light."
+
+
+def is_image(path: Path) -> bool:
+    """Whether the name is that of a photograph in a supported format (hidden files are not)."""
+    return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sort key in which ``cat.2.png`` comes before ``cat.10.png``.
+
+    >>> sorted(["cat.10.png", "cat.2.png"], key=natural_key)
+    ['cat.2.png', 'cat.10.png']
+    """
+    parts = re.findall(r"\d+|\D+", name.casefold())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def list_images(folder: Path) -> list[Path]:
+    """The photographs in a folder, in natural order of their names."""
+    try:
+        return sorted(
+            (path for path in folder.iterdir() if is_image(path) and path.is_file()),
+            key=lambda path: natural_key(path.name),
+        )
+    except OSError as error:
+        raise CaptureError(
+            f"The folder {folder} cannot be read: {error.strerror}. Check its name and rights."
+        ) from error
+
+
+def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
+    """The stored numbers of one image file.
+
+    Parameters
+    ----------
+    path : a PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras
+    alpha : keep the fourth channel where there is one
+
+    Returns
+    -------
+    (H, W) or (H, W, 3) array, RGB order, of uint8, uint16 or float32. An alpha channel is dropped unless
+    asked for, orientation tags and colour profiles are ignored: what counts is what the sensor saw, and that all
+    photographs are treated alike.
+
+    Raises
+    ------
+    CaptureError
+        If the file is missing, truncated, damaged or no image.
+    """
+    suffix = path.suffix.lower()
+    if suffix in EXR_SUFFIXES | RAW_SUFFIXES:
+        with opened(path, "image", remedy=_MISSING):
+            pass  # their libraries want a name; whether it can be read is told here
+    if suffix in EXR_SUFFIXES:
+        return read_exr(path)
+    if suffix in RAW_SUFFIXES:
+        return read_raw(path)
+    # Reading the bytes ourselves makes file names in any script work on every platform.
+    data = read_bytes(path, "image", remedy=_MISSING)
+    is_tiff = data.startswith(_TIFF_SIGNATURES)
+    fault = None
+    if not data:
+        fault = "the file is empty"
+    elif is_tiff:
+        fault = fault_of_tiff(data)
+    elif data.startswith(PNG_SIGNATURE):
+        fault = fault_of_png(data)
+    elif data.startswith(JPEG_SIGNATURE):
+        fault = fault_of_jpeg(data)
+    if fault is not None:
+        raise CaptureError(f"The image {path} is truncated or damaged: {fault}. {_DAMAGED}")
+    if is_tiff:
+        return _decode_tiff(data, path, alpha)
+    declared = declared_size(data)
+    if declared is None:
+        raise CaptureError(
+            f"{path} cannot be decoded: it is damaged or not an image of a known format (PNG, TIFF, JPEG, BMP, "
+            f"PGM, PPM), whatever its name says. {_DAMAGED}"
+        )
+    require_plausible(declared, len(data), path)
+    return _decode_with_opencv(data, path, alpha)
+
+
+def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error:
+        image = None
+    if image is None:
+        raise CaptureError(f"{path} cannot be decoded: it is damaged or not an image. {_DAMAGED}")
+    if image.ndim == 3 and image.shape[2] >= 3:
+        with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
+        code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
+        image = cv2.cvtColor(image, code)
+    return _checked(image, path, alpha)
+
+
+def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            page = file.pages[0]
+            ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
+            if not ends or max(ends) > len(data):
+                raise CaptureError(f"The image {path} is truncated: its pixels end too early. {_DAMAGED}")
+            _require_plausible_tiff(page, data, path)
+            axes = page.axes
+            try:
+                image = np.asarray(page.asarray())
+            except ValueError as error:
+                # tifffile leaves some compressions (LZW, JPEG, SGILOG) to a further package; OpenCV has them
+                # built in.
+                if "imagecodecs" not in str(error) and "not supported" not in str(error):
+                    raise
+                return _decode_with_opencv(_unturned(data, page), path, alpha)
+            if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and np.issubdtype(
+                image.dtype, np.unsignedinteger
+            ):
+                image = np.iinfo(image.dtype).max - image
+            if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
+                return _decode_with_opencv(_unturned(data, page), path, alpha)
+    except CaptureError:
+        raise
+    except Exception as error:  # tifffile raises whatever the damaged bytes lead to
+        raise CaptureError(f"The image {path} is truncated or damaged ({error}). {_DAMAGED}") from error
+    if axes.startswith("S") and image.ndim == 3:
+        image = np.moveaxis(image, 0, -1)
+    if image.dtype == np.bool_:
+        image = image.astype(np.uint8) * np.uint8(255)
+    return _checked(image, path, alpha)
+
+
+def _unturned(data: bytes, page: Any) -> bytes:
+    """The file without its orientation tag, which OpenCV obeys in TIFF and nowhere else."""
+    tag = page.tags.get(_ORIENTATION)
+    if tag is None or tag.dtype.value != 3:
+        return data
+    upright = bytearray(data)
+    struct.pack_into(page.parent.byteorder + "H", upright, tag.valueoffset, 1)
+    return bytes(upright)
+
+
+def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
+    """What the directory declares, and what each packed strip unpacks to, is no more than belongs to the picture."""
+    packed = page.compression != 1
+    size = int(page.size) * page.dtype.itemsize
+    declared = Declared(
+        page.imagewidth, page.imagelength, size / max(page.imagewidth * page.imagelength, 1), 1
+    )
+    require_plausible(replace(declared, ratio=_TIFF_RATIO if packed else 1), len(data), path)
+    if page.compression not in _DEFLATED:
+        return
+    for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if count * DEFLATE_RATIO > _STRIP_BYTES:  # else it cannot do harm
+            unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
+            if len(unpacked) > size + (1 << 16):
+                raise CaptureError(
+                    f"The image {path} is damaged: a strip holds more than the whole picture. {_DAMAGED}"
+                )
+
+
+def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
+    """Gray as (H, W), colour as (H, W, 3) or with alpha (H, W, 4), of a number type that has a scale."""
+    if image.ndim == 3:
+        channels = image.shape[2]
+        image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
+    if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
+        raise CaptureError(
+            f"{path} has the shape {image.shape}; expected one gray or RGB picture. Export single pictures."
+        )
+    if image.dtype in (np.float16, np.float64):
+        image = image.astype(np.float32)
+    if image.dtype not in (np.uint8, np.uint16, np.uint32, np.float32):
+        raise CaptureError(
+            f"{path} holds numbers of type {image.dtype}, whose scale is not known. Export it as 8- or "
+            "16-bit unsigned integers or 32-bit float."
+        )
+    return image

@@ -1,0 +1,69 @@
+"""How much memory there is, asked before a large thing is made; and amounts of it in words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from photostereo.core.errors import CaptureError, ParameterError
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, of its container, and of its own limit."""
+    import psutil  # type: ignore[import-untyped]
+
+    found = [int(psutil.virtual_memory().available)]
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            found.append(limit - int(psutil.Process().memory_info().vms))
+    except (ImportError, OSError):  # no such limits on this system
+        pass
+    try:
+        group = Path("/sys/fs/cgroup")
+        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        pass
+    return max(min(found), 0)
+
+
+def require_memory(size: int, what: str, remedy: str) -> None:
+    """Raise a :class:`CaptureError` where ``what`` needs more bytes than there are.
+
+    >>> require_memory(10**18, "The photograph a.png", "Crop it.")
+    Traceback (most recent call last):
+    ...
+    photostereo.core.errors.CaptureError: The photograph a.png needs 1000000000.0 GB of memory, but only ...
+    """
+    if size < 1 << 24:  # not worth asking
+        return
+    free = available_memory()
+    if size > free:
+        raise CaptureError(
+            f"{what} needs {size / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free. {remedy}"
+        )
+
+
+def parse_memory(text: str) -> int:
+    """Bytes of an amount such as ``4GB``, ``500 MB`` or ``2.5GiB``.
+
+    >>> parse_memory("2.5GB")
+    2500000000
+    """
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
+    if match is None or match[2].upper() not in UNITS or not float(match[1]) > 0:
+        raise ParameterError(f'"{text}" is not an amount of memory. Write a number and a unit, such as 4GB.')
+    return int(float(match[1]) * UNITS[match[2].upper()])
+
+
+def in_words(amount: float) -> str:
+    """An amount of memory for people.
+
+    >>> in_words(2.5e9), in_words(3e6)
+    ('2.5 GB', '3 MB')
+    """
+    return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"

@@ -1,0 +1,262 @@
+"""Files that come from outside: looked at before they are decoded, and every failure in the user's words.
+
+A file may be cut, renamed, hostile, a pipe that never ends, or declare a thousand times what it holds. Each reader
+here bounds what it takes, compares declared sizes with what is there before it allocates, loads no Python objects,
+and turns whatever the bytes lead to into one error that names the file and the remedy.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.io.memory import require_memory
+
+#: Bytes of a text or JSON file: light tables, lists of names, descriptions, summaries.
+TEXT_LIMIT = 64 << 20
+#: Deflate cannot make more of a byte; what declares more is damaged or hostile.
+DEFLATE_RATIO = 1032
+#: Arrays in one archive.
+MEMBER_LIMIT = 10_000
+
+_ENCRYPTED = 0x1
+_LETTERS = "biufU"  # kinds of values: truth, integers, floating point, text; no objects, dates or records
+
+Complaint = Callable[[str], PhotostereoError]
+
+
+def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str = "") -> bytes:
+    """The content of a regular file of at most ``limit`` bytes.
+
+    Raises
+    ------
+    CaptureError
+        If it is missing, no regular file (a pipe would never end), too large or unreadable.
+    """
+    with opened(path, what, remedy=remedy) as file:
+        size = os.fstat(file.fileno()).st_size
+        if limit is not None and size > limit:
+            raise CaptureError(
+                f"The {what} {path} has {size} bytes, far more than the {limit} that it can need. "
+                f"{remedy or 'Check that it is the right file.'}"
+            )
+        require_memory(size, f"The {what} {path}", "Use a smaller one.")
+        return file.read() if limit is None else file.read(limit)
+
+
+def exists(path: Path) -> bool:
+    """Whether anything is there; False also for names that no file can have (too long, with a NUL)."""
+    try:
+        os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@contextmanager
+def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
+    """A regular file, open for reading; an error in words where that cannot be."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise CaptureError(f"The {what} {path} is not a file. {remedy or 'Check its name.'}")
+        file = open(path, "rb")  # noqa: SIM115  # closed below; only the opening is to be explained
+    except FileNotFoundError as error:
+        raise CaptureError(f"The {what} {path} does not exist. {remedy or 'Check its name.'}") from error
+    except ValueError as error:  # a NUL in the name
+        raise CaptureError(
+            f"The {what} {str(path)!r} has no valid name ({error}). Correct the name."
+        ) from error
+    except OSError as error:
+        raise CaptureError(
+            f"The {what} {path} cannot be read: {error.strerror or error}. {remedy or 'Check its name and rights.'}"
+        ) from error
+    with file:
+        yield file
+
+
+@contextmanager
+def explained(complain: Complaint) -> Iterator[None]:
+    """Whatever a decoder raises becomes the error that ``complain`` makes of it; errors in words stay."""
+    try:
+        yield
+    except PhotostereoError:
+        raise
+    except MemoryError as error:
+        raise complain("it needs more memory than there is") from error
+    except Exception as error:  # decoders raise whatever the damaged bytes lead to
+        raise complain(str(error) or type(error).__name__) from error
+
+
+def read_text(path: Path, what: str, *, remedy: str = "") -> str:
+    """The text of a small file in UTF-8 (with or without a mark) or Latin-1."""
+    data = read_bytes(path, what, limit=TEXT_LIMIT, remedy=remedy)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def read_json(path: Path, what: str, *, remedy: str) -> Any:
+    """The value in a JSON file.
+
+    Raises
+    ------
+    CaptureError
+        Also for what the parser's own limits stop: thousands of brackets, numbers of thousands of digits.
+    """
+
+    def complaint(problem: str) -> CaptureError:
+        return CaptureError(f"The {what} {path} is not valid JSON ({problem}). {remedy}")
+
+    text = read_text(path, what, remedy=remedy)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise complaint(f"line {error.lineno}: {error.msg}") from error
+    except RecursionError as error:
+        raise complaint("brackets are nested too deeply") from error
+    except ValueError as error:
+        raise complaint(str(error).split(";")[0]) from error
+
+
+def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
+    """The array in an ``.npy`` file; never a Python object."""
+
+    def complaint(problem: str) -> CaptureError:
+        return CaptureError(
+            f"The {what} {path} cannot be read as a NumPy array ({problem}): it is truncated, damaged or of "
+            f"another kind. {remedy}"
+        )
+
+    with opened(path, what, remedy=remedy) as file, explained(complaint):
+        return _array_in(file, os.fstat(file.fileno()).st_size, f"The {what} {path}", complaint)
+
+
+def read_npz(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz`` file by name; never Python objects."""
+
+    def complaint(problem: str) -> CaptureError:
+        return CaptureError(
+            f"The {what} {path} cannot be read as a NumPy archive ({problem}): it is truncated, damaged or of "
+            f"another kind. {remedy}"
+        )
+
+    arrays: dict[str, NDArray[Any]] = {}
+    with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
+        members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+        if len(members) > MEMBER_LIMIT:
+            raise complaint(f"it holds {len(members)} arrays")
+        for member in members:
+            _require_plausible(member, complaint)
+        require_memory(
+            sum(member.file_size for member in members), f"The {what} {path}", "Use a smaller one."
+        )
+        for member in members:
+            with archive.open(member) as stream:
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = _array_in(stream, member.file_size, f"{name} in {path}", complaint)
+    return arrays
+
+
+def names_in_npz(path: Path) -> frozenset[str]:
+    """Names of the arrays in an archive, as far as they can be seen without decoding; none where it is no archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(name.removesuffix(".npy") for name in archive.namelist())
+    except Exception:  # zipfile raises whatever the bytes lead to
+        return frozenset()
+
+
+def _require_plausible(member: zipfile.ZipInfo, complaint: Complaint) -> None:
+    if member.flag_bits & _ENCRYPTED:
+        raise complaint(f"{member.filename} is encrypted")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise complaint(f"{member.filename} is compressed in a way that NumPy does not use")
+    most = member.compress_size * (1 if member.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
+    if member.file_size > most + 64:
+        raise complaint(f"{member.filename} declares {member.file_size} bytes but can hold {most} at most")
+
+
+def _array_in(stream: IO[bytes], size: int, label: str, complaint: Complaint) -> NDArray[Any]:
+    """One array in NumPy's format, ``size`` bytes with its header; what the header declares is checked first."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, by_column, kind = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, by_column, kind = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise complaint(f"{label} is in version {version[0]} of NumPy's format")
+    if kind.hasobject or kind.kind not in _LETTERS:
+        raise complaint(f"{label} holds values of type {kind}; expected numbers, not Python objects")
+    declared = math.prod(shape) * kind.itemsize
+    there = size - stream.tell()
+    if declared != there or any(side < 0 for side in shape):
+        raise complaint(f"{label} declares {declared} bytes of values, but there are {there}")
+    require_memory(declared, label, "Use a smaller one.")
+    data = bytearray(declared)
+    if _fill(stream, data) != declared:
+        raise complaint(f"{label} ends early")
+    array = np.frombuffer(data, dtype=kind)
+    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+
+
+def _fill(stream: IO[bytes], data: bytearray) -> int:
+    """Read into the buffer until it is full or the stream ends; how many bytes came."""
+    view, done = memoryview(data), 0
+    while done < len(view):
+        part = stream.read(min(len(view) - done, 1 << 20))
+        if not part:
+            break
+        view[done : done + len(part)] = part
+        done += len(part)
+    return done
+
+
+def read_mat(path: Path, key: str, what: str, *, remedy: str) -> NDArray[Any]:
+    """One numeric array of a MATLAB file of version 4 to 7.
+
+    Raises
+    ------
+    CaptureError
+        If the file is damaged, has no such array, or has cells, structures or objects in its place.
+    """
+    from scipy.io import loadmat, whosmat
+
+    def complaint(problem: str) -> CaptureError:
+        return CaptureError(f"The {what} {path} cannot be read ({problem}). {remedy}")
+
+    data = read_bytes(path, what, remedy=remedy)
+    with explained(complaint):
+        found = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(data))}
+        if key not in found:
+            raise complaint(f"it holds {', '.join(found) or 'nothing'}, but not {key}")
+        shape, kind = found[key]
+        if kind not in _MATLAB_NUMBERS:
+            raise complaint(f"{key} is of the MATLAB type {kind}; expected numbers")
+        size = 8 * math.prod(shape)
+        if size > 8 * DEFLATE_RATIO * len(data) or any(side < 0 for side in shape):
+            raise complaint(
+                f"{key} declares {' × '.join(map(str, shape))} values, more than the file can hold"
+            )
+        require_memory(size, f"{key} in {path}", "Use a smaller one.")
+        array = np.asarray(loadmat(io.BytesIO(data), variable_names=[key])[key])
+        if array.dtype.kind not in "biuf":
+            raise complaint(f"{key} holds values of type {array.dtype}; expected numbers")
+        return array
+
+
+_MATLAB_NUMBERS = frozenset(
+    ["double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
+)

@@ -1,0 +1,1 @@
+"""For researchers: sweeps, the paper, training. Nothing else imports it."""

@@ -1,0 +1,222 @@
+"""A figure for a paper: results side by side, as papers of this field print them.
+
+Columns are the reference and the results; rows are normal maps, close-ups, error maps on one colour scale with
+one bar, and relit pictures. Text stays text in PDF and SVG, pictures keep their pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.lab.paper.pictures import Box, frame_of, picture_of_normals
+from photostereo.lab.sweeps.style import new_figure
+from photostereo.results.relighting import relight
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Width of a line of text over two columns, in inches (IEEE, CVPR), and sizes in points and inches.
+WIDTH = 7.16
+FONT, SMALL = 8.0, 7.0
+LABEL, BAR, GAP, TITLE, CAPTION = 0.18, 0.42, 0.03, 0.17, 0.15
+#: Colours of the frames of close-ups (Okabe and Ito).
+FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What one column shows: a name, normals and, where known, an albedo."""
+
+    name: str
+    normals: FloatArray
+    mask: BoolArray
+    albedo: FloatArray | None = None
+
+
+def draw_figure(
+    columns: Sequence[Column],
+    *,
+    truth: FloatArray | None = None,
+    zooms: Sequence[Box] = (),
+    lights: Sequence[Sequence[float]] = (),
+    limit: float | None = None,
+    width: float = WIDTH,
+) -> Figure:
+    """Draw results side by side.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of one size.
+    truth : (H, W, 3) array, optional
+        Becomes the first column, and the errors are against it; without one there are no error maps.
+    zooms : sequence of (rows, columns)
+        A row of close-ups each, framed in the whole pictures.
+    lights : sequence of directions
+        A row of relit pictures each.
+    limit : float, optional
+        Degrees at which the colours of the errors end; by default the 98th percentile of all of them.
+    width : float
+        Inches.
+    """
+    mask = _common_mask(columns, truth, zooms)
+    errors = {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}
+    everything = list(columns)
+    if truth is not None:
+        everything.insert(0, Column("ground truth", truth, mask))
+    frame = frame_of(mask)
+    ratio = _height(frame) / _width(frame)
+    heights = [ratio, *(_height(zoom) / _width(zoom) for zoom in zooms)]
+    heights += [ratio] * (bool(errors) + len(lights))
+    bar = BAR if errors else 0.0
+    cell = (width - LABEL - bar - GAP * len(everything)) / len(everything)
+    total = TITLE + sum(h * cell + GAP for h in heights) + CAPTION * bool(errors)
+    figure = new_figure(width, total)
+    figure.set_layout_engine("none")
+    top = total - TITLE
+    for number, (words, height) in enumerate(zip(_row_names(zooms, errors, lights), heights, strict=True)):
+        top -= height * cell
+        figure.text(
+            0.5 * LABEL / width, (top + 0.5 * height * cell) / total, words,
+            rotation=90, ha="center", va="center", fontsize=SMALL,
+        )  # fmt: skip
+        for place, column in enumerate(everything):
+            left = LABEL + place * (cell + GAP)
+            panel = figure.add_axes((left / width, top / total, cell / width, height * cell / total))
+            panel.set_axis_off()
+            _fill(panel, column, number, frame, zooms, errors, lights, _top_of(errors, limit))
+            if number == 0:
+                panel.set_title(column.name, fontsize=FONT, pad=2.5)
+        if words == ERROR_ROW:
+            _add_bar(figure, (width - bar + 0.04, top, height * cell), (width, total), _top_of(errors, limit))
+            top -= CAPTION
+        top -= GAP
+    return figure
+
+
+ERROR_ROW = "angular error"
+
+
+def _row_names(zooms: Sequence[Box], errors: dict[str, FloatArray], lights: Sequence[Any]) -> list[str]:
+    return ["normals", *["close-up"] * len(zooms), *[ERROR_ROW] * bool(errors), *["relit"] * len(lights)]
+
+
+def _fill(
+    panel: Axes,
+    column: Column,
+    row: int,
+    frame: Box,
+    zooms: Sequence[Box],
+    errors: dict[str, FloatArray],
+    lights: Sequence[Sequence[float]],
+    top: float,
+) -> None:
+    """The picture of a column in a row."""
+    normals = picture_of_normals(column.normals, column.mask)
+    after = row - 1 - len(zooms)
+    if row == 0:
+        _show(panel, normals[frame])
+        for number, zoom in enumerate(zooms):
+            _mark(panel, zoom, frame, FRAMES[number % len(FRAMES)])
+    elif after < 0:
+        _show(panel, normals[zooms[row - 1]])
+        _border(panel, FRAMES[(row - 1) % len(FRAMES)])
+    elif errors and after == 0:
+        if column.name in errors:
+            error = errors[column.name]
+            panel.imshow(error[frame], cmap="inferno", vmin=0, vmax=top, interpolation="none")
+            panel.text(
+                0.5, -0.02, f"mean {np.nanmean(error[column.mask]):.2f}°",
+                transform=panel.transAxes, ha="center", va="top", fontsize=SMALL,
+            )  # fmt: skip
+    else:
+        light = np.asarray(lights[after - bool(errors)], dtype=np.float64)
+        albedo = np.ones(column.mask.shape) if column.albedo is None else column.albedo
+        picture = relight(column.normals, albedo, column.mask, light / np.linalg.norm(light))
+        picture[~column.mask] = 1.0
+        _show(panel, picture[frame])
+
+
+def _show(panel: Axes, picture: NDArray[Any]) -> None:
+    panel.imshow(np.clip(picture, 0, 1), interpolation="none")
+
+
+def _mark(panel: Axes, zoom: Box, frame: Box, colour: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    corner = (zoom[1].start - frame[1].start - 0.5, zoom[0].start - frame[0].start - 0.5)
+    panel.add_patch(
+        Rectangle(corner, _width(zoom), _height(zoom), fill=False, edgecolor=colour, linewidth=0.9)
+    )
+
+
+def _border(panel: Axes, colour: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    panel.add_patch(
+        Rectangle((0, 0), 1, 1, transform=panel.transAxes, fill=False, edgecolor=colour, linewidth=1.4)
+    )
+
+
+def _add_bar(
+    figure: Figure, place: tuple[float, float, float], size: tuple[float, float], top: float
+) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.ticker import FuncFormatter
+
+    (left, bottom, height), (width, total) = place, size
+    axes = figure.add_axes((left / width, bottom / total, 0.08 / width, height / total))
+    bar = figure.colorbar(ScalarMappable(Normalize(0, top), cmap="inferno"), cax=axes)
+    bar.ax.tick_params(labelsize=SMALL - 1, width=0.5, length=2, pad=1)
+    bar.outline.set_linewidth(0.5)
+    bar.formatter = FuncFormatter(lambda value, _: f"{value:g}°")
+    bar.update_ticks()
+
+
+def _top_of(errors: dict[str, FloatArray], limit: float | None) -> float:
+    if limit is not None or not errors:
+        return limit or 1.0
+    return max(float(np.nanpercentile(np.stack(list(errors.values())), 98)), 0.1)
+
+
+def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Sequence[Box]) -> BoolArray:
+    if not columns:
+        raise ParameterError("There is no result to draw. Give at least one.")
+    shape = columns[0].mask.shape
+    sizes = {column.name: column.mask.shape for column in columns}
+    if truth is not None:
+        sizes["the truth"] = truth.shape[:2]
+    for name, size in sizes.items():
+        if size != shape:
+            raise ParameterError(
+                f"{name} has {size[1]} × {size[0]} pixels, {columns[0].name} has {shape[1]} × {shape[0]}: results "
+                "of one capture go into one figure."
+            )
+    for rows, cols in zooms:
+        if rows.stop > shape[0] or cols.stop > shape[1]:
+            raise ParameterError(
+                f"The close-up x = {cols.start} … {cols.stop}, y = {rows.start} … {rows.stop} does not lie inside the "
+                f"picture of {shape[1]} × {shape[0]} pixels."
+            )
+    mask = columns[0].mask.copy()
+    for column in columns[1:]:
+        mask &= column.mask
+    return np.asarray(mask)
+
+
+def _height(box: Box) -> int:
+    return int(box[0].stop - box[0].start)
+
+
+def _width(box: Box) -> int:
+    return int(box[1].stop - box[1].start)

@@ -1,0 +1,99 @@
+"""The folder of one named run: its tables, figures and the page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from photostereo.batch.progress import SILENT_RUN, RunMonitor
+from photostereo.io.safe import read_npz
+from photostereo.lab.sweeps.plan import Plan
+from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.style import save_figure
+from photostereo.lab.sweeps.summary import CellResult, results_of
+from photostereo.lab.sweeps.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass
+class RunOutputs:
+    """What a run's report draws from, and where it puts what it draws.
+
+    Attributes
+    ----------
+    name, title : of the run
+    plan : what was to be computed
+    store : the rows and the maps; nothing else is read
+    folder : of this run
+    notes : what every table and caption must say: ``--quick``, missing objects, substitutions
+    """
+
+    name: str
+    title: str
+    plan: Plan
+    store: Store
+    folder: Path
+    notes: tuple[str, ...] = ()
+    monitor: RunMonitor = SILENT_RUN
+    page: list[str] = field(default_factory=list)
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The rows of this plan, by hash."""
+        return self.store.rows(trial.hash for trial in self.plan.trials)
+
+    @cached_property
+    def results(self) -> list[CellResult]:
+        """Oracle and defaults of every cell."""
+        return results_of(self.plan, self.rows)
+
+    def maps(self, row: Mapping[str, Any] | None) -> dict[str, NDArray[Any]] | None:
+        """The kept maps of a trial, or None."""
+        if row is None:
+            return None
+        path = self.store.arrays_path(row["hash"])
+        if not path.exists():
+            return None
+        return read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
+
+    def table(
+        self,
+        title: str,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        name: str = "table",
+        show: bool = True,
+    ) -> None:
+        """Write a table in every format; put it on the page and before the user where ``show`` is true."""
+        table = Table(title, tuple(header), tuple(tuple(row) for row in rows), self.notes)
+        table.write(self.folder, name)
+        if show:
+            self.page.append(Table(title, table.header, table.rows).markdown())
+            self.monitor.table(title, list(header), [list(row) for row in rows])
+
+    def figure(self, figure: Figure, caption: str, *, name: str = "figure") -> None:
+        """Write a figure as PDF and PNG and put it on the page with its caption."""
+        save_figure(figure, self.folder, name)
+        self.page.append(f"![{caption}]({self.name}/{name}.png)\n\n*{caption}*\n")
+
+    def say(self, text: str) -> None:
+        """A sentence for the page."""
+        self.page.append(text + "\n")
+
+    def failures(self) -> list[str]:
+        """Failed trials in words, each cause once."""
+        causes: dict[str, int] = {}
+        for row in self.rows.values():
+            if row["status"] == "failed":
+                causes[f"{row['method']}: {row['error']}"] = (
+                    causes.get(f"{row['method']}: {row['error']}", 0) + 1
+                )
+        return [f"{count} failed: {cause}" for cause, count in causes.items()]

@@ -1,0 +1,161 @@
+"""A plan: captures × photographs × corruptions × seeds × methods × parameter grids, expanded to trials.
+
+A **cell** is one method on one scene (a seeded, corrupted subset of a capture). It holds the trials of the
+method's grid, the lowest mean error of which is the *oracle* (the paper's protocol), and the one trial with
+fixed defaults (what a user gets). The two are kept apart from here to the last table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption, Task, Trial, plain
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """A method and the parameters it is tried with.
+
+    Attributes
+    ----------
+    method : a registered name
+    label : distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name where empty
+    fixed : parameters that every trial of this use has
+    grid : lists of values; the trials are their product. Empty: the fixed parameters only
+    defaults : also try the method without its grid, with the fixed parameters only
+    oracle : try the grid; without it there is no best of grid, only what a user gets
+    """
+
+    method: str
+    label: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    defaults: bool = True
+    oracle: bool = True
+
+    @property
+    def title(self) -> str:
+        return self.label or self.method
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """The parameter sets of the grid."""
+        if not self.oracle:
+            return
+        for values in product(*self.grid.values()):
+            yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A full product; a plan is a list of these."""
+
+    captures: tuple[CaptureSpec, ...]
+    methods: tuple[MethodPlan, ...]
+    images: tuple[int | None, ...] = (None,)
+    corruptions: tuple[Corruption, ...] = (CLEAN,)
+    seeds: tuple[int, ...] = (0,)
+    task: Task = "solve"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one scene: the trials of its grid and the one with defaults."""
+
+    capture: CaptureSpec
+    images: int | None
+    corruption: Corruption
+    seed: int | None
+    label: str
+    method: str
+    grid: tuple[Trial, ...]
+    default: Trial | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A name and what is to be computed; data, as JSON in the store and as TOML in the hands of users."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    maps: bool = False  #: whether the normals of every trial are kept
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every method on every scene, in the plan's order."""
+        return tuple(cell for block in self.blocks for cell in _cells(block))
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial once."""
+        found: dict[str, Trial] = {}
+        for cell in self.cells:
+            for trial in (*((cell.default,) if cell.default else ()), *cell.grid):
+                found.setdefault(trial.hash, trial)
+        return tuple(found.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON's idea of the plan."""
+        facts = {"name": self.name, "blocks": [asdict(block) for block in self.blocks]}
+        return {**facts, "maps": True} if self.maps else facts
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
+        """The inverse of :meth:`as_dict`."""
+        blocks = tuple(
+            Block(
+                captures=tuple(CaptureSpec(**capture) for capture in block["captures"]),
+                methods=tuple(MethodPlan(**method) for method in block["methods"]),
+                images=tuple(block["images"]),
+                corruptions=tuple(Corruption(**corruption) for corruption in block["corruptions"]),
+                seeds=tuple(block["seeds"]),
+                task=block["task"],
+            )
+            for block in facts["blocks"]
+        )
+        return cls(facts["name"], blocks, bool(facts.get("maps", False)))
+
+
+def _cells(block: Block) -> Iterator[Cell]:
+    seen = set()
+    scenes = product(block.captures, block.corruptions, block.images, block.seeds)
+    for capture, corruption, images, seed in scenes:
+        # Without a draw and without noise nothing depends on the seed: one trial, not one per seed.
+        settled = None if images is None and corruption.kind == "none" else seed
+        if (capture, corruption, images, settled) in seen:
+            continue
+        seen.add((capture, corruption, images, settled))
+        for use in block.methods:
+            bare = Trial(capture, use.method, {}, images, corruption, settled, block.task)
+            yield Cell(
+                capture=capture,
+                images=images,
+                corruption=corruption,
+                seed=settled,
+                label=use.title,
+                method=use.method,
+                grid=tuple(_with_parameters(bare, point) for point in use.points()),
+                default=_with_parameters(bare, use.fixed) if use.defaults else None,
+            )
+
+
+def _with_parameters(trial: Trial, given: Mapping[str, Any]) -> Trial:
+    return replace(
+        trial, parameters=settle_parameters(trial.method, given) if trial.task == "solve" else dict(given)
+    )
+
+
+def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters checked and of their own type, so that ``lam = 1`` and ``lam = 1.0`` are the same trial.
+
+    >>> settle_parameters("pdlnv", {"lam": 1, "p": 2})
+    {'lam': 1.0, 'p': 2}
+    """
+    from photostereo.solver.methods import find_method
+
+    values = find_method(method).resolve(given)
+    # A dictionary given as a file stays a path: trials carry no arrays.
+    return {name: given[name] if hasattr(values[name], "shape") else plain(values[name]) for name in given}

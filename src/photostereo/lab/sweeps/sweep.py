@@ -1,0 +1,141 @@
+"""``sweep``: a user's own plan, run like the paper's experiments."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from photostereo.batch.options import HERE, RunOptions
+from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.io.atomic import write_text
+from photostereo.lab.sweeps.curves import draw_curves
+from photostereo.lab.sweeps.outputs import RunOutputs
+from photostereo.lab.sweeps.plan import Cell, Plan
+from photostereo.lab.sweeps.plan_file import read_plan
+from photostereo.lab.sweeps.run import run_trials
+from photostereo.lab.sweeps.shared_tables import curve_tables, tidy_table
+from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.summary import captures_of, corruptions_of, images_of
+
+
+def sweep(
+    plan_path: str | Path,
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    only_figures: bool = False,
+    options: RunOptions = HERE,
+    device: str = "cpu",
+    monitor: RunMonitor = SILENT_RUN,
+) -> Progress:
+    """Run a plan written as TOML; see :mod:`.plan_file` for its form.
+
+    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
+    and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
+    level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. A sweep
+    that was interrupted goes on where it stopped. What passes a deadline of ``options`` is a failed row.
+    With ``device="cuda"`` the workers solve on their GPU, the settings of a grid over (λ, μ) together.
+
+    Raises
+    ------
+    PlanError
+        If the plan cannot be run; nothing has been run or written then.
+    """
+    plan = read_plan(plan_path, data=data)
+    options.require(device)
+    store = Store(out)
+    store.keep_plan(plan, {"notes": []})
+    if not only_figures:
+        with options.connect() as client:
+            monitor.say(f"Dask dashboard: {client.dashboard_link}")
+            monitor.stage(plan.name, len(plan.trials))
+            try:
+                run_trials(
+                    plan.trials,
+                    store,
+                    client,
+                    keep=[trial.hash for trial in plan.trials] if plan.maps else (),
+                    retry_failed=options.retry_failed,
+                    limits=options.limits,
+                    device=device,
+                    monitor=monitor,
+                )
+            finally:
+                monitor.end()
+    return report_sweep(plan, store, monitor)
+
+
+def report_sweep(plan: Plan, store: Store, monitor: RunMonitor = SILENT_RUN) -> Progress:
+    """Tables and figures of a sweep from its store."""
+    outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), monitor)
+    _write_trials(outputs)
+    curve_tables(outputs, _scene_of, "scene", {})
+    tidy_table(outputs, _scene_of, "scene", {})
+    for name, words, axis, fits in _axes(plan):
+        chosen = [result for result in outputs.results if fits(result.cell)]
+        figure = draw_curves(chosen, axis, words, title=plan.name, panels=captures_of(plan))
+        outputs.figure(figure, plan.name, name=name)
+    for failure in outputs.failures():
+        monitor.say(failure)
+    failed = sum(row["status"] == "failed" for row in outputs.rows.values())
+    return Progress(len(plan.trials), len(outputs.rows) - failed, failed, 0)
+
+
+def _scene_of(cell: Cell) -> str:
+    photographs = "all photographs" if cell.images is None else f"{cell.images} photographs"
+    return f"{photographs}, {cell.corruption}"
+
+
+def _axes(
+    plan: Plan,
+) -> list[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
+    """What can be drawn as a curve: a noise with several levels at one number of photographs, or several
+    numbers.
+    """
+    words = {
+        "poisson": "SNR (dB)",
+        "salt_pepper": "corrupted entries (share)",
+        "gaussian": "standard deviation",
+    }
+    found: list[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]] = []
+    images, corruptions = images_of(plan), corruptions_of(plan)
+    for kind, label in words.items():
+        if sum(corruption.kind == kind for corruption in corruptions) > 1:
+            for count in images:
+                name = f"figure-{kind}" + ("" if len(images) == 1 else f"-{count or 'all'}")
+                found.append((name, label, lambda cell: cell.corruption.level, _same(kind, count)))
+    if sum(count is not None for count in images) > 1:
+        for corruption in corruptions:
+            suffix = "" if len(corruptions) == 1 else f"-{corruption.kind}-{corruption.level:g}"
+            found.append(
+                (
+                    f"figure-photographs{suffix}",
+                    "photographs",
+                    lambda cell: cell.images,
+                    lambda cell, c=corruption: cell.corruption == c,  # type: ignore[misc]
+                )
+            )
+    return found
+
+
+def _same(kind: str, count: int | None) -> Callable[[Cell], bool]:
+    return lambda cell: cell.corruption.kind == kind and cell.images == count
+
+
+def _write_trials(outputs: RunOutputs) -> None:
+    """Every trial of the plan, one line each, in the plan's order."""
+    columns = (
+        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "status",
+        "mean", "median",
+        "p90", "p95", "max", "within_10deg", "iterations", "nonzeros", "seconds", "error",
+    )  # fmt: skip
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for trial in outputs.plan.trials:
+        row = outputs.rows.get(trial.hash)
+        if row is not None:
+            writer.writerow([row[name] for name in columns])
+    write_text(outputs.folder / "trials.csv", text.getvalue())

@@ -1,0 +1,134 @@
+"""A trial: one method with one set of parameters on one corrupted subset of one capture. Plain data.
+
+A trial carries a path and parameters, never photographs. Its hash identifies what is computed, not where: the
+same trial in two plans, on two machines or in two runs has the same hash, and is computed once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from photostereo.batch.fingerprint import canonical_json, fingerprint, plain
+
+#: Part of every hash; raised when a trial of the same description begins to mean something else.
+HASH_VERSION = 1
+
+Kind = Literal["none", "poisson", "salt_pepper", "gaussian"]
+Task = Literal["solve", "represent"]
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Noise added to the photographs: its kind, and its level (dB, fraction, standard deviation)."""
+
+    kind: Kind = "none"
+    level: float = 0.0
+
+    def __str__(self) -> str:
+        words = {
+            "none": "clean",
+            "poisson": f"Poisson {self.level:g} dB",
+            "salt_pepper": f"salt and pepper {100 * self.level:g} %",
+            "gaussian": f"Gaussian {self.level:g}",
+        }
+        return words[self.kind]
+
+
+CLEAN = Corruption()
+
+
+@dataclass(frozen=True)
+class CaptureSpec:
+    """Where a capture is, and how it is read.
+
+    Attributes
+    ----------
+    name : for tables and figures
+    path : of the folder or file, as every worker sees it; not part of the trial's identity
+    fingerprint : names and sizes of the files (or the content of a single file), so that other data is
+        another trial wherever it lies
+    reference : ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
+    """
+
+    name: str
+    path: str
+    fingerprint: str
+    reference: Literal["truth", "ls"] = "truth"
+
+    @classmethod
+    def at(cls, path: str | Path, name: str = "", reference: Literal["truth", "ls"] = "truth") -> CaptureSpec:
+        """The capture in a folder or file."""
+        place = Path(path).resolve()
+        return cls(name or place.stem, str(place), fingerprint(place), reference)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method, one set of parameters, one corrupted subset of one capture.
+
+    Attributes
+    ----------
+    capture : which capture
+    method, parameters : what is run on it; parameters that are not given take the method's defaults
+    images : how many photographs are drawn at random; None for all
+    corruption : the noise added to them
+    seed : of the draw and of the noise; None where nothing is random
+    task : ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
+    """
+
+    capture: CaptureSpec
+    method: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    images: int | None = None
+    corruption: Corruption = CLEAN
+    seed: int | None = None
+    task: Task = "solve"
+
+    @cached_property
+    def hash(self) -> str:
+        """Twenty-four hexadecimal digits that depend on nothing but what the trial computes."""
+        facts = self.as_dict()
+        del facts["capture"]["path"]
+        facts["version"] = HASH_VERSION
+        return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
+
+    @cached_property
+    def scene(self) -> tuple[CaptureSpec, int | None, Corruption, int | None]:
+        """What the method sees; trials of one scene share loading, noise and statistics."""
+        return (self.capture, self.images, self.corruption, self.seed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON's idea of the trial."""
+        return {
+            "capture": asdict(self.capture),
+            "method": self.method,
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "images": self.images,
+            "corruption": {"kind": self.corruption.kind, "level": float(self.corruption.level)},
+            "seed": self.seed,
+            "task": self.task,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Trial:
+        """The inverse of :meth:`as_dict`."""
+        return cls(
+            capture=CaptureSpec(**facts["capture"]),
+            method=facts["method"],
+            parameters=dict(facts["parameters"]),
+            images=facts["images"],
+            corruption=Corruption(**facts["corruption"]),
+            seed=facts["seed"],
+            task=facts["task"],
+        )
+
+    def __str__(self) -> str:
+        given = " ".join(f"{name}={value}" for name, value in self.parameters.items()) or "defaults"
+        photographs = "all photographs" if self.images is None else f"{self.images} photographs"
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"{self.capture.name}, {photographs}, {self.corruption}{seed}: {self.method} {given}"

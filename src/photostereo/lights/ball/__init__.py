@@ -1,0 +1,1 @@
+"""Light directions from a shiny or matte ball."""

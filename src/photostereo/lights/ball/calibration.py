@@ -1,0 +1,326 @@
+"""From photographs to lamps: directions, strengths, how sure they are, and what is wrong.
+
+Shiny balls give directions, matte balls directions and strengths. Where a highlight is missing, or to check one, the
+object itself is asked: its normals follow from all other photographs, and then its shading in this one says where the
+lamp was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.circle_search import find_circles
+from photostereo.lights.ball.geometry import Camera
+from photostereo.lights.ball.highlight import find_highlights
+from photostereo.lights.ball.picture import Picture, calibration_picture
+from photostereo.lights.ball.positions import lamp_positions
+from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
+from photostereo.lights.strength import (
+    equal_strengths_suffice,
+    sample_pixels,
+    strengths_from_card,
+    strengths_from_flat,
+    strengths_from_shading,
+)
+
+#: Directions that may be off by more degrees than this are worth a sentence.
+_VAGUE = 1.0
+#: Lamps of one capture do not differ by a larger factor in strength; a shading that says so was misread.
+_BELIEVABLE = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Lamps, one per photograph.
+
+    Attributes
+    ----------
+    files : names of the photographs, in the order of the lamps
+    directions : (d, 3) unit, from the object to the lamp
+    strengths : (d,) with geometric mean 1
+    residual : (d,) how far off each direction may be, in degrees
+    found_from : (d,) words: what each direction was found from
+    strengths_from : words: what the strengths were found from
+    balls : the balls, in pixels of the photographs in which they are
+    frame : height and width of those photographs
+    positions : (d, 3) of the lamps in pixels from the middle of the frame, where several balls tell; or None
+    warnings : sentences for the user
+    in_frame : whether the balls are in the photographs of the object, not in a series of their own
+    suspects : numbers of the photographs that the warnings are about
+    picture : (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
+    """
+
+    files: tuple[str, ...]
+    directions: FloatArray
+    strengths: FloatArray
+    residual: FloatArray
+    found_from: tuple[str, ...]
+    strengths_from: str
+    balls: tuple[FoundBall, ...]
+    frame: tuple[int, int]
+    positions: FloatArray | None = None
+    warnings: tuple[str, ...] = ()
+    in_frame: bool = False
+    suspects: tuple[int, ...] = ()
+    picture: Picture | None = None
+
+    def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
+        """Pixels of the balls, with a margin as a share of their radius."""
+        mask = np.zeros(self.frame, dtype=bool)
+        for ball in self.balls:
+            mask |= ball.circle.with_margin(self.frame, margin)
+        return mask
+
+
+def calibrate_lamps(
+    images: FloatArray,
+    *,
+    files: Sequence[str] | None = None,
+    scene: FloatArray | None = None,
+    mask: BoolArray | None = None,
+    circles: Sequence[Circle] = (),
+    focal: float | None = None,
+    card: tuple[int, int, int, int] | None = None,
+) -> Calibration:
+    """Directions and strengths of the lamps from photographs of balls.
+
+    Parameters
+    ----------
+    images : (d, H, W) linear intensities of the photographs in which the balls are
+    files : names of the photographs, for messages
+    scene : (d, h, w) photographs of the object under the same lamps, where it is not in ``images``
+    mask : the object in ``scene`` (or in ``images``), where it is known
+    circles : where the balls are, for those who know; found in the photographs otherwise
+    focal : focal length in pixels, for balls away from the middle of the frame
+    card : (left, top, right, bottom) of a gray card that faces the camera, in ``scene`` (or ``images``)
+
+    Raises
+    ------
+    CaptureError
+        If there is no ball, no highlight, or a lamp that nothing tells; the message says what to do.
+
+    Examples
+    --------
+    >>> from photostereo.lights.ball.geometry import ball_normals
+    >>> rows, cols = np.mgrid[:80, :100].astype(float)
+    >>> normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8], [0, 0, 1.0]])
+    >>> images = 0.02 + np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)) ** 1.0
+    >>> found = calibrate_lamps(images)
+    >>> found.balls[0].kind, bool(np.allclose(found.directions, lights, atol=0.05))
+    ('matte', True)
+    """
+    images = np.asarray(images, dtype=np.float32)
+    names = tuple(files) if files is not None else tuple(f"photograph {i + 1}" for i in range(len(images)))
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    camera = None if focal is None else Camera.of_frame(focal, frame)
+    balls = _balls(images, circles, camera)
+    directions, residual, words, warnings = combine_balls(balls, names)
+    pixels = _scene_pixels(images, scene, mask, balls)
+    directions, residual, words, more = mend_and_check(directions, residual, words, pixels, names)
+    positions, distance = lamp_positions(balls, frame)
+    if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
+        directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
+    strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
+    factor = float(strengths.max() / strengths.min())
+    if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
+        more.append(
+            f"the strengths of the lamps ({strengths_from}) would differ by a factor of {factor:.0f}: they are taken as "
+            "equal. Check the directions; a matte ball or a gray card (--card) tells strengths reliably"
+        )
+        strengths, strengths_from = np.ones(len(strengths)), "taken as equal"
+    if distance:
+        more.append(distance)
+    if not circles and float(np.median(residual)) > _VAGUE:
+        more.append(
+            f"the ball tells the lamps to about {float(np.median(residual)):.1f}° only: its outline or its highlights are "
+            "hardly seen. A larger ball, brighter ground around it or a longer exposure help; so does --circle x,y,r"
+        )
+    said = (*warnings, *more)
+    suspects = tuple(i for i, name in enumerate(names) if any(_names(name, words) for words in said))
+    return Calibration(
+        files=names,
+        directions=directions,
+        strengths=strengths,
+        residual=residual,
+        found_from=words,
+        strengths_from=strengths_from,
+        balls=tuple(balls),
+        frame=frame,
+        positions=positions,
+        warnings=said,
+        suspects=suspects,
+        picture=calibration_picture(images, balls, directions, strengths, suspects),
+    )
+
+
+def _balls(images: FloatArray, circles: Sequence[Circle], camera: Camera | None) -> list[FoundBall]:
+    balls = [_ball_of_user(images, circle, camera) for circle in circles]
+    balls = balls or find_balls(images, camera=camera, faint=True)
+    if not balls:
+        raise CaptureError(_why_no_ball(images))
+    return balls
+
+
+def _ball_of_user(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    words = f"x {circle.x:g}, y {circle.y:g}, radius {circle.radius:g}"
+    # Written so that NaN does not pass.
+    if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
+        raise CaptureError(
+            f"The circle ({words}) is not in the photographs, which measure {frame[1]} × {frame[0]} (width × height). "
+            "Give column, row and radius in pixels."
+        )
+    ball = ball_at(images, circle, camera=camera, certain=True)
+    if ball is None or not np.isfinite(ball.directions).any():
+        raise CaptureError(
+            f"In the circle ({words}) there is neither a highlight that moves nor the shading of a ball. Check the "
+            "circle: column, row and radius in pixels, from the top left corner."
+        )
+    return ball
+
+
+def _why_no_ball(images: FloatArray) -> str:
+    """What is there instead of a ball, and what to do."""
+    remedy = (
+        "Put a shiny or matte ball beside the object, on ground that is not black (there a shiny ball has no outline), "
+        "or photograph one in its place under the same lamps (--ball FOLDER); say where it is with --circle x,y,r; or "
+        "give a light file (--lights)."
+    )
+    frame = images.shape[1:3]
+    whole = Circle(frame[1] / 2, frame[0] / 2, float(np.hypot(*frame)))
+    highlights = find_highlights(images, whole)
+    found = highlights.found
+    bright = float(np.percentile(images[:, ::4, ::4], 99.9))
+    a_lamp = (
+        found.mean() > 0.7
+        and np.median(highlights.contrast[found]) > 3
+        and np.median(highlights.peak[found]) > 0.5 * bright
+        and np.median(highlights.area[found]) < 0.01
+    )
+    x, y = (float(np.median(part[found])) if found.any() else np.nan for part in (highlights.x, highlights.y))
+    round_things = [circle for circle in find_circles(images, most=6) if circle.coverage > 0.85]
+    if round_things and not (
+        a_lamp and np.hypot(x - round_things[0].x, y - round_things[0].y) > round_things[0].radius
+    ):
+        circle = round_things[0]
+        return (
+            f"No ball was found. There is a round thing at column {circle.x:.0f}, row {circle.y:.0f} with radius "
+            f"{circle.radius:.0f}, but it shows neither a highlight that moves with the lamp nor the shading of a "
+            f"ball. {remedy}"
+        )
+    if a_lamp:
+        return (
+            f"No ball was found: around column {x:.0f}, row {y:.0f} a highlight moves with the lamp, but there is no "
+            "outline of a ball around it. If the ball fills the frame, leave some space around it; if it stands on black "
+            f"ground, put something gray under it. {remedy}"
+        )
+    return f"No ball was found in the photographs. {remedy}"
+
+
+def _scene_pixels(
+    images: FloatArray, scene: FloatArray | None, mask: BoolArray | None, balls: Sequence[FoundBall]
+) -> FloatArray | None:
+    """Pixels (n, d) of the object, or None if nothing but balls is there."""
+    if scene is not None:
+        pixels = sample_pixels(scene, mask)
+    else:
+        pixels = sample_pixels(images, _beside_the_balls(images, mask, balls))
+    return pixels if len(pixels) >= 300 and pixels.shape[1] >= 6 else None
+
+
+def _strengths(
+    images: FloatArray,
+    scene: FloatArray | None,
+    mask: BoolArray | None,
+    balls: Sequence[FoundBall],
+    directions: FloatArray,
+    card: tuple[int, int, int, int] | None,
+    pixels: FloatArray | None,
+) -> tuple[FloatArray, str]:
+    equal = np.ones(len(directions))
+    if card is not None:
+        return strengths_from_card(images if scene is None else scene, directions, card), "gray card"
+    matte = [ball for ball in balls if ball.strengths is not None]
+    if matte:
+        logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
+        return np.exp(logs), "matte ball"
+    if len(directions) < 6:
+        return equal, "taken as equal"
+    if pixels is None:
+        return _strengths_of_overexposed(images, scene, mask, balls, directions)
+    if equal_strengths_suffice(pixels, directions):
+        return equal, "equal, as the shading of the object says"
+    if not is_solid(pixels, directions):
+        return strengths_from_flat(pixels, directions), "brightness of what is flat, taken to face the camera"
+    if scene is not None:
+        return strengths_from_shading(scene, directions, mask).strengths, "shading of the object"
+    where = _beside_the_balls(images, mask, balls)
+    return strengths_from_shading(images, directions, where).strengths, "shading of the object"
+
+
+def _strengths_of_overexposed(
+    images: FloatArray,
+    scene: FloatArray | None,
+    mask: BoolArray | None,
+    balls: Sequence[FoundBall],
+    directions: FloatArray,
+) -> tuple[FloatArray, str]:
+    """Strengths from an object whose pixels are white in some photographs, each pixel in those in which it is not."""
+    where = mask if scene is not None else _beside_the_balls(images, mask, balls)
+    pixels = sample_pixels(images if scene is None else scene, where, overexposed=True)
+    if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
+        return np.ones(len(directions)), "taken as equal"
+    words = "brightness of an overexposed object, taken to face the camera"
+    return strengths_from_flat(pixels, directions), words
+
+
+def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:
+    """Where something else than balls is."""
+    where = np.ones(images.shape[1:3], dtype=bool) if mask is None else mask.copy()
+    for ball in balls:
+        where &= ~ball.circle.inside(images.shape[1:3], share=1.05)
+    return where
+
+
+def _names(name: str, sentence: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence) is not None
+
+
+def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
+    """One calibration from several series of balls under the same lamps.
+
+    Directions are averaged over those that were found from shiny balls (over all, where there are none), with their
+    uncertainties as weights; strengths come from the series that knows them best. Picture and balls are those of the
+    first.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    shiny = [part for part in parts if part.balls[0].kind == "shiny"] or list(parts)
+    weight = np.stack([1.0 / np.maximum(part.residual, 0.05) ** 2 for part in shiny])
+    mean = np.einsum("kd,kdc->dc", weight, np.stack([part.directions for part in shiny]))
+    order = ("gray card", "matte ball", "shading of the object")
+    best = min(
+        parts,
+        key=lambda part: order.index(part.strengths_from) if part.strengths_from in order else len(order),
+    )
+    return replace(
+        shiny[0],
+        directions=mean / np.linalg.norm(mean, axis=1, keepdims=True),
+        residual=1.0 / np.sqrt(weight.sum(axis=0)),
+        strengths=best.strengths,
+        strengths_from=best.strengths_from,
+        found_from=tuple(
+            " and ".join(words) for words in zip(*(part.found_from for part in shiny), strict=True)
+        ),
+        warnings=tuple(dict.fromkeys(sentence for part in parts for sentence in part.warnings)),
+        suspects=tuple(sorted({number for part in parts for number in part.suspects})),
+    )

@@ -1,0 +1,116 @@
+"""A circle in the frame: where a ball may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+
+#: What a circle given by hand, or by a painted mask, may be off; how many neighbouring edges err alike; and the least
+#: error of an edge. In pixels.
+_TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Circle:
+    """A circle in the frame: centre (x to the right, y **down**: columns and rows, pixel centres at integers).
+
+    Attributes
+    ----------
+    x, y, radius : in pixels
+    coverage : share of the outline inside the frame that is seen as an edge
+    residual : root mean square distance of those edges from the circle, in pixels
+    points : (n, 2) the edges themselves
+    errors : standard errors of the centre and of the radius in pixels, where the pixels of the rim told them
+    """
+
+    x: float
+    y: float
+    radius: float
+    coverage: float = 1.0
+    residual: float = 0.0
+    points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    errors: tuple[float, float] | None = None
+
+    def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:
+        """Pixels of the frame inside the circle with ``share`` of its radius."""
+        rows, cols = np.ogrid[: frame[0], : frame[1]]
+        return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
+
+    def with_margin(self, frame: tuple[int, int], margin: float = 0.04) -> BoolArray:
+        """Pixels of a ball and what it spills: a share of its radius and two pixels more."""
+        return self.inside(frame, share=1 + margin + 2.0 / self.radius)
+
+    def overlaps(self, other: Circle) -> bool:
+        """Whether the circles share ground, as two balls cannot."""
+        return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)
+
+    def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
+        """The circle moved by so many pixels and larger by ``growth``; its points go with it."""
+        centre = np.array([self.x, self.y])
+        points = (self.points - centre) * (1 + growth / self.radius) + centre + np.array([dx, dy])
+        return replace(
+            self,
+            x=float(self.x + dx),
+            y=float(self.y + dy),
+            radius=float(self.radius + growth),
+            points=points,
+        )
+
+    def scaled(self, factor: float) -> Circle:
+        """The circle in a frame that is ``factor`` times as fine."""
+        shift = 0.5 * (factor - 1.0)  # pixel centres, not corners, are at integers
+        return Circle(
+            factor * self.x + shift,
+            factor * self.y + shift,
+            factor * self.radius,
+            self.coverage,
+            factor * self.residual,
+            factor * self.points + shift,
+            None if self.errors is None else (factor * self.errors[0], factor * self.errors[1]),
+        )
+
+    def standard_errors(self) -> tuple[float, float]:
+        """Standard errors of the centre and the radius in pixels: told by the rim, by its edges, or as typed by hand.
+
+        >>> Circle(10, 10, 5).standard_errors()
+        (0.5, 0.5)
+        """
+        if self.errors is not None:
+            return self.errors
+        if len(self.points) < 12:
+            return _TYPED, _TYPED
+        dx, dy = self.points[:, 0] - self.x, self.points[:, 1] - self.y
+        length = np.maximum(np.hypot(dx, dy), 1e-9)
+        design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
+        # Edges on neighbouring rays share their pixels and what disturbs them.
+        inverse = np.linalg.pinv(design.T @ design / _ALIKE)
+        spread = max(self.residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0))
+        return float(np.hypot(spread[0], spread[1])), float(spread[2])
+
+
+def visible_share(circle: Circle, frame: tuple[int, int]) -> float:
+    """The share of a circle's outline that lies inside the frame."""
+    angle = np.linspace(0, 2 * np.pi, 360, endpoint=False)
+    x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
+    return float(np.mean((x >= 1) & (x <= frame[1] - 2) & (y >= 1) & (y <= frame[0] - 2)))
+
+
+def mask_circle(mask: BoolArray) -> Circle | None:
+    """The circle that a mask picture draws, or None if it is not a disc.
+
+    >>> rows, cols = np.mgrid[:60, :80]
+    >>> circle = mask_circle(np.hypot(cols - 40.0, rows - 30.0) <= 20)
+    >>> round(circle.x, 2), round(circle.y, 2), abs(circle.radius - 20.1) < 0.2
+    (40.0, 30.0, True)
+    """
+    rows, cols = np.nonzero(mask)
+    if len(rows) < 200:
+        return None
+    circle = Circle(float(cols.mean()), float(rows.mean()), float(np.sqrt(len(rows) / np.pi)))
+    if visible_share(circle, (int(mask.shape[0]), int(mask.shape[1]))) < 1:
+        return None
+    disc = circle.inside((int(mask.shape[0]), int(mask.shape[1])))
+    return circle if (disc & mask).sum() > 0.97 * (disc | mask).sum() else None

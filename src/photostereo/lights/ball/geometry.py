@@ -1,0 +1,110 @@
+"""The geometry of a ball: its normals, and the direction of the lamp that a highlight on it mirrors.
+
+The camera looks along -z. On an orthographic picture a point of the ball at (dx, dy) from its centre, in units of
+the radius and y up, has the normal n = (dx, dy, √(1 - dx² - dy²)).
+
+The light that reaches the camera from a highlight obeys the law of the mirror, l = 2 (n·v) n - v with v = (0, 0, 1).
+
+With a focal length f (in pixels) the camera sees every point along its own ray, and the outline of the ball is a
+cone: all unit rays e to the outline satisfy e·c = cos α, with c the direction to the centre and α the half angle.
+That is linear in c / cos α, so the cone follows from the edges by linear least squares, and no circle is assumed.
+A ball at distance 1 then has the radius sin α, and the ray to the highlight meets it at n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from photostereo.core.conventions import FloatArray
+from photostereo.lights.ball.circle import Circle
+
+VIEW = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Perspective: focal length and principal point in pixels (the middle of the frame where not known)."""
+
+    focal: float
+    x: float
+    y: float
+
+    @classmethod
+    def of_frame(cls, focal: float, frame: tuple[int, int]) -> Camera:
+        """The camera whose axis goes through the middle of the frame."""
+        return cls(focal, 0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1))
+
+    def rays(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Unit vectors from the camera through pixels (columns x, rows y), shape (..., 3)."""
+        ray = np.stack([x - self.x, self.y - y, np.full_like(np.asarray(x, float), -self.focal)], axis=-1)
+        return np.asarray(ray / np.linalg.norm(ray, axis=-1, keepdims=True))
+
+
+def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None) -> FloatArray:
+    """Unit normals of the ball at pixels (columns x, rows y); NaN outside its disc.
+
+    >>> ball_normals(Circle(10, 10, 5), np.array([13.0]), np.array([10.0]))
+    array([[0.6, 0. , 0.8]])
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if camera is not None:
+        return _perspective_normals(circle, x, y, camera)[0]
+    nx, ny = (x - circle.x) / circle.radius, (circle.y - y) / circle.radius
+    square = 1.0 - nx * nx - ny * ny
+    nz = np.sqrt(np.where(square >= 0, square, np.nan))
+    return np.stack([nx, ny, nz], axis=-1)
+
+
+def mirrored_directions(
+    circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
+) -> FloatArray:
+    """Unit directions to the lamp whose highlights are at pixels (columns x, rows y); NaN outside the disc.
+
+    >>> mirrored_directions(Circle(10, 10, 5), np.array([10.0, 13.0]), np.array([10.0, 10.0])) + 0.0
+    array([[0.  , 0.  , 1.  ],
+           [0.96, 0.  , 0.28]])
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if camera is None:
+        normals = ball_normals(circle, x, y)
+        return np.asarray(2.0 * normals[..., 2:3] * normals - VIEW)
+    normals, rays = _perspective_normals(circle, x, y, camera)
+    return np.asarray(rays - 2.0 * (rays * normals).sum(axis=-1, keepdims=True) * normals)
+
+
+def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
+    """Direction from the camera to the ball's centre, and the half angle α (radians) under which it is seen."""
+    points = circle.points
+    if len(points) < 12:
+        angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
+        points = np.stack(
+            [circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)], axis=1
+        )
+    rays = camera.rays(points[:, 0], points[:, 1])
+    weights = np.ones(len(rays))
+    axis = rays.mean(axis=0)
+    for _ in range(15):
+        # e·a = 1 with a = c / cos α; reweighted, because some edges belong to something else
+        design = rays * weights[:, None]
+        axis = np.linalg.lstsq(design, weights, rcond=None)[0]
+        length = float(np.linalg.norm(axis))
+        miss = np.arccos(np.clip(rays @ axis / length, -1, 1)) - np.arccos(min(1.0, 1.0 / length))
+        scale = max(1.4826 * float(np.median(np.abs(miss))), 1e-7)
+        weights = np.sqrt(np.clip(1 - (miss / (4 * scale)) ** 2, 0, 1) ** 2)
+    length = float(np.linalg.norm(axis))
+    return np.asarray(axis / length), float(np.arccos(min(1.0, 1.0 / length)))
+
+
+def _perspective_normals(
+    circle: Circle, x: FloatArray, y: FloatArray, camera: Camera
+) -> tuple[FloatArray, FloatArray]:
+    """Normals where the rays through the pixels meet the ball (NaN where they miss it), and the rays."""
+    centre, half = outline_cone(circle, camera)
+    rays = camera.rays(x, y)
+    along = rays @ centre
+    square = along * along - np.cos(half) ** 2  # |c|² - R² = cos² α at distance 1
+    distance = along - np.sqrt(np.where(square >= 0, square, np.nan))
+    normals = (rays * distance[..., None] - centre) / np.sin(half)
+    return np.asarray(normals), rays

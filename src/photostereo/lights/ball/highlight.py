@@ -1,0 +1,233 @@
+"""The highlight of the lamp on a shiny ball, in each photograph, to a fraction of a pixel.
+
+A ball mirrors the whole room: windows, the table, the object, a lamp that is always on. All of these stay where
+they are. What moves with the lamp is the highlight, so each pixel is compared with what it shows in the other
+photographs:
+
+    moving_i(p) = max(0, I_i(p) - k_i median_j I_j(p))
+
+with k_i ≥ 1 where a stronger lamp makes the mirrored table brighter as a whole.
+The highlight is the patch of ``moving_i`` above half of its peak; its middle is the patch's centroid. A saturated
+highlight is a flat patch, often with rays of glare; these are thin, so they are taken off by opening the patch with
+most of the largest disc that fits into it. Of a double highlight (two tubes, a glass ball) the parts are one patch if
+they are closer than a lamp's width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.spot import CLIPPED, spot_middle
+
+#: Highlights are looked for within this share of the radius: further out a mirror shows what is behind it.
+_REACH = 0.97
+#: Patches closer than this share of the radius are one highlight (about 6 degrees of lamp).
+_TOGETHER = 0.06
+#: A patch of fewer pixels has most of what is known of its place in the slopes around it.
+_SMALL = 40
+#: The middle of a patch with no more pixels than this comes from its flanks.
+_FITTED = 60
+#: A patch with more than so many times the area of the largest disc inside it has rays.
+_COMPACT = 2.0
+#: A second patch with this share of the first one's peak and mass is a second lamp.
+_RIVAL = 0.5
+#: A highlight rises above so many deviations of the noise.
+_ABOVE_NOISE = 6.0
+#: A highlight has at least this share of the usual peak; less is a reflection of something else.
+_FAINT = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Highlights:
+    """Highlights of one ball, one per photograph (NaN where there is none).
+
+    Attributes
+    ----------
+    x, y : (d,) middles, columns and rows
+    peak : (d,) brightness above the room
+    area : (d,) pixels above half of the peak, as a share of the ball's disc
+    spread : (d,) root mean square extent in pixels
+    rival : (d,) brightness of the next patch as a share of this one, 0 where there is none
+    rival_x, rival_y : (d,) and where it is
+    contrast : (d,) peak over what the room shows there
+    noise : standard deviation of a pixel of the ball
+    """
+
+    x: FloatArray
+    y: FloatArray
+    peak: FloatArray
+    area: FloatArray
+    spread: FloatArray
+    rival: FloatArray
+    rival_x: FloatArray
+    rival_y: FloatArray
+    contrast: FloatArray
+    noise: float = 0.0
+
+    @property
+    def found(self) -> BoolArray:
+        """Which photographs have one."""
+        return np.isfinite(self.x)
+
+    @property
+    def two_lamps(self) -> BoolArray:
+        """Which photographs show a second highlight that moves and is nearly as strong."""
+        return np.asarray(self.found & (self.rival > _RIVAL))
+
+
+def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
+    """The highlight of the moving lamp inside a circle, for each photograph (d, H, W).
+
+    Examples
+    --------
+    >>> rows, cols = np.mgrid[:64, :64]
+    >>> def spot(x, y): return np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / 8.0)
+    >>> window = 0.9 * spot(45, 40)
+    >>> images = np.stack([spot(20.3, 30) + window, spot(30, 20.6) + window, spot(33, 41) + window])
+    >>> found = find_highlights(images, Circle(32, 32, 25))
+    >>> np.round(found.x, 1), np.round(found.y, 1)
+    (array([20.3, 30. , 33. ]), array([30. , 20.6, 41. ]))
+    """
+    count = len(images)
+    window = _window(circle, images.shape[1:3])
+    stack = np.asarray(images[:, window[0], window[1]], np.float32)
+    local = Circle(circle.x - window[1].start, circle.y - window[0].start, circle.radius)
+    disc = local.inside(stack.shape[1:], share=_REACH)
+    # With few photographs the middle one may show the lamp itself: then what is left is the second darkest.
+    room = np.partition(stack, (count - 1) // 2, axis=0)[(count - 1) // 2]
+    size = max(0.6, 0.004 * circle.radius)
+    table = np.full((count, 9), np.nan)
+    table[:, 5] = 0.0
+    noise = _noise(stack, room, disc)
+    white = _white(stack)
+    telling = disc & (room > max(4.0 * noise, 1e-4 * float(room.max()), 1e-9))
+    for number, image in enumerate(stack):
+        brighter = float(np.median(image[telling] / room[telling])) if telling.sum() > 50 else 1.0
+        still = np.float32(max(brighter, 1.0)) * room
+        moving = np.where(disc, np.maximum(image - still, 0), 0).astype(np.float32)
+        smooth = cv2.GaussianBlur(moving, (0, 0), size)
+        smooth[~disc] = 0
+        table[number] = _measure(image, smooth, still, local, noise * _noise_left(size))
+        if np.isfinite(table[number, 0]):
+            table[number, :2] = _refined(image, still, table[number], local, white=white, noise=noise)
+    x, y, peak, area, spread, rival, rx, ry, contrast = table.T
+    if np.isfinite(peak).any():
+        faint = ~(peak > _FAINT * np.nanmedian(peak))
+        x, y = np.where(faint, np.nan, x), np.where(faint, np.nan, y)
+    dx, dy = window[1].start, window[0].start
+    return Highlights(x + dx, y + dy, peak, area, spread, rival, rx + dx, ry + dy, contrast, noise)
+
+
+def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
+    reach = circle.radius + 2
+    return (
+        slice(max(int(circle.y - reach), 0), min(int(circle.y + reach) + 2, frame[0])),
+        slice(max(int(circle.x - reach), 0), min(int(circle.x + reach) + 2, frame[1])),
+    )
+
+
+def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
+    """Standard deviation of a pixel, from differences of neighbours that the room does not explain.
+
+    Four in five differences lie below 1.81 deviations; the median would be zero where a sensor clips noise at black.
+    """
+    step = np.abs(np.diff(stack - room, axis=2))[:, disc[:, 1:]]
+    return float(np.quantile(step, 0.8)) / 1.812 if step.size else 0.0
+
+
+def _noise_left(size: float) -> float:
+    """The share of a pixel's noise that is left after smoothing by ``size`` pixels."""
+    reach = np.arange(-int(6 * size) - 1, int(6 * size) + 2)
+    kernel = np.exp(-0.5 * (reach / size) ** 2)
+    return float((kernel**2).sum() / kernel.sum() ** 2)
+
+
+def _white(stack: FloatArray) -> float:
+    """The value at which the sensor clips: the largest, if several pixels share it; infinite otherwise."""
+    top = float(stack.max())
+    return top if float((stack >= CLIPPED * top).sum()) >= 2 * len(stack) else float("inf")
+
+
+def _refined(
+    image: FloatArray, room: FloatArray, measured: FloatArray, ball: Circle, *, white: float, noise: float
+) -> tuple[float, float]:
+    """The middle of a small highlight from its flanks; of a large one, or where that fails, as measured."""
+    x, y, _, area, spread = (float(value) for value in measured[:5])
+    if area * np.pi * ball.radius**2 > _FITTED:
+        return x, y
+    reach = int(3.0 * spread + 5)
+    rows = slice(max(int(y) - reach, 0), int(y) + reach + 2)
+    cols = slice(max(int(x) - reach, 0), int(x) + reach + 2)
+    start = (x - cols.start, y - rows.start)
+    middle = spot_middle(image[rows, cols], room[rows, cols], start, spread, white=white, noise=noise)
+    return (x, y) if middle is None else (middle[0] + cols.start, middle[1] + rows.start)
+
+
+def _measure(
+    image: FloatArray, smooth: FloatArray, room: FloatArray, ball: Circle, noise: float
+) -> list[float]:
+    """x, y, peak, area, spread, rival, its x, its y, contrast; NaN where nothing rises above the noise."""
+    nothing = [np.nan] * 5 + [0.0] + [np.nan] * 3
+    top = float(smooth.max())
+    if top <= _ABOVE_NOISE * noise or top <= 0:
+        return nothing
+    binary = (smooth > 0.5 * top).astype(np.uint8)
+    # Parts of one lamp are joined before they are told apart from other reflections.
+    gap = 2 * int(max(_TOGETHER * ball.radius, 1.0) / 2) + 1
+    joined = cv2.dilate(binary, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (gap, gap)))
+    labels_of, labels = cv2.connectedComponents(joined, connectivity=8)
+    labels = np.where(binary > 0, labels, 0)
+    flat = labels.reshape(-1)
+    mass = np.bincount(flat, weights=smooth.reshape(-1).astype(np.float64), minlength=labels_of)
+    peak = np.array([smooth[labels == k].max() if k else 0.0 for k in range(labels_of)])
+    pixels = np.bincount(flat, minlength=labels_of)
+    mass[0] = 0
+    # The lamp is the brightest thing in the room, and where several reach white, the largest of them. Its own
+    # light falls onto pixels that are dark otherwise; a bright wall that turns a little brighter is no lamp.
+    dark = np.bincount(
+        flat, weights=(smooth / np.maximum(smooth + room, 1e-12)).reshape(-1), minlength=labels_of
+    )
+    score = peak * np.sqrt(np.maximum(mass, 0)) * dark / np.maximum(pixels, 1)
+    best = int(np.argmax(score))
+    x, y, spread = _centroid(smooth, labels == best)
+    contrast = float(peak[best] / (float(room[labels == best].mean()) + 4.0 * noise + 1e-9))
+    rival, rx, ry = 0.0, np.nan, np.nan
+    others = np.flatnonzero((np.arange(labels_of) != best) & (mass > 0) & (peak > _ABOVE_NOISE * noise))
+    if len(others):
+        other = int(others[np.argmax(score[others])])
+        rival = float(min(mass[other] / mass[best], peak[other] / peak[best]))
+        rx, ry, _ = _centroid(smooth, labels == other)
+    area = float(pixels[best] / (np.pi * ball.radius**2))
+    return [x, y, float(peak[best]), area, spread, rival, rx, ry, contrast]
+
+
+def _centroid(moving: FloatArray, patch: BoolArray) -> tuple[float, float, float]:
+    """Middle and extent of a patch without its rays of glare; of a small one with the slopes around it."""
+    if patch.sum() < _SMALL:
+        _, labels = cv2.connectedComponents((moving > 0.15 * moving[patch].max()).astype(np.uint8))
+        wider = np.isin(labels, np.unique(labels[patch]))
+        patch = wider if wider.sum() < 4 * _SMALL else patch
+    patch = _without_rays(patch)
+    rows, cols = np.nonzero(patch)
+    weight = moving[rows, cols].astype(np.float64)
+    weight /= weight.sum()
+    x, y = float(weight @ cols), float(weight @ rows)
+    spread = float(np.sqrt(weight @ ((cols - x) ** 2 + (rows - y) ** 2)))
+    return x, y, spread
+
+
+def _without_rays(patch: BoolArray) -> BoolArray:
+    """The patch opened with a disc of 0.7 of the largest that fits into it; compact patches stay as they are."""
+    depth = cv2.distanceTransform(np.pad(patch, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    widest = float(depth.max())
+    if widest < 4.0 or patch.sum() < _COMPACT * np.pi * widest**2:
+        return patch
+    radius = 0.7 * widest
+    core = (depth > radius).astype(np.uint8)
+    beside = cv2.distanceTransform(1 - core, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    return np.asarray(patch & (beside <= radius)[1:-1, 1:-1])

@@ -1,0 +1,144 @@
+"""The picture that shows at a glance whether a calibration is right: circles, highlights and the hemisphere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import FloatArray, srgb_from_linear
+from photostereo.lights.ball.search import FoundBall
+
+Picture = NDArray[np.uint8]
+
+_SIDE, _TITLE = 640, 44
+_PAPER, _INK, _FAINT = (250, 249, 246), (40, 40, 44), (205, 203, 198)
+_CIRCLE, _MARK, _WRONG = (255, 138, 30), (0, 190, 255), (226, 40, 60)
+_FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5
+#: Where a label may stand beside its mark, in pixels, the best places first.
+_BESIDE = [(reach * x, reach * y) for reach in (1, 1.8, 2.8) for x, y in
+           ((13, -11), (13, 14), (-13, -11), (-13, 14), (17, 3), (-17, 3), (0, -15), (0, 20))]  # fmt: skip
+Colour = tuple[int, int, int]
+
+
+def calibration_picture(
+    images: FloatArray,
+    balls: Sequence[FoundBall],
+    directions: FloatArray,
+    strengths: FloatArray,
+    suspects: Sequence[int] = (),
+) -> Picture:
+    """Two titled panels side by side, RGB: the ball with its highlights, and the lamps seen from above.
+
+    Parameters
+    ----------
+    images : (d, H, W), in which the balls are
+    directions, strengths : of the lamps
+    suspects : numbers of lamps to be marked in red
+    """
+    panels = (
+        ("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects)),
+        (
+            "Lamps: the camera in the middle, degrees above the table",
+            _hemisphere(directions, strengths, suspects),
+        ),
+    )
+    return np.hstack([np.vstack([_title(words), panel]) for words, panel in panels])
+
+
+def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
+    """The brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
+    x0 = min(ball.circle.x - 1.15 * ball.circle.radius for ball in balls)
+    x1 = max(ball.circle.x + 1.15 * ball.circle.radius for ball in balls)
+    y0 = min(ball.circle.y - 1.15 * ball.circle.radius for ball in balls)
+    y1 = max(ball.circle.y + 1.15 * ball.circle.radius for ball in balls)
+    side = max(x1 - x0, y1 - y0)
+    # In the middle, but no further beyond the frame than it must be.
+    left = float(np.clip(0.5 * (x0 + x1 - side), 0, max(images.shape[2] - side, 0)))
+    top = float(np.clip(0.5 * (y0 + y1 - side), 0, max(images.shape[1] - side, 0)))
+    left, top = min(left, x0), min(top, y0)
+    zoom = _SIDE / side
+    brightest = images[0].astype(np.float32)
+    for image in images[1:]:
+        brightest = np.maximum(brightest, image)
+    move = np.array([[zoom, 0, (0.5 - left) * zoom - 0.5], [0, zoom, (0.5 - top) * zoom - 0.5]])
+    shrink = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
+    view = cv2.warpAffine(brightest, move, (_SIDE, _SIDE), flags=shrink, borderValue=0)
+    beyond = cv2.warpAffine(np.zeros_like(brightest), move, (_SIDE, _SIDE), borderValue=1) > 0.5
+    gray = srgb_from_linear(np.asarray(view / max(float(np.percentile(view, 99.5)), 1e-6), np.float32))
+    panel: Picture = np.repeat((gray * 255).astype(np.uint8)[..., None], 3, axis=2)
+    panel[beyond] = _PAPER
+
+    def at(x: float, y: float) -> tuple[int, int]:
+        return round(((x - left + 0.5) * zoom - 0.5) * 16), round(((y - top + 0.5) * zoom - 0.5) * 16)
+
+    marks: list[tuple[tuple[int, int], str, Colour]] = []
+    for ball in balls:
+        radius = round(ball.circle.radius * zoom * 16)
+        cv2.circle(panel, at(ball.circle.x, ball.circle.y), radius, _CIRCLE, 1, cv2.LINE_AA, 4)
+        if ball.highlights is None:
+            continue
+        for number, (x, y) in enumerate(zip(ball.highlights.x, ball.highlights.y, strict=True)):
+            if np.isfinite(x):
+                colour = _WRONG if number in suspects else _MARK
+                cv2.circle(panel, at(x, y), 6 * 16, colour, 1, cv2.LINE_AA, 4)
+                marks.append((at(x, y), str(number + 1), colour))
+    _label(panel, marks, halo=(0, 0, 0))
+    return panel
+
+
+def _hemisphere(directions: FloatArray, strengths: FloatArray, suspects: Sequence[int]) -> Picture:
+    """Lamps on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
+    panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
+    middle, radius = _SIDE / 2, 0.44 * _SIDE
+    for tilt in (30, 60, 90):
+        ring = round(radius * tilt / 90 * 16)
+        cv2.circle(panel, (round(middle * 16), round(middle * 16)), ring, _FAINT, 1, cv2.LINE_AA, 4)
+        down = int(middle + radius * tilt / 90)
+        cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
+    cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
+    marks: list[tuple[tuple[int, int], str, Colour]] = []
+    for number, (x, y, z) in enumerate(directions):
+        tilt = np.degrees(np.arccos(np.clip(z, -1, 1))) / 90 * radius
+        length = max(float(np.hypot(x, y)), 1e-9)
+        place = round((middle + tilt * x / length) * 16), round((middle - tilt * y / length) * 16)
+        colour = _WRONG if number in suspects else _CIRCLE
+        size = round(7 * 16 * float(np.sqrt(strengths[number])))
+        cv2.circle(panel, place, size, colour, -1, cv2.LINE_AA, 4)
+        marks.append((place, str(number + 1), _INK))
+    _label(panel, marks, halo=_PAPER)
+    return panel
+
+
+def _title(words: str) -> Picture:
+    strip: Picture = np.full((_TITLE, _SIDE, 3), _PAPER, np.uint8)
+    cv2.putText(strip, words, (16, 28), _FONT, 0.55, _INK, 1, cv2.LINE_AA)
+    return strip
+
+
+def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Colour]], *, halo: Colour) -> None:
+    """Write each mark's text beside it, where it covers least of the other marks and texts."""
+    taken = np.zeros(panel.shape[:2], np.float32)
+    for (x, y), _, _ in marks:
+        cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
+    for (x, y), text, colour in marks:
+        (width, height), _ = cv2.getTextSize(text, _FONT, _SIZE, 1)
+
+        def box(
+            beside: tuple[float, float], x: int = x, y: int = y, w: int = width, h: int = height
+        ) -> tuple[slice, slice]:
+            left, base = int(x / 16 + beside[0] - w / 2), int(y / 16 + beside[1] + h / 2)
+            return slice(max(base - h - 2, 0), max(base + 2, 0)), slice(
+                max(left - 2, 0), max(left + w + 2, 0)
+            )
+
+        # The further away, the less it belongs to its mark.
+        best = min(
+            _BESIDE, key=lambda beside: float(taken[box(beside)].sum()) + 0.5 * float(np.hypot(*beside))
+        )
+        taken[box(best)] = 1.0
+        corner = (int(x / 16 + best[0] - width / 2), int(y / 16 + best[1] + height / 2))
+        cv2.putText(panel, text, corner, _FONT, _SIZE, halo, 3, cv2.LINE_AA)
+        cv2.putText(panel, text, corner, _FONT, _SIZE, colour, 1, cv2.LINE_AA)

@@ -1,0 +1,335 @@
+"""Balls among circles: what its pixels do under the lamps decides whether a circle is a ball, and of which kind.
+
+A *shiny* ball shows, in nearly every photograph, one small bright highlight on ground that is dark otherwise, and it
+wanders. A *matte* ball is explained by the shading of a sphere. An eye, a coin, a plate or a round part of the object
+is neither. Where circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the
+directions that explain the shading of everything else in the frame win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.circle_search import circles_around, find_circles, vague_circle
+from photostereo.lights.ball.facing import facing_view
+from photostereo.lights.ball.geometry import Camera, mirrored_directions
+from photostereo.lights.ball.highlight import Highlights, find_highlights
+from photostereo.lights.ball.outline_fit import settle_outline
+from photostereo.lights.ball.outlines import calm_photograph
+from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
+from photostereo.lights.ball.shiny import SHINY_FOUND, is_faintly_shiny, is_shiny, looks_shiny, mirrors_a_lamp
+from photostereo.lights.strength import sample_pixels, unexplained_light
+
+#: How well the middle of a highlight is known: so many pixels, this share of its extent, and so many pixels times its
+#: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
+_SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
+#: A circle is the horizon in a ball where the ball leaves less than this share of what the circle leaves unexplained.
+_HORIZON = 0.75
+#: Balls that see a lamp within so many degrees of each other see the same lamp; a horizon is off by more.
+_ONE_LAMP = 5.0
+#: Around a circle of this coverage another one is looked for.
+_CLEAR = 0.8
+#: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
+_MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
+#: So much of a matte ball's disc lies inside the frame: the shading of a mere cap fits many things.
+_MATTE_SHARE = 0.4
+#: A ball is of one colour; an eye, a button or a head is not.
+_MATTE_PATCHINESS = 0.35
+#: Deviation of a photograph from that shading, as a share of its brightness.
+_MATTE_RESIDUAL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class FoundBall:
+    """A ball and what it says about the lamps.
+
+    Attributes
+    ----------
+    kind : ``"shiny"`` or ``"matte"``
+    circle : its outline
+    directions : (d, 3) unit; NaN where the highlight is not there
+    strengths : (d,) with geometric mean 1, or None: a mirror image tells no strength
+    residual : (d,) how far off each direction may be, in degrees
+    highlights : of a shiny ball
+    shading : of a matte ball
+    """
+
+    kind: str
+    circle: Circle
+    directions: FloatArray
+    strengths: FloatArray | None
+    residual: FloatArray
+    highlights: Highlights | None = None
+    shading: Shading | None = None
+
+
+def find_balls(
+    images: FloatArray, *, camera: Camera | None = None, most: int = 4, faint: bool = False
+) -> list[FoundBall]:
+    """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
+
+    Parameters
+    ----------
+    images : (d, H, W) linear intensities, strengths not divided out
+    camera : for the perspective of balls away from the middle of the frame
+    most : so many at the most
+    faint : a ball has to be there; where none is found, one whose highlight is hardly seen will do
+    """
+    calm = calm_photograph(images)[None]
+    circles = find_circles(images, most=24)
+    candidates = _candidates(images, calm, circles, camera)
+    if not candidates:
+        # What is too faint in every photograph may be seen in what they have in common: a dark ball, that is. Of a matte
+        # one they share the middle of its shading, which ends inside its outline.
+        shared = find_circles(calm, most=24)
+        candidates = _shiny(_candidates(images, calm, shared, camera))
+        if faint and not candidates:
+            candidates = _shiny(_candidates(images, calm, [*circles, *shared], camera, faint=True))
+    groups = _overlapping(candidates)
+    chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
+    for number, ball in enumerate(chosen):
+        others = chosen[:number] + chosen[number + 1 :]
+        chosen[number] = _around_its_horizon(images, ball, others, camera)
+    bright = _bright(images)
+    # Lamps first; then what merely glitters, as a coin may; then what is matte.
+    chosen.sort(
+        key=lambda ball: (
+            ball.kind != "shiny",
+            ball.highlights is not None and not mirrors_a_lamp(ball.highlights, ball.circle, bright),
+            -ball.circle.coverage * ball.circle.radius,
+        )
+    )
+    return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
+
+
+def _candidates(
+    images: FloatArray,
+    calm: FloatArray,
+    circles: Sequence[Circle],
+    camera: Camera | None,
+    *,
+    faint: bool = False,
+) -> list[FoundBall]:
+    """Circles that may be balls; with ``faint`` also those whose highlight is hardly brighter than what is mirrored."""
+    candidates = []
+    for circle in circles:
+        ball = ball_at(images, circle, camera=camera, faint=faint)
+        if ball is None:
+            continue
+        candidates.append(ball)
+        if ball.kind == "shiny" and circle.coverage > _CLEAR:
+            around = [*circles_around(images, circle), *circles_around(calm, circle)]
+            outer = (_shiny_around(images, other, camera) for other in around)
+            candidates += [other for other in outer if other is not None]
+    return candidates
+
+
+def _shiny(balls: Sequence[FoundBall]) -> list[FoundBall]:
+    return [ball for ball in balls if ball.kind == "shiny"]
+
+
+def ball_at(
+    images: FloatArray,
+    circle: Circle,
+    *,
+    camera: Camera | None = None,
+    certain: bool = False,
+    faint: bool = False,
+) -> FoundBall | None:
+    """The ball in a circle, or None if its pixels do not behave like one.
+
+    With ``certain`` (the user says that a ball is there) the more likely kind is taken; with ``faint`` (no other ball is
+    there) a highlight need not be bright.
+    """
+    highlights = find_highlights(images, circle)
+    shiny = is_shiny(highlights, circle, bright=_bright(images))
+    shiny = shiny or (faint and is_faintly_shiny(highlights, circle))
+    if shiny or (certain and looks_shiny(highlights)):
+        ball = shiny_ball(circle, highlights, camera)
+        # What glitters at its rim alone, as a coin does, would have its lamps below the table.
+        return ball if certain or _in_front(ball.directions[highlights.found]) else None
+    if not certain and (circle.coverage < _MATTE_COVERAGE or _share_in(images, circle) < _MATTE_SHARE):
+        return None
+    shading = fit_shading(images, circle, camera)
+    matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
+    matte &= shading.patchiness < _MATTE_PATCHINESS
+    matte &= _in_front(shading.directions)
+    # Light that is always there explains a plain disc, but not a ball.
+    likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
+    if not (matte or (certain and likely)):
+        return None
+    return matte_ball(circle, shading)
+
+
+def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall | None:
+    """The ball in a circle around one that mirrors a lamp: that is known, and need not be shown by its highlights again."""
+    highlights = find_highlights(images, circle)
+    if highlights.found.mean() < SHINY_FOUND:
+        return None
+    ball = shiny_ball(circle, highlights, camera)
+    return ball if _in_front(ball.directions[highlights.found]) else None
+
+
+def _share_in(images: FloatArray, circle: Circle) -> float:
+    """The share of a circle's disc that lies inside the frame."""
+    frame = (int(images.shape[1]), int(images.shape[2]))
+    return float(circle.inside(frame).sum()) / (np.pi * circle.radius**2)
+
+
+def _in_front(directions: FloatArray) -> bool:
+    return bool((directions[:, 2] > -0.2).mean() > 0.9)
+
+
+def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
+    """A matte ball whose shading is known."""
+    # A deviation of the shading by a share q turns the direction by about q radians at the most.
+    residual = np.degrees(shading.residual) / 2.0
+    return FoundBall("matte", circle, shading.directions, shading.strengths, residual, shading=shading)
+
+
+def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -> FoundBall:
+    """The ball with its circle from all of its pixels, not from single edges."""
+    if ball.kind == "matte":
+        circle = settle_circle(images, ball.circle, camera)
+        return matte_ball(circle, fit_shading(images, circle, camera))
+    circle = ball.circle
+    if camera is None:
+        circle = settle_outline(images, circle)
+    elif circle.radius < camera.focal and len(circle.points) >= 24:
+        # Only a camera that looks at the ball sees a circle; but the highlights are those of the photographs.
+        view = facing_view(images, circle, camera)
+        circle = view.in_photographs(settle_outline(view.images, view.circle))
+    return shiny_ball(circle, find_highlights(images, circle), camera)
+
+
+def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
+    """A shiny ball whose highlights are known."""
+    directions = mirrored_directions(circle, highlights.x, highlights.y, camera)
+    # The direction turns twice as fast as the normal, and the faster the closer to the rim.
+    place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
+    cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
+    centre, radius = circle.standard_errors()
+    noise = _SPOT_NOISE * highlights.noise / np.maximum(highlights.peak, 1e-12)
+    error = np.sqrt(
+        centre**2 + (place * radius) ** 2 + _SPOT**2 + (_SPOT_SHARE * highlights.spread) ** 2 + noise**2
+    )
+    residual = np.degrees(2 * error / (circle.radius * cosine))
+    return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
+
+
+def _bright(images: FloatArray) -> float:
+    return float(np.percentile(images[:, ::4, ::4], 99.9))
+
+
+def _around_its_horizon(
+    images: FloatArray, ball: FoundBall, others: Sequence[FoundBall], camera: Camera | None
+) -> FoundBall:
+    """The ball in whose middle the found circle is the horizon of the table, where other balls or the scene say so.
+
+    A mirror shows a table up to its horizon, at 1/√2 of the radius, and from there to the rim what it mirrors may look
+    like the table itself: then the horizon is the only circle to be seen.
+    """
+    if ball.kind != "shiny":
+        return ball
+    circle = ball.circle
+    radius = float(np.sqrt(2.0)) * circle.radius
+    points = np.array([circle.x, circle.y]) + (circle.points - np.array([circle.x, circle.y])) * np.sqrt(2.0)
+    outer = _shiny_around(images, vague_circle(circle, radius, points), camera)
+    if outer is None:
+        return ball
+    apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
+    if others:  # they know better than a scene, which may be flat
+        return outer if apart[1] < _ONE_LAMP < apart[0] else ball
+    outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
+    inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
+    return outer if outer_misfit < _HORIZON * inner_misfit else ball
+
+
+def _usual_angle(a: FoundBall, b: FoundBall) -> float:
+    """Degrees by which two balls usually differ about a lamp; NaN where they do not speak of the same."""
+    cosine = (a.directions * b.directions).sum(axis=1)
+    known = np.isfinite(cosine)
+    return float(np.degrees(np.arccos(np.clip(np.median(cosine[known]), -1, 1)))) if known.any() else np.nan
+
+
+def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
+    """Groups of balls that share ground."""
+    groups: list[list[FoundBall]] = []
+    for ball in balls:
+        touching = [group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)]
+        merged = [ball, *(member for group in touching for member in group)]
+        groups = [group for group in groups if group not in touching]
+        groups.append(merged)
+    return groups
+
+
+def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
+    """Of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
+    outside = np.ones(images.shape[1:3], dtype=bool)
+    for ball in group:
+        if ball.circle.coverage > 0.5:
+            outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
+    shares = [scene_misfit(images, ball.directions, outside) for ball in group]
+    lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
+    # Of those that explain nearly as much the most complete, and of circles around one centre the outermost.
+    able = [
+        ball
+        for ball, share in zip(group, shares, strict=True)
+        if not np.isfinite(lowest) or share <= 1.15 * lowest + 1e-4
+    ]
+    clearest = max(able, key=lambda ball: ball.circle.coverage)
+    around = [ball for ball in able if _concentric(ball.circle, clearest.circle)]
+    seen = [ball.circle for ball in group if ball.circle.coverage > _CLEAR]
+    rings = [circle.radius for circle in seen if _concentric(circle, clearest.circle)]
+    clear = [ball for ball in around if ball.circle.coverage > _CLEAR]
+    if clear and max(rings) > _RINGS * min(rings):
+        around = clear  # horizon and outline are both seen: what is faint around them is something else
+    outermost = max(ball.circle.radius for ball in around)
+    return max(
+        (ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost),
+        key=lambda ball: ball.circle.coverage,
+    )
+
+
+#: Circles whose radii differ by less are two readings of one outline.
+_SAME_EDGE = 0.88
+#: Circles of which one is so many times larger are two: a horizon and an outline.
+_RINGS = 1.25
+
+
+def _concentric(a: Circle, b: Circle) -> bool:
+    return float(np.hypot(a.x - b.x, a.y - b.y)) < 0.15 * min(a.radius, b.radius)
+
+
+def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -> float:
+    """The share of the light in a region that these directions cannot explain; NaN if there is nothing to see."""
+    known = np.isfinite(directions).all(axis=1)
+    pixels = sample_pixels(images, where)
+    if known.sum() < 5 or len(pixels) < 200:
+        return float("nan")
+    if np.linalg.matrix_rank(directions[known], tol=1e-3) < 3:
+        return 1.0
+    return unexplained_light(pixels[:, known], directions[known])[0]
+
+
+def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]:
+    """Balls whose directions agree with those of the most trusted one: lamps are where they are."""
+    kept: list[FoundBall] = []
+    for ball in balls:
+        if kept:
+            limit = _ALIKE if ball.kind == "shiny" else _MATTE_ALIKE
+            if not _usual_angle(ball, kept[0]) <= limit:
+                continue
+        kept.append(ball)
+    return kept
+
+
+#: Degrees by which near lamps may differ between balls; more is no ball.
+_ALIKE = 35.0
+#: The same for a matte ball beside a shiny one: something round that is not quite a ball is no help.
+_MATTE_ALIKE = 6.0

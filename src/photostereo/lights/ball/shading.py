@@ -1,0 +1,327 @@
+"""Lamps from the shading of a matte ball: directions and strengths.
+
+A matte ball under lamp i, in a room with a little light of its own, shows
+
+    I_i(p) = ρ(p) · ( max(0, n·s_i) + max(0, n·a) + e ),        s_i = strength · direction
+
+with n known from the circle, a texture ρ that is the same in all photographs, a second lamp a that is always on and
+light e from all sides. Where a pixel is lit by lamp i the model is linear in (s_i, a, e); where it is turned away from
+it, the pixel shows the room alone, which tells a and e from the s_i. All are solved together by reweighted least
+squares: highlights, cast shadows and saturated pixels are forgotten by their residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Camera, ball_normals
+
+_MOST_PIXELS = 4000
+#: Pixels whose cosine to the lamp is within this of zero are left out: there a lamp's width shows.
+_TERMINATOR = 0.06
+#: A pixel with a cosine to the lamp below minus this is turned away from it.
+_AWAY = 0.12
+#: Into the pixels so close to the outline the lens mixes what lies beyond it.
+_LENS = 2.5
+#: Pixels whose deviations from the model are alike, as a number of neighbours: at least so many, and as many as are seen
+#: in squares with this share of the radius as their side (noise differs from pixel to pixel, paint that is not quite
+#: matte does not).
+_ALIKE, _SQUARE = 4.0, 0.3
+#: A ball whose albedo varies by less than this is of one colour.
+_ONE_COLOUR = 0.1
+#: The light of the room is believed in where it lowers their mean deviation to this share.
+_ROOM_HELPS = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Shading:
+    """Lamps fitted to a matte ball.
+
+    Attributes
+    ----------
+    directions : (d, 3) unit
+    strengths : (d,) with geometric mean 1
+    residual : (d,) median deviation of the photograph from the fit, as a share of its brightness there
+    explained : share of the variance over pixels and photographs that the fit explains
+    patchiness : range of the ball's albedo between its 10th and 90th percentile, as a share of the median
+    constant : light of the room that is in every photograph, as a share of the lamps'
+    """
+
+    directions: FloatArray
+    strengths: FloatArray
+    residual: FloatArray
+    explained: float
+    patchiness: float
+    constant: float
+
+
+def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None) -> Shading:
+    """Directions and strengths of the lamps from a matte ball in the photographs (d, H, W).
+
+    Examples
+    --------
+    >>> rows, cols = np.mgrid[:60, :60].astype(float)
+    >>> normals = np.nan_to_num(ball_normals(Circle(30, 30, 25), cols, rows))
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8]])
+    >>> images = np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)) * np.array([1, 2, 0.5])[:, None, None]
+    >>> found = fit_shading(images, Circle(30, 30, 25))
+    >>> bool(np.allclose(found.directions, lights, atol=1e-4)), np.round(found.strengths, 3)
+    (True, array([1. , 2. , 0.5]))
+    """
+    values, normals, _ = _pixels(images, circle, camera)
+    usable = _unclipped(values)
+    lamps, room, texture = _fit_with_room(values, normals, usable)
+    fitted = texture * _model(normals, lamps, room)
+    error = np.where(usable, values - fitted, 0)
+    level = np.maximum(values.mean(axis=1), 1e-12)
+    # Pixels forgotten by the fit count here: a circle that is no ball leaves most of them.
+    explained = 1.0 - float(np.mean(error[usable] ** 2)) / max(float(np.var(values[usable])), 1e-12)
+    strength = np.maximum(np.linalg.norm(lamps, axis=1), 1e-12)
+    return Shading(
+        directions=lamps / strength[:, None],
+        strengths=strength / np.exp(np.mean(np.log(strength))),
+        residual=1.4826 * np.median(np.abs(error), axis=1) / level,
+        explained=explained,
+        patchiness=float(np.percentile(texture, 90) - np.percentile(texture, 10)),
+        constant=float((np.linalg.norm(room[:3]) + room[3]) / np.mean(strength)),
+    )
+
+
+def settle_circle(
+    images: FloatArray, circle: Circle, camera: Camera | None = None, *, edge: float = 0.25
+) -> Circle:
+    """The circle with which a matte ball's shading agrees best, and its outline within ``edge`` pixels or so.
+
+    All pixels of the ball know where its middle is, not those of the outline alone. With the derivatives of the normals
+    by centre and radius the model is linear in these three numbers too; the lamps are eliminated photograph by
+    photograph, which leaves 3 × 3 equations. The outline enters as a prior.
+
+    Examples
+    --------
+    >>> rows, cols = np.mgrid[:60, :60].astype(float)
+    >>> normals = np.nan_to_num(ball_normals(Circle(30.3, 29.8, 25), cols, rows))
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
+    >>> images = np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights))
+    >>> found = settle_circle(images, Circle(30.1, 30.0, 24.8))
+    >>> round(found.x, 1), round(found.y, 1), round(found.radius, 1)
+    (30.3, 29.8, 25.0)
+    """
+    start, total = circle, np.zeros(3)
+    for _ in range(12):
+        values, normals, places = _pixels(images, circle, camera, share=0.93)
+        usable = _unclipped(values)
+        lamps, room, texture = _fit_with_room(values, normals, usable)
+        if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOUR:
+            texture = np.ones_like(texture)  # what varies then is the error of the circle
+        miss = values - texture * _model(normals, lamps, room)
+        slopes = np.stack(
+            [
+                (ball_normals(circle.moved(*(0.05 * axis)), *places, camera) - normals) / 0.05
+                for axis in np.eye(3)
+            ],
+            axis=-1,
+        )
+        known = np.asarray(np.isfinite(slopes).all(axis=(1, 2)))
+        slopes = np.where(known[:, None, None], slopes, 0.0)
+        facing = (normals @ room[:3] > 0)[:, None]
+        shared = np.column_stack([normals * facing, np.ones(len(normals))]) * texture[:, None]
+        joint, pull = np.zeros((7, 7)), np.zeros(7)
+        together = single = 0.0
+        block = _blocks(places, circle.radius)
+        for number, lamp in enumerate(lamps):
+            bright = float(np.linalg.norm(lamp))
+            cosine = normals @ lamp / max(bright, 1e-12)
+            lit = (cosine > _TERMINATOR)[:, None]
+            chosen = usable[number] & known & (np.abs(cosine) > _TERMINATOR)
+            if chosen.sum() < 20:
+                continue
+            scale = max(1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * bright)
+            weight = np.clip(1 - (miss[number] / (4.685 * scale)) ** 2, 0, 1) ** 2 * chosen / scale**2
+            left = weight * miss[number] * scale
+            together += float((np.bincount(block, weights=left) ** 2).sum())
+            single += float((left**2).sum())
+            own = normals * texture[:, None] * lit
+            source = lit * lamp + facing * room[:3]
+            shift = np.hstack([np.einsum("pcs,pc->ps", slopes, source) * texture[:, None], shared])
+            inner = own.T @ (weight[:, None] * own) + 1e-9 * np.eye(3)
+            cross = own.T @ (weight[:, None] * shift)
+            free = np.linalg.solve(inner, np.column_stack([cross, own.T @ (weight * miss[number])]))
+            joint += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :7]
+            pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
+        moment, right = _without_room(joint, pull, lit=bool(room.any()))
+        # What the model cannot explain is alike in neighbouring pixels: so many of them count as one.
+        alike = max(_ALIKE, together / max(single, 1e-30))
+        moment, right = moment / alike, right / alike
+        prior = np.eye(3) / edge**2
+        step = np.linalg.solve(moment + prior, right - prior @ total)
+        total = total + np.clip(step, -0.5, 0.5)
+        circle = start.moved(*total)
+        if np.abs(step).max() < 0.01:
+            break
+    return circle if np.abs(total).max() < max(1.0, 0.03 * start.radius) else start
+
+
+def _blocks(places: tuple[FloatArray, FloatArray], radius: float) -> NDArray[np.intp]:
+    """The number of the square in which each pixel lies."""
+    cols, rows = (((part - part.min()) / (_SQUARE * radius)).astype(np.intp) for part in places)
+    return np.asarray(rows * (cols.max() + 1) + cols)
+
+
+def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[FloatArray, FloatArray]:
+    """Equations for the circle alone, from those for circle (3) and room (4): the room follows the circle, if it is lit.
+
+    A smaller ball in a brighter room looks much like a larger one in the dark: one after the other they creep.
+    """
+    circle, room = slice(0, 3), slice(3, 7)
+    if not lit:
+        return moment[circle, circle], right[circle]
+    inner, both = moment[room, room] + 1e-6 * np.trace(moment[room, room]) * np.eye(4), moment[circle, room]
+    free = np.linalg.solve(inner, np.column_stack([moment[room, circle], right[room]]))
+    return moment[circle, circle] - both @ free[:, :3], right[circle] - both @ free[:, 3]
+
+
+def _fit_with_room(
+    values: FloatArray, normals: FloatArray, usable: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lamps (d, 3), room (4,) and texture (n,); the room is dark unless the photographs say otherwise.
+
+    Pixels that are turned away from the lamp show the room alone, so they decide whether it is lit: shading that is not
+    quite Lambertian can look like light of the room, but not there.
+    """
+    dark = _fit(values, normals, usable, with_room=False)
+    lamps = dark[0]
+    away = usable & (lamps @ normals.T < -_AWAY * np.linalg.norm(lamps, axis=1)[:, None])
+    if away.sum() < 20:
+        return dark
+    lit = _fit(values, normals, usable, with_room=True)
+    misfits = [_misfit(values, part[2] * _model(normals, *part[:2]), away) for part in (lit, dark)]
+    return lit if misfits[0] < _ROOM_HELPS * misfits[1] else dark
+
+
+def _unclipped(values: FloatArray) -> BoolArray:
+    """Which values lie below white."""
+    white = values >= 0.995 * float(values.max())
+    return np.asarray(~white if 0.002 < white.mean() < 0.8 else np.ones_like(white))
+
+
+def _fit(
+    values: FloatArray, normals: FloatArray, usable: BoolArray, *, with_room: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lamps (d, 3), room (4,) and texture (n,)."""
+    lamps = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
+    room: FloatArray = np.zeros(4)
+    texture: FloatArray = np.ones(len(normals))
+    for turn in range(12):
+        lamps, room = _solve(
+            values, normals, texture, usable, lamps, room, first=turn == 0, with_room=with_room
+        )
+        if turn in (2, 5, 8):
+            texture = _texture(values, _model(normals, lamps, room), usable)
+    return lamps, room, texture
+
+
+def _misfit(values: FloatArray, fitted: FloatArray, chosen: BoolArray) -> float:
+    return float(np.mean(np.abs(values - fitted)[chosen]))
+
+
+def _pixels(
+    images: FloatArray, circle: Circle, camera: Camera | None, *, share: float = 0.97
+) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+    """Values (d, n), normals (n, 3) and places (columns, rows) of pixels well inside the ball."""
+    share = min(share, max(1.0 - _LENS / circle.radius, 0.8))
+    rows, cols = np.nonzero(circle.inside(images.shape[1:3], share=share))
+    if len(rows) > _MOST_PIXELS:
+        keep = np.linspace(0, len(rows) - 1, _MOST_PIXELS).astype(np.intp)
+        rows, cols = rows[keep], cols[keep]
+    normals = ball_normals(circle, cols.astype(np.float64), rows.astype(np.float64), camera)
+    known = np.isfinite(normals).all(axis=1)
+    rows, cols = rows[known], cols[known]
+    values = np.asarray(images[:, rows, cols], dtype=np.float64)
+    return values, normals[known], (cols.astype(np.float64), rows.astype(np.float64))
+
+
+def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatArray:
+    """A first lamp: least squares over the brighter pixels, then over those that it lights."""
+    chosen = usable & (values > 0.3 * np.percentile(values, 95))
+    vector = np.array([0.0, 0.0, 1e-9])
+    for _ in range(4):
+        if chosen.sum() < 10:
+            break
+        vector = np.linalg.lstsq(normals[chosen], values[chosen], rcond=None)[0]
+        shade = normals @ vector
+        chosen = usable & (shade > 0.1 * float(shade.max()))
+    return vector
+
+
+def _model(normals: FloatArray, lamps: FloatArray, room: FloatArray) -> FloatArray:
+    """What the model shows for texture 1, (d, n)."""
+    constant = np.maximum(normals @ room[:3], 0) + room[3]
+    return np.asarray(np.maximum(lamps @ normals.T, 0) + constant)
+
+
+def _solve(
+    values: FloatArray,
+    normals: FloatArray,
+    texture: FloatArray,
+    usable: BoolArray,
+    lamps: FloatArray,
+    room: FloatArray,
+    *,
+    first: bool,
+    with_room: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """One step of reweighted least squares for all lamps and the room."""
+    count = len(values)
+    size = 3 * count + 4
+    moment, right = np.zeros((size, size)), np.zeros(size)
+    bright = np.linalg.norm(lamps, axis=1)
+    facing = normals @ room[:3] > 0 if room[:3].any() else np.ones(len(normals), dtype=bool)
+    shared = np.column_stack([normals * facing[:, None], np.ones(len(normals))]) * texture[:, None]
+    common = slice(3 * count, size)
+    model = texture * _model(normals, lamps, room)
+    for number in range(count):
+        cosine = normals @ lamps[number] / max(bright[number], 1e-12)
+        lit, dark = cosine > _TERMINATOR, cosine < -_TERMINATOR
+        chosen = usable[number] & (lit | dark)
+        miss = values[number] - model[number]
+        scale = max(
+            1.4826 * float(np.median(np.abs(miss[chosen]))) if chosen.any() else 0.0, 1e-3 * bright[number]
+        )
+        weight = np.clip(1 - (miss / (4.685 * max(scale, 1e-12))) ** 2, 0, 1) ** 2 * chosen
+        if first:  # nothing is known of the room yet: its light must not look like an outlier
+            weight = chosen.astype(np.float64)
+        own = slice(3 * number, 3 * number + 3)
+        design = normals * (texture * lit)[:, None]
+        moment[own, own] += design.T @ (weight[:, None] * design)
+        cross = design.T @ (weight[:, None] * shared)
+        moment[own, common] += cross
+        moment[common, own] += cross.T
+        moment[common, common] += shared.T @ (weight[:, None] * shared)
+        right[own] += design.T @ (weight * values[number])
+        right[common] += shared.T @ (weight * values[number])
+    # Without shadows the room cannot be told from the lamps; then it is taken to be dark.
+    known = size if with_room else 3 * count
+    ridge = np.full(known, 1e-9 * np.trace(moment) / size + 1e-12)
+    ridge[3 * count :] *= 1e5
+    solution = np.zeros(size)
+    solution[:known] = np.linalg.solve(moment[:known, :known] + np.diag(ridge), right[:known])
+    solution[-1] = max(solution[-1], 0.0)
+    return solution[: 3 * count].reshape(count, 3), solution[common]
+
+
+def _texture(values: FloatArray, model: FloatArray, usable: BoolArray) -> FloatArray:
+    """The ball's albedo relative to its median: the median ratio over the photographs in which a pixel is lit."""
+    lit = usable & (model > 0.25 * model.max(axis=1, keepdims=True))
+    enough = lit.sum(axis=0) >= max(3, len(values) // 4)
+    texture = np.ones(values.shape[1])
+    if not enough.any():
+        return texture
+    ratio = np.where(lit, values / np.maximum(model, 1e-12), np.nan)[:, enough]
+    texture[enough] = np.nanmedian(ratio, axis=0)
+    texture[enough] /= max(float(np.median(texture[enough])), 1e-12)
+    return np.clip(texture, 0.2, 5.0)

@@ -1,0 +1,1 @@
+"""Light files: reading and writing."""

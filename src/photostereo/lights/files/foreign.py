@@ -1,0 +1,114 @@
+"""Light files that other programs write: Meshroom's JSON and MATLAB's .mat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import CaptureError
+
+#: Names under which directions and strengths are usually stored, in the order in which they are looked for.
+_DIRECTIONS = (
+    "light_directions",
+    "lightdirections",
+    "directions",
+    "lights",
+    "light",
+    "lightdir",
+    "l",
+    "s",
+    "v",
+)
+_STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
+
+
+def is_meshroom(entry: Any) -> bool:
+    """Whether an entry of a JSON list of lights was written by Meshroom (AliceVision).
+
+    >>> is_meshroom({"viewId": "1", "type": "directional", "direction": ["0", "0", "-1"], "intensity": ["1", "1", "1"]})
+    True
+    """
+    return isinstance(entry, dict) and "direction" in entry and ("viewId" in entry or "lightId" in entry)
+
+
+def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArray]:
+    """Directions (d, 3) and strengths (d, 3) in our axes; Meshroom's y points down and its z away from the camera.
+
+    >>> light = {"viewId": "1", "direction": ["0.6", "0", "-0.8"], "intensity": ["1", "1", "1"]}
+    >>> from_meshroom([light], Path("lights.json"))[0] + 0.0
+    array([[0.6, 0. , 0.8]])
+    """
+    bent = next(
+        (entry for entry in entries if str(entry.get("type", "directional")).lower() != "directional"), None
+    )
+    if bent is not None:
+        raise CaptureError(
+            f"{path} holds lights of the type {bent['type']}; only directional ones can be used. Calibrate the lamps "
+            "as directional lights in Meshroom."
+        )
+    vectors = np.array([[float(v) for v in entry["direction"]] for entry in entries])
+    strengths = np.array([[float(v) for v in entry.get("intensity", (1, 1, 1))] for entry in entries])
+    return vectors * np.array([1.0, -1.0, -1.0]), strengths
+
+
+def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | None]:
+    """Directions (d, 3) and strengths from a MATLAB file: by the usual names, else the only array that fits."""
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:
+        raise CaptureError(
+            f"{path} is a MATLAB 7.3 file. Save it again with save(..., '-v7'), or write the directions to a text file."
+        ) from error
+    except Exception as error:
+        raise CaptureError(f"{path} cannot be read as a MATLAB file ({error}). Save it again.") from error
+    arrays = {
+        name.casefold(): np.asarray(value, dtype=np.float64)
+        for name, value in content.items()
+        if not name.startswith("__") and isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+    }
+    fitting = {
+        name: rows for name, value in arrays.items() if (rows := _rows_of_three(value, count)) is not None
+    }
+    chosen = next((name for name in _DIRECTIONS if name in fitting), None)
+    if chosen is None and len(fitting) == 1:
+        chosen = next(iter(fitting))
+    if chosen is None:
+        held = (
+            ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
+            or "nothing"
+        )
+        raise CaptureError(
+            f"{path} does not say which of its arrays are the light directions: it holds {held}. Name one of them "
+            "light_directions, one row x y z per photograph."
+        )
+    vectors = fitting[chosen]
+    strengths = next(
+        (
+            rows
+            for name in _STRENGTHS
+            if name in arrays and (rows := _rows_of(arrays[name], len(vectors))) is not None
+        ),
+        None,
+    )
+    return vectors, strengths
+
+
+def _rows_of_three(value: NDArray[Any], count: int | None) -> FloatArray | None:
+    if value.ndim != 2 or 3 not in value.shape:
+        return None
+    rows = value if value.shape[1] == 3 and (value.shape[0] != 3 or count in (None, 3)) else value.T
+    return rows if rows.shape[1] == 3 and count in (None, len(rows)) else None
+
+
+def _rows_of(value: NDArray[Any], count: int) -> FloatArray | None:
+    if value.size == count:
+        return value.reshape(-1)
+    if value.shape == (count, 3):
+        return value
+    return value.T if value.shape == (3, count) else None

@@ -1,0 +1,285 @@
+"""Light files: text, CSV and JSON, as people write them.
+
+Text and CSV
+    One line per light (``x y z``), or three lines (all x, all y, all z); commas, semicolons, tabs or blanks
+    between numbers; decimal commas; an optional header line; an optional column of file names; optionally one
+    strength or three (R, G, B) after the direction. Lines that begin with ``#`` are comments.
+
+    A line ``Header: ...`` and a line with the number of lights may come first.
+
+    Columns ``position_x``, ``position_y``, ``position_z`` say where near lamps stand, in pixels from the middle of the
+    frame; columns ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from its middle.
+
+JSON
+    A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
+    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes.
+
+MATLAB
+    A ``.mat`` file with ``light_directions`` (or the only array of three columns or rows), perhaps
+    ``light_intensities``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError
+from photostereo.io.safe import read_json, read_text
+from photostereo.lights.ball.lines import balls_in
+from photostereo.lights.files.foreign import from_meshroom, is_meshroom, read_mat
+from photostereo.lights.files.table import LightTable, checked, require_strengths
+
+_FILE_WORDS = frozenset(
+    ["file", "filename", "filenames", "image", "img", "name", "photo", "photograph", "picture", "path"]
+)
+_AXIS_WORDS = {
+    **dict.fromkeys(("x", "lx", "dx", "dirx", "direction_x", "light_x", "l_x"), 0),
+    **dict.fromkeys(("y", "ly", "dy", "diry", "direction_y", "light_y", "l_y"), 1),
+    **dict.fromkeys(("z", "lz", "dz", "dirz", "direction_z", "light_z", "l_z"), 2),
+}
+_STRENGTH_WORDS = {
+    **dict.fromkeys(("intensity", "strength", "brightness", "i", "power"), 0),
+    **dict.fromkeys(("r", "red", "intensity_r", "ir", "i_r"), 0),
+    **dict.fromkeys(("g", "green", "intensity_g", "ig", "i_g"), 1),
+    **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
+}
+_POSITION_WORDS = ("position_x", "position_y", "position_z")
+_WIDTHS_WORDS = ("widths_x", "widths_y", "widths_z")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
+_WHOLE = re.compile(r"[+-]?\d+$")
+
+
+def read_lights(path: Path, *, count: int | None = None) -> LightTable:
+    """Read a light file; ``count``, the number of photographs, settles what 3 lines of 4 or 6 numbers mean.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "lights.csv"
+    >>> _ = file.write_text("file,x,y,z,intensity\\na.png,0,0,1,2\\nb.png,0.6,0,0.8,3\\n")
+    >>> table = read_lights(file)
+    >>> table.files, table.vectors.tolist(), table.intensities.tolist()
+    (('a.png', 'b.png'), [[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]], [2.0, 3.0])
+    """
+    if path.suffix.lower() == ".mat":
+        vectors, strengths = read_mat(path, count)
+        intensities = None if strengths is None else np.asarray(strengths, dtype=np.float64)
+        return checked(LightTable(path, np.ascontiguousarray(vectors, dtype=np.float64), intensities))
+    if path.suffix.lower() == ".json":
+        return checked(_from_json(path))
+    return checked(_from_text(read_text(path, "light file"), path, count))
+
+
+def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
+    """Strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
+    rows = _numbers(content_lines(read_text(path, "light intensity file")), path)
+    values = np.array(rows)
+    if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
+        values = values.T
+    if values.ndim != 2 or values.shape[1] not in (1, 3):
+        raise CaptureError(
+            f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected one line per "
+            "photograph with one strength or three (R G B)."
+        )
+    if len(values) != count:
+        raise CaptureError(
+            f"{path} has the strengths of {len(values)} lights, but there are {count} photographs. Each "
+            "photograph needs exactly one line: add the missing ones or remove the extra ones."
+        )
+    require_strengths(values, path)
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def base_name(name: str) -> str:
+    """The last part of a path that was written on any system.
+
+    >>> base_name(r"C:\\\\RTI\\\\my coin\\\\coin 01.jpg"), base_name("shots/a.png")
+    ('coin 01.jpg', 'a.png')
+    """
+    return PureWindowsPath(name.strip().strip('"')).name
+
+
+def decimal(word: str) -> float:
+    """A number that may have a decimal comma.
+
+    >>> decimal("0,25"), decimal("-1.5e-3")
+    (0.25, -0.0015)
+    """
+    return float(word.replace(",", ".") if "." not in word else word)
+
+
+def content_lines(text: str) -> list[str]:
+    """Lines that say something: no blanks, no comments."""
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _from_text(text: str, path: Path, count: int | None) -> LightTable:
+    lines = content_lines(text)
+    if not lines:
+        raise CaptureError(f"The light file {path} is empty. Write one line x y z per photograph.")
+    lines = _without_count(lines)
+    rows = [_split(line) for line in lines]
+    if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
+        return replace(_from_header(rows, path), balls=balls_in(text))
+    files: tuple[str, ...] | None = None
+    if all(not _is_number(row[0]) for row in rows):
+        files = tuple(base_name(row[0]) for row in rows)
+        rows = [row[1:] for row in rows]
+        values = _rectangle(rows, path)
+        by_line = True
+    else:
+        values = np.array(_numbers(lines, path))
+        by_line = not _is_transposed(values.shape, count)
+    if not by_line:
+        return LightTable(path, np.ascontiguousarray(values.T))
+    if values.shape[1] not in (3, 4, 6):
+        raise CaptureError(
+            f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected x y z per line (and "
+            "perhaps one strength, or three for R G B), or three lines with all x, all y and all z."
+        )
+    strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
+    return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
+
+
+def _without_count(lines: list[str]) -> list[str]:
+    """Without a line ``Header: ...`` and the number of lights, as the University of Washington writes them.
+
+    >>> _without_count(["Header: chrome.txt", "2", "0 0 1", "0 0.6 0.8"])
+    ['0 0 1', '0 0.6 0.8']
+    """
+    body = lines[1:] if lines[0].casefold().startswith("header:") else lines
+    counted = len(body) > 1 and body[0].isdecimal() and int(body[0]) == len(body) - 1
+    return body[1:] if counted else body or lines
+
+
+def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
+    """Whether three lines of numbers are all x, all y, all z. Three lines of three are three lights."""
+    if shape[0] != 3 or shape[1] == 3:
+        return False
+    return shape[1] not in (4, 6) or count == shape[1]
+
+
+def _from_header(rows: list[list[str]], path: Path) -> LightTable:
+    header = [word.strip().strip('"').casefold() for word in rows[0]]
+    axes = {_AXIS_WORDS[word]: column for column, word in enumerate(header) if word in _AXIS_WORDS}
+    strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
+    strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
+    names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
+    places = [header.index(word) for word in _POSITION_WORDS if word in header]
+    in_widths = not places and all(word in header for word in _WIDTHS_WORDS)
+    if in_widths:
+        places = [header.index(word) for word in _WIDTHS_WORDS]
+    if not axes and len(places) == 3:  # where a lamp stands says in which direction it is seen
+        axes = dict(enumerate(places))
+    if len(axes) != 3 or len(strengths) not in (0, 1, 3):
+        raise CaptureError(
+            f"The first line of {path} names the columns {', '.join(header)}; expected x, y, z, and perhaps "
+            "file and intensity (or r, g, b). Rename the columns."
+        )
+    body = rows[1:]
+    for number, row in enumerate(body):
+        if len(row) != len(header):
+            raise CaptureError(
+                f"Row {number + 1} of {path} has {len(row)} values, but the first line names {len(header)} "
+                "columns. Correct that row."
+            )
+    wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
+    values = _rectangle([[row[column] for column in wanted] for row in body], path)
+    files = tuple(base_name(row[names[0]]) for row in body) if names else None
+    intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:6]
+    positions = np.ascontiguousarray(values[:, -3:]) if len(places) == 3 else None
+    return LightTable(
+        path, np.ascontiguousarray(values[:, :3]), intensity, files, positions, in_widths=in_widths
+    )
+
+
+def _split(line: str) -> list[str]:
+    """The words of a line: at tabs or semicolons if any, else at commas (unless decimal), else at blanks."""
+    for mark in ("\t", ";"):
+        if mark in line:
+            return [word.strip() for word in line.split(mark) if word.strip()]
+    blanks = line.split()
+    if "," not in line or (len(blanks) >= 3 and any(_DECIMAL_COMMA.match(word) for word in blanks)):
+        return blanks
+    return [word.strip() for word in line.rstrip(",").split(",")] if "," in line else blanks
+
+
+def _numbers(lines: list[str], path: Path) -> list[list[float]]:
+    # Commas divide numbers in one file and mark decimals in another; the whole file decides, not a line.
+    loose = [re.split(r"[;\s]+", line.strip("; \t")) for line in lines]
+    words = [word for row in loose for word in row]
+    decimals = any("," in word for word in words) and all(
+        _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for word in words
+    )
+    rows = loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
+    return [[float(value) for value in row] for row in _rectangle(rows, path)]
+
+
+def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
+    if not rows:
+        raise CaptureError(f"{path} holds no lights. Write one line x y z per photograph.")
+    values = []
+    for number, row in enumerate(rows):
+        try:
+            values.append([decimal(word) for word in row])
+        except ValueError as error:
+            raise CaptureError(
+                f"Line {number + 1} of the numbers in {path} cannot be understood: {' '.join(row)!r}. "
+                "Expected numbers such as 0.1 0.2 0.97."
+            ) from error
+        if len(row) != len(rows[0]):
+            raise CaptureError(
+                f"{path} has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. "
+                "Every line must have the same count: complete it."
+            )
+    return np.array(values, dtype=np.float64)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        decimal(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_json(path: Path) -> LightTable:
+    shape = (
+        'expected {"lights": [{"file": "a.png", "direction": [x, y, z], "intensity": 1}, ...]} '
+        "or a list of [x, y, z]"
+    )
+    data = read_json(path, "light file", remedy=shape[0].upper() + shape[1:] + ".")
+    strengths: Any = None
+    try:
+        if isinstance(data, dict):
+            strengths = data.get("intensities")
+            data = data["lights"]
+        if not data:
+            raise CaptureError(f"{path} holds no lights; {shape}.")
+        files = None
+        if is_meshroom(data[0]):
+            data, strengths = from_meshroom(data, path)
+        elif isinstance(data[0], dict):
+            if "file" in data[0]:
+                files = tuple(base_name(str(entry["file"])) for entry in data)
+            if "intensity" in data[0]:
+                strengths = [entry["intensity"] for entry in data]
+            data = [entry["direction"] for entry in data]
+        vectors = np.array(data, dtype=np.float64)
+        if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
+            vectors = vectors.T
+        intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
+    except CaptureError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise CaptureError(f"{path} does not describe lights ({error!r}); {shape}.") from error
+    fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
+    if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
+        raise CaptureError(f"{path} has directions or intensities of uneven shape; {shape}.")
+    return LightTable(path, np.ascontiguousarray(vectors), intensities, files)

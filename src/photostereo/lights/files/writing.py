@@ -1,0 +1,49 @@
+"""``lights.csv``: a calibration as a table that people can read and that is read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.io.atomic import replacing_file, write_text
+from photostereo.lights.ball.calibration import Calibration
+from photostereo.lights.ball.lines import ball_line
+
+
+def lights_table(calibration: Calibration) -> str:
+    """The text of ``lights.csv``.
+
+    Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the lamp in pixels from the
+    middle of the frame where it is known. Balls in the photographs themselves are written down above it, so that they
+    leave the object's mask when the file is read back.
+    """
+    positions = calibration.positions
+    columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
+    if positions is not None:
+        columns += ["position_x", "position_y", "position_z"]
+    lines = [f"# strengths: {calibration.strengths_from}"]
+    circles = [ball.circle for ball in calibration.balls] if calibration.in_frame else []
+    lines += [ball_line(circle) for circle in circles]
+    lines.append(",".join(columns))
+    for number, name in enumerate(calibration.files):
+        words = calibration.found_from[number].replace(",", " ")
+        x, y, z = calibration.directions[number]
+        cells = [
+            name.replace(",", "_"),
+            f"{x:.6f}",
+            f"{y:.6f}",
+            f"{z:.6f}",
+            f"{calibration.strengths[number]:.5f}",
+        ]
+        cells += [f"{calibration.residual[number]:.2f}", words]
+        if positions is not None:
+            cells += [f"{value:.1f}" for value in np.asarray(positions[number])]
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
+    """Write ``lights.csv``, complete or not at all."""
+    with replacing_file(path, force=force) as partial:
+        write_text(partial, lights_table(calibration))

@@ -1,0 +1,1 @@
+"""Which pixels belong to the object."""

@@ -1,0 +1,260 @@
+"""The object found in a stack of photographs, before black cloth or on a table.
+
+The ground is what reaches the border of the frame (:mod:`.ground`). What differs from it for certain (brighter, of
+another colour, not following the lamps as the ground does) gives a first guess, the convex hull of it. From there both
+are learned: how often each combination of clues is ground and object, and the outline that is cheapest under these odds
+and runs along edges (:mod:`.relaxed_cut`), in turns. A ball that is the object is taken as the disc that it is, since a
+mirror may look like its ground for half of its outline; balls beside the object leave the mask.
+
+References
+----------
+C. Rother, V. Kolmogorov, A. Blake, "GrabCut", 2004. doi:10.1145/1015706.1015720
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.search import find_balls
+from photostereo.masks.ground import Clues, clues, level_around, shrunk
+from photostereo.masks.relaxed_cut import cheapest_outline
+
+Float32 = NDArray[np.float32]
+
+#: So many times the ground's own spread from its middle, a pixel is certainly something else.
+CERTAIN = 3.0
+#: How much farther from the median the last tenth of a bell curve begins than its last quarter.
+TENTH_PER_QUARTER = 1.9
+#: What the odds weigh against the length of the outline; the first guess; what is certain.
+ODDS, GUESS, EVIDENCE = 0.05, 0.05, 0.1
+#: Odds are limited to this (natural logarithm): the photographs are never that sure.
+MOST_ODDS = 3.0
+#: Turns of learning and cutting.
+TURNS = 4
+#: Cells of the histograms along each clue.
+CELLS = 24
+#: Parts with less than this share of the largest one's area or light are specks.
+SPECK = 0.02
+#: Holes below the first share of the object are dark spots of it; below the second they must look like ground to stay.
+SPOT, HOLE = 0.003, 0.02
+#: Balls are looked for in so many of the photographs, shrunk to so many pixels.
+BALL_FRAMES, BALL_PIXELS = 8, 120_000
+#: A ball is the object where it holds this share of the light that was found.
+IS_THE_OBJECT = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class FoundObject:
+    """An object in photographs.
+
+    Attributes
+    ----------
+    mask : (H, W) bool; all False where nothing stands out from the border
+    doubt : why it may be wrong, in words; "" where it is sure
+    """
+
+    mask: BoolArray
+    doubt: str = ""
+
+
+def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
+    """The mask of :func:`find_object`, whether it is sure or not.
+
+    Examples
+    --------
+    >>> shots = np.full((4, 60, 60), 0.3); shots[:, 20:45, 20:40] = np.array([0.1, 0.5, 0.9, 0.2])[:, None, None]
+    >>> bool(480 < mask_from_stack(lambda: shots).sum() <= 500)  # rounded corners
+    True
+    """
+    return find_object(frames()).mask
+
+
+def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None) -> FoundObject:
+    """The object in photographs.
+
+    Parameters
+    ----------
+    frames : the photographs, (H, W) or (H, W, 3); colour tells much. Some two dozen are enough.
+    without : (H, W) what is known not to be the object, such as a ball beside it
+
+    Notes
+    -----
+    It fails where the object reaches round most of the frame's border, where it lies flat and has the colour and
+    brightness of its ground, or where its edge is as black as the ground; ``doubt`` tells most of that.
+    """
+    shape: tuple[int, ...] = ()
+
+    def noted() -> Iterable[NDArray[Any]]:
+        nonlocal shape
+        for frame in frames:
+            shape = frame.shape[:2]
+            yield frame
+
+    stack = shrunk(noted())
+    out = np.zeros(stack.shape[1:3], dtype=bool)
+    if without is not None:
+        out = cv2.resize(without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA) > 0
+    known = clues(stack, out)
+    if known is None:
+        return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
+    found, odds = _cut(known, out)
+    if found.any():
+        found = _whole(found, odds, known.light)
+    found = found & ~out if out.any() else _with_balls(found, stack, known.light)
+    doubt = _doubt(found, odds, known)
+    mask = found
+    if found.shape != shape:
+        mask = cv2.resize(found.astype(np.float32), shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5
+    return FoundObject(np.asarray(mask, dtype=bool), doubt)
+
+
+def _cut(known: Clues, out: BoolArray) -> tuple[BoolArray, FloatArray]:
+    """The object, and the odds (negative: object) from which it was cut; ``out`` is neither object nor ground."""
+    difference = _difference(known)
+    certain = (difference > CERTAIN) & ~out
+    settled = (known.border & ~certain) | out
+    length = (0.02 + 1 / (1 + (known.edges / max(float(known.edges.mean()), 1e-6)) ** 2)).astype(np.float32)
+    guess = np.where(_hull(certain, known.light), -GUESS, GUESS)
+    half = 0.5 * CERTAIN
+    cost = np.where(difference < half, guess, -(np.clip(difference, half, CERTAIN) - half) / CERTAIN)
+    odds = cost
+    found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
+    for _ in range(TURNS):
+        if found.all() or not found.any():
+            break
+        odds = _odds(known, found, ~found & ~out)
+        cost = np.where(certain, np.minimum(ODDS * odds, -EVIDENCE), ODDS * odds)
+        found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
+    return found, odds
+
+
+def _difference(known: Clues) -> FloatArray:
+    """How far each pixel is from the ground at the border, in units of that ground's own spread."""
+    border = known.border
+
+    def beyond(clue: FloatArray, least: float) -> FloatArray:
+        middle, upper = np.percentile(clue[border], [50, 75])  # a quarter of the border may be something else
+        return np.asarray((clue - middle) / max(TENTH_PER_QUARTER * (upper - middle), least))
+
+    different = np.maximum(beyond(known.level, 0.2), beyond(known.strangeness, 0.2))
+    if known.colour is not None:
+        apart = np.linalg.norm(known.colour - np.median(known.colour[border], axis=0), axis=-1)
+        different = np.maximum(different, apart / max(1.3 * float(np.percentile(apart[border], 75)), 0.1))
+    return np.asarray(different)
+
+
+def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
+    """Logarithm of how much likelier each pixel's clues are on the ground than on the object, as found so far."""
+    level, strange = _cells(known.level), _cells(known.strangeness)
+    odds = _likelier(level, strange, found, ground)
+    clear = cv2.erode(ground.astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
+    if clear.any():
+        # A ground is rarely equally bright everywhere: compared with what is near, too.
+        above = known.level - level_around(known.level, clear, 0.1 * min(found.shape))
+        odds = 0.5 * (odds + _likelier(_cells(above), strange, found, ground))
+    if known.colour is not None:
+        red, blue = _cells(known.colour[..., 0]), _cells(known.colour[..., 1])
+        odds = odds + _likelier(red, blue, found, ground)
+    return np.clip(odds, -MOST_ODDS, MOST_ODDS)
+
+
+def _cells(clue: FloatArray) -> NDArray[np.intp]:
+    low, high = np.percentile(clue, [0.5, 99.5])
+    return np.asarray(
+        np.clip((clue - low) / max(high - low, 1e-6) * (CELLS - 1) + 0.5, 0, CELLS - 1), dtype=np.intp
+    )
+
+
+def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray, ground: BoolArray) -> FloatArray:
+    cell = CELLS * a + b
+
+    def frequency(where: BoolArray) -> FloatArray:
+        count = np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
+        smooth = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_REPLICATE)
+        return np.asarray(smooth / max(smooth.sum(), 1) + 1e-4)
+
+    odds = np.log(frequency(ground) / frequency(found)).ravel()
+    return np.asarray(odds[cell])
+
+
+def _opened(mask: BoolArray) -> BoolArray:
+    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0)
+
+
+def _without_specks(mask: BoolArray, light: FloatArray) -> BoolArray:
+    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    areas = np.bincount(labels.ravel(), minlength=count).astype(np.float64)
+    lights = np.bincount(labels.ravel(), weights=light.ravel(), minlength=count)
+    areas[0] = lights[0] = 0
+    main = int(np.argmax(lights))
+    return np.asarray(((areas >= SPECK * areas[main]) & (lights >= SPECK * lights[main]))[labels] & mask)
+
+
+def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
+    points = np.argwhere(_without_specks(_opened(certain), light))[:, ::-1].astype(np.int32)
+    canvas = np.zeros(certain.shape, np.uint8)
+    if len(points) >= 3:
+        cv2.fillConvexPoly(canvas, cv2.convexHull(points), 1)
+    return canvas > 0
+
+
+def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
+    """Without specks, with dark spots filled; holes through which the ground is seen stay."""
+    mask = _without_specks(_opened(mask), light)
+    count, labels = cv2.connectedComponents(
+        np.pad(~mask, 1, constant_values=True).astype(np.uint8), connectivity=4
+    )
+    outer, labels = labels[0, 0], labels[1:-1, 1:-1]
+    areas = np.bincount(labels.ravel(), minlength=count)
+    like_ground = np.bincount(labels.ravel(), weights=(odds > 0).ravel(), minlength=count)
+    fill = (areas < SPOT * mask.sum()) | ((areas < HOLE * mask.sum()) & (like_ground < 0.5 * areas))
+    fill[outer] = False
+    return np.asarray(mask | (fill[labels] & ~mask))
+
+
+def _with_balls(mask: BoolArray, stack: Float32, light: FloatArray) -> BoolArray:
+    """The mask, as a disc where the object is a ball, and without balls that lie beside it."""
+    some = stack[:: max(1, len(stack) // BALL_FRAMES)]
+    gray = shrunk((gray_from_rgb(image) if image.ndim == 3 else image for image in some), most=BALL_PIXELS)
+    total = float(light[mask].sum())
+    balls = find_balls(gray)
+    for ball in balls:
+        circle = ball.circle.scaled(mask.shape[0] / gray.shape[1])
+        disc = circle.inside(mask.shape)
+        inside = float(light[mask & disc].sum())
+        if len(balls) == 1 and not mask.any():
+            return disc
+        if inside > IS_THE_OBJECT * total and disc.sum() > 0.5 * mask.sum():
+            return disc
+        if _stands_alone(mask, circle):
+            mask = mask & ~circle.inside(mask.shape, share=1.05)
+    return mask
+
+
+def _stands_alone(mask: BoolArray, circle: Circle) -> bool:
+    around = circle.inside(mask.shape, share=1.3) & ~circle.inside(mask.shape, share=1.1)
+    return bool(around.any() and mask[around].mean() < 0.4 and (mask & ~circle.inside(mask.shape)).any())
+
+
+def _doubt(mask: BoolArray, odds: FloatArray, known: Clues) -> str:
+    if not mask.any():
+        return "nothing stands out from the border"
+    if mask.mean() > 0.9:
+        return "it fills the frame"
+    if mask.mean() < 0.01:
+        return "it is small"
+    touching = float(mask[known.border].mean())
+    if touching > 0.3:
+        return f"it reaches {100 * touching:.0f} % of the frame's border"
+    unlike = float((odds[mask] > 0.5).mean())
+    if unlike > 0.15:
+        return f"{100 * unlike:.0f} % of it looks like the ground"
+    return ""

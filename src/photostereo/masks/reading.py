@@ -1,0 +1,109 @@
+"""Masks: from a picture, from the brightness of the photographs, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import CaptureError
+from photostereo.io.images import decode_image
+from photostereo.io.safe import exists
+
+
+def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str, ...]]:
+    """A mask picture as bool, and notes. Everything brighter than half of its brightest value is the object.
+
+    Raises
+    ------
+    CaptureError
+        If the picture is unreadable, black, or of another size than the photographs.
+    """
+    if not exists(path):
+        raise CaptureError(
+            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), "bright" or "full".'
+        )
+    return mask_from_values(decode_image(path), f"The mask {path}", frame)
+
+
+def mask_from_values(
+    values: NDArray[Any], label: str, frame: tuple[int, int]
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """The mask that an array means, and notes: what is brighter than half of its brightest value.
+
+    So 0 and 1, 0 and 255, true and false mean the same wherever a mask comes from.
+
+    Parameters
+    ----------
+    values : (H, W) or (H, W, channels) numbers
+    label : where it came from, to begin a sentence with
+    frame : height and width that it must have
+
+    Examples
+    --------
+    >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
+    [[False, True, True]]
+    """
+    if values.ndim == 3 and values.shape[2] > 0:
+        values = values.max(axis=2)
+    if values.shape != tuple(frame):
+        raise CaptureError(
+            f"{label} measures {' × '.join(map(str, values.shape))} pixels (rows × columns) but "
+            f"the picture it belongs to {frame[0]} × {frame[1]}. Paint it on that picture at full size."
+        )
+    # Floats avoid an overflow in 2 * values of the stored type.
+    values = np.nan_to_num(values.astype(np.float64), nan=0.0)
+    top = values.max()
+    if not top > 0:
+        raise CaptureError(
+            f"{label} is empty: all of it is black. Paint the object white, or leave the mask out to use the "
+            "full frame."
+        )
+    soft = int(((values > 0) & (values < top)).sum())
+    notes = () if soft == 0 else (f"{label} has {soft} pixels between black and white; cut at half",)
+    return np.asarray(values > 0.5 * top), notes
+
+
+def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
+    """A mask for a bright object before a dark background: Otsu's threshold on each pixel's largest value.
+
+    The threshold is found on the square root of the maximum over the photographs, so that dim parts of the
+    object count; holes are filled and specks below one per cent of the largest part dropped. It needs a
+    background that stays dark under every light, and fails where that reflects as much as the object: paint a
+    mask then.
+
+    Parameters
+    ----------
+    images : (d, H, W) or (d, H, W, 3) intensities
+
+    References
+    ----------
+    N. Otsu, "A threshold selection method from gray-level histograms", 1979. doi:10.1109/TSMC.1979.4310076
+
+    Examples
+    --------
+    >>> images = np.full((3, 20, 20), 0.01); images[:, 5:15, 5:15] = 0.5; images[:, 9, 9] = 0
+    >>> int(mask_from_brightness(images).sum())
+    100
+    """
+    brightest = images.max(axis=0)
+    if brightest.ndim == 3:
+        brightest = brightest.max(axis=2)
+    # A few glints must not squeeze the histogram of everything else into its first bins.
+    top = float(np.percentile(brightest, 99))
+    if top <= 0:
+        return np.zeros(brightest.shape, dtype=bool)
+    levels = np.rint(np.sqrt(np.clip(brightest / top, 0, 1)) * 255).astype(np.uint8)
+    _, binary = cv2.threshold(levels, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    outlines, _ = cv2.findContours(binary, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    filled = np.zeros_like(binary)
+    cv2.drawContours(filled, outlines, -1, 255, thickness=cv2.FILLED)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(filled, connectivity=8)
+    areas = stats[:, cv2.CC_STAT_AREA].copy()
+    areas[0] = 0
+    keep = areas >= max(0.01 * areas.max(), 1)
+    return np.asarray(keep[labels])

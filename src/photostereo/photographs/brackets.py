@@ -1,0 +1,162 @@
+"""Several exposures of one light: which photographs belong together, and one linear photograph made of them.
+
+A pixel that is clipped in the long exposure is not in the short one, and one that drowns in noise in the short one is
+clean in the long one. With x the radiance, t_j the exposures and v_j = t_j x the linear values, each exposure gives
+x̂_j = v_j / t_j with the variance (r² + g v_j) / t_j² (read and shot noise). The merged value is the mean of the x̂_j
+weighted by the inverse of these variances, without those that are clipped.
+
+References
+----------
+M. Granados et al., "Optimal HDR reconstruction with linear digital cameras", 2010. doi:10.1109/CVPR.2010.5540208
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.io.camera import Shot, exposure_of
+
+Float32 = NDArray[np.float32]
+
+#: Exposures of one light differ by at least this factor; those of different lights agree to within the other.
+APART, ALIKE = 1.3, 1.05
+#: Values from the first share of full scale on count less, from the second on not at all.
+NEARLY_CLIPPED, CLIPPED = 0.90, 0.98
+#: Value at which shot noise is as large as what a dark pixel has, as a share of full scale.
+SHOT_EQUALS_READ = 0.01
+
+
+def find_brackets(
+    files: Sequence[Path], shots: Sequence[Shot], lights: NDArray[np.floating] | None = None
+) -> list[list[int]] | None:
+    """Which photographs are exposures of the same light, as places in ``files`` and in their order; None if none are.
+
+    Recognised where every photograph says its exposure, and
+
+    - the light file has a line for each photograph, and those of a group are the same;
+    - or it has a line for each group: so many photographs one after another, or a whole series after another, have the
+      same sequence of different exposures; or their names differ in the last number or word only;
+    - or there is no light file, and the same sequence of exposures repeats itself.
+
+    Examples
+    --------
+    >>> shots = [Shot(seconds=seconds) for _ in range(4) for seconds in (0.01, 0.04)]
+    >>> find_brackets([Path(f"{k}.jpg") for k in range(8)], shots, np.eye(4)[:, :3])
+    [[0, 1], [2, 3], [4, 5], [6, 7]]
+    """
+    exposed = [exposure_of(shot) for shot in shots]
+    if len(files) < 4 or any(exposure is None for exposure in exposed):
+        return None
+    times = np.asarray(exposed, dtype=np.float64)
+    count = len(files)
+    if lights is not None and len(lights) == count:
+        groups = _same_lines(np.asarray(lights, dtype=np.float64))
+        return groups if len(groups) < count and _differ(groups, times) else None
+    if lights is not None:
+        if not 0 < len(lights) < count:
+            return None
+        number = len(lights)
+        each = count // number
+        # What belongs together by name may come in any sequence of exposures.
+        candidates = [[sorted(group, key=lambda place: times[place]) for group in _by_name(files)]]
+        if count % number == 0:
+            candidates.insert(0, [list(range(k * each, (k + 1) * each)) for k in range(number)])
+            candidates.insert(1, [list(range(k, count, number)) for k in range(number)])
+        return next(
+            (groups for groups in candidates if len(groups) == number and _same_sequence(groups, times)), None
+        )
+    for each in range(2, count // 3 + 1):
+        groups = [list(range(k, k + each)) for k in range(0, count, each)]
+        if count % each == 0 and _same_sequence(groups, times):
+            return groups
+    return None
+
+
+def shortest_of(
+    groups: Sequence[Sequence[int]], files: Sequence[Path], shots: Sequence[Shot]
+) -> tuple[list[Path], dict[Path, tuple[Path, ...]]]:
+    """The shortest exposure of each group, and for it all of the group where it is not alone."""
+    chosen, brackets = [], {}
+    for group in groups:
+        shortest = files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)]
+        chosen.append(shortest)
+        if len(group) > 1:
+            brackets[shortest] = tuple(files[place] for place in group)
+    return chosen, brackets
+
+
+def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
+    """One linear photograph at the shortest of the exposures.
+
+    Parameters
+    ----------
+    linear : the photographs, (H, W) or (H, W, 3), linear, full scale 1
+    times : their exposures, in any unit
+    full : their values as they are stored, full scale 1, by which clipping is told
+
+    Examples
+    --------
+    >>> short, long = np.float32([[0.1, 0.5]]), np.float32([[0.4, 1.0]])
+    >>> merge_exposures([short, long], [1, 4], [short, long]).tolist()
+    [[0.10000000149011612, 0.5]]
+    """
+    shortest = int(np.argmin(times))
+    relative = np.asarray(times, dtype=np.float64) / times[shortest]
+    trust = []
+    for stored in full:
+        brightest = stored.max(axis=2, keepdims=True) if stored.ndim == 3 else stored
+        trust.append(np.clip((CLIPPED - brightest) / (CLIPPED - NEARLY_CLIPPED), 0, 1).astype(np.float32))
+    # Where even the shortest is clipped it is all there is.
+    trust[shortest] = np.maximum(trust[shortest], np.float32(1e-6))
+    merged: Float32 = np.zeros_like(linear[shortest])
+    # First as if all noise were the sensor's, then with the shot noise that this brightness has.
+    for first in (True, False):
+        total, weight = np.zeros_like(merged), np.zeros_like(merged)
+        for values, time, usable in zip(linear, relative, trust, strict=True):
+            variance = 1.0 if first else 1 + np.maximum(merged, 0) * np.float32(time / SHOT_EQUALS_READ)
+            share = usable * np.float32(time**2) / variance
+            total += share * values / np.float32(time)
+            weight += share
+        merged = total / weight
+    return merged
+
+
+def _same_lines(lights: NDArray[np.float64]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for place, light in enumerate(lights):
+        if groups and np.allclose(light, lights[groups[-1][0]], rtol=0, atol=1e-6):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _by_name(files: Sequence[Path]) -> list[list[int]]:
+    """Photographs whose names are the same but for the last number or word: light03_1.tif, light03_2.tif."""
+    groups: dict[str, list[int]] = {}
+    for place, file in enumerate(files):
+        parts = re.split(r"[-_. ]+(?=[^-_. ]+$)", file.stem)
+        groups.setdefault(parts[0] if len(parts) > 1 else file.stem, []).append(place)
+    return list(groups.values())
+
+
+def _differ(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:
+    """Whether the exposures within each group differ."""
+    for group in groups:
+        ordered = np.sort(times[list(group)])
+        if len(group) > 1 and bool((ordered[1:] < APART * ordered[:-1]).any()):
+            return False
+    return any(len(group) > 1 for group in groups)
+
+
+def _same_sequence(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:
+    """Whether all groups have the same sequence of different exposures."""
+    if len({len(group) for group in groups}) != 1 or not _differ(groups, times):
+        return False
+    table = times[np.asarray(groups)]
+    return bool((table.max(axis=0) <= ALIKE * table.min(axis=0)).all())

@@ -1,0 +1,84 @@
+"""From the numbers that a file stores to linear intensities.
+
+For a photograph with stored values v (full scale M) under a light of strength s_c in channel c, the gray
+intensity is
+
+    I = Σ_c  w_c / (M s_c) · v_c
+
+so full scale, light strength and luma weights are one vector of three numbers, applied in one pass.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import GRAY_WEIGHTS, linear_from_srgb
+
+
+def develop_into(
+    target: NDArray[np.float32],
+    stored: NDArray[Any],
+    strength: NDArray[Any],
+    srgb: bool,
+    gray_limit: float | None,
+) -> None:
+    """Write stored values as intensities; see this module."""
+    top = full_scale(stored)
+    values: NDArray[np.float32]
+    if srgb:
+        values, top = decoded_srgb(stored), 1.0
+    else:
+        values = stored.astype(np.float32, copy=False)
+    weights = np.asarray(GRAY_WEIGHTS)
+    if stored.ndim == 2:
+        # A gray photograph was weighted by the camera; the light's strength gets the same weights.
+        np.multiply(values, np.float32(1.0 / (top * float(weights @ strength))), out=target)
+    elif target.ndim == 2:
+        cv2.transform(values, (weights / (top * strength)).astype(np.float32)[None], dst=target)
+    else:
+        np.multiply(values, (1.0 / (top * strength)).astype(np.float32), out=target)
+    if gray_limit is None:
+        return
+    if target.ndim == 2:
+        np.minimum(target, np.float32(gray_limit), out=target)
+    else:
+        gray = cv2.transform(target, weights.astype(np.float32)[None])
+        above = gray > gray_limit
+        target[above] *= (gray_limit / gray[above])[:, None]
+
+
+def full_scale(stored: NDArray[Any]) -> float:
+    """The largest value of an integer type; 1 of a floating-point one.
+
+    >>> full_scale(np.zeros(1, np.uint16)), full_scale(np.zeros(1, np.float32))
+    (65535.0, 1.0)
+    """
+    return 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+
+
+def linear_part(stored: NDArray[Any], *, srgb: bool) -> NDArray[np.float32]:
+    """Stored values with full scale 1, the sRGB curve undone where they carry it."""
+    return decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
+
+
+def decoded_srgb(stored: NDArray[Any]) -> NDArray[np.float32]:
+    """Stored values that carry the sRGB curve, without it; full scale 1."""
+    if stored.dtype in (np.uint8, np.uint16):
+        return np.asarray(np.take(_srgb_table(stored.dtype.str), stored))
+    return np.asarray(linear_from_srgb(linear_part(stored, srgb=False)))
+
+
+@lru_cache(maxsize=2)
+def _srgb_table(dtype: str) -> NDArray[np.float32]:
+    top = np.iinfo(np.dtype(dtype)).max
+    return np.asarray(linear_from_srgb(np.arange(top + 1) / top), dtype=np.float32)
+
+
+def as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
+    """Strengths (d,) or (d, 3) as (d, 3)."""
+    return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths

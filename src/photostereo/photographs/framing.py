@@ -1,0 +1,104 @@
+"""A quick look at less: a part of the frame, at a lower resolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Framing:
+    """Which part of the photographs is used, and how much smaller.
+
+    Attributes
+    ----------
+    crop : (x, y, width, height) in pixels of the photographs from their top left corner; None for all of it
+    scale : factor of both sides, at most 1; areas are averaged
+    """
+
+    crop: tuple[int, int, int, int] | None = None
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale <= 1:
+            raise ParameterError(f"The scale must lie above 0 and at most at 1; it is {self.scale}.")
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is left out."""
+        return self.crop is not None or self.scale != 1.0
+
+    def box(self, full: tuple[int, int]) -> tuple[slice, slice]:
+        """Rows and columns of the part, of photographs with this height and width."""
+        height, width = full
+        if self.crop is None:
+            return slice(0, height), slice(0, width)
+        x, y, w, h = self.crop
+        if x < 0 or y < 0 or w < 1 or h < 1 or x + w > width or y + h > height:
+            raise ParameterError(
+                f"The crop {x},{y},{w},{h} (x, y, width, height) does not lie inside the photographs, which are "
+                f"{width} pixels wide and {height} high."
+            )
+        return slice(y, y + h), slice(x, x + w)
+
+    def frame(self, full: tuple[int, int]) -> tuple[int, int]:
+        """Height and width of what is left.
+
+        >>> Framing((10, 0, 20, 31), 0.5).frame((40, 60))
+        (16, 10)
+        """
+        rows, cols = self.box(full)
+        sides = (rows.stop - rows.start, cols.stop - cols.start)
+        if self.scale == 1.0:
+            return sides
+        return max(1, round(sides[0] * self.scale)), max(1, round(sides[1] * self.scale))
+
+    def shrink(self, part: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
+        """A part of the photographs' size at the lower resolution."""
+        height, width = self.frame(full)
+        if part.shape[:2] == (height, width):
+            return part
+        return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA))
+
+    def picture(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A whole picture, framed."""
+        full = (int(values.shape[0]), int(values.shape[1]))
+        return self.shrink(values[self.box(full)], full)
+
+    def mask(self, mask: BoolArray) -> BoolArray:
+        """Pixels at least half of which lie inside the mask."""
+        if not self.changes:
+            return mask
+        return np.asarray(self.picture(mask.astype(np.float32)) >= 0.5)
+
+    def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
+        """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part.
+
+        >>> Framing((50, 0, 50, 40), 0.5).positions(np.array([[25.0, 0.0, 300.0]]), (40, 100)).tolist()
+        [[0.0, 0.0, 150.0]]
+        """
+        rows, cols = self.box(full)
+        x = 0.5 * (cols.start + cols.stop - full[1])
+        y = 0.5 * (full[0] - rows.start - rows.stop)
+        return np.asarray((positions - np.array([x, y, 0.0])) * self.scale)
+
+    def truth(self, label: str, values: NDArray[Any]) -> NDArray[Any]:
+        """True normals (unit again), depth (in the new pixels) or albedo."""
+        if not self.changes:
+            return values
+        small = self.picture(np.asarray(values, dtype=np.float32))
+        if self.scale == 1.0:
+            return small
+        if label == "truth_depth":
+            return small * np.float32(self.scale)
+        if label == "truth":
+            length = np.linalg.norm(small, axis=-1, keepdims=True)
+            return np.asarray(np.where(length > 0.5, small / np.maximum(length, 1e-6), 0.0), dtype=np.float32)
+        return small

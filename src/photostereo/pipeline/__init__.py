@@ -1,0 +1,1 @@
+"""From files to results: one capture on its way."""

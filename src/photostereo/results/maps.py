@@ -1,0 +1,174 @@
+"""Heights and normals as the pictures that other programs read: NPY, 16-bit PNG, 32-bit TIFF, EXR.
+
+Every file says in its own metadata what its numbers mean, and carries the resolution where the size of a
+pixel is known: TIFF in pixels per centimetre, EXR in pixels per inch, PNG in pixels per metre.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.conventions import encode_normals
+from photostereo.core.errors import MissingDependencyError, OutputError
+from photostereo.core.units import PixelSize
+from photostereo.io.atomic import replacing_file, write_array, write_bytes, writing
+from photostereo.results.encode import encode_png
+
+Bool = NDArray[np.bool_]
+
+#: What TIFF calls pixels per centimetre.
+RESOLUTION_PER_CENTIMETRE = 3
+
+
+def describe_heights(size: PixelSize, outside: str) -> str:
+    """The sentence that every file of heights carries."""
+    unit = "mm" if size.known else "pixels (the size of a pixel was not given)"
+    return f"Heights in {unit}, growing towards the camera; rows run down; {outside} outside the mask."
+
+
+def describe_normals(flip_y: bool, *, signed: bool) -> str:
+    """The sentence that every picture of normals carries."""
+    green = "down (DirectX)" if flip_y else "up (OpenGL)"
+    numbers = "R, G, B are x, y, z, signed" if signed else "R, G, B are (x, y, z + 1) / 2"
+    return f"Normals: {numbers}; x right, green {green}, z towards the camera; 0 outside the mask."
+
+
+def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tuple[float, float]]:
+    """Heights as 16-bit gray, and the range ``(low, high)`` that they span.
+
+    Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
+
+    Examples
+    --------
+    >>> picture, span = encode_heights(np.array([[0.0, 1.0, np.nan]]), np.array([[True, True, False]]))
+    >>> picture.tolist(), span
+    ([[1, 65535, 0]], (0.0, 1.0))
+    """
+    z = np.asarray(depth, dtype=np.float64)
+    low, high = float(z[mask].min()), float(z[mask].max())
+    picture = np.zeros(mask.shape, dtype=np.uint16)
+    scale = 65534.0 / (high - low) if high > low else 0.0
+    picture[mask] = 1 + np.rint((z[mask] - low) * scale)
+    return picture, (low, high)
+
+
+def decode_heights(picture: NDArray[np.uint16], span: tuple[float, float]) -> NDArray[np.float64]:
+    """Undo :func:`encode_heights`; NaN outside the mask."""
+    low, high = span
+    z = low + (picture.astype(np.float64) - 1.0) / 65534.0 * (high - low)
+    return np.where(picture > 0, z, np.nan)
+
+
+def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
+    """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs.
+
+    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimetres where the size
+    of a pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
+
+    Returns
+    -------
+    dict
+        ``files`` (name → convention), ``range`` (as in PNG and TIFF), ``range_pixels``, ``png``.
+    """
+    z = np.asarray(depth, dtype=np.float64)
+    picture, span = encode_heights(z * size.millimetres, mask)
+    rule = f"height = low + (value - 1) / 65534 * (high - low); low = {span[0]:.9g}, high = {span[1]:.9g}"
+    comment = f"{describe_heights(size, '0')} {rule}"
+    write_array(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
+    write_heights_tiff(folder / "depth.tiff", z, mask, size)
+    write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
+    return {
+        "files": {
+            "depth.npy": describe_heights(PixelSize(), "NaN").replace(
+                " (the size of a pixel was not given)", ""
+            ),
+            "depth.png": comment,
+            "depth.tiff": describe_heights(size, "NaN"),
+        },
+        "range": [span[0], span[1]],
+        "range_pixels": [float(z[mask].min()), float(z[mask].max())],
+        "png": "height = low + (value - 1) / 65534 * (high - low); 0 is outside the mask",
+    }
+
+
+def write_heights_tiff(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> Path:
+    """32-bit floating-point TIFF with its resolution, NaN outside the mask."""
+    import tifffile
+
+    z = np.asarray(depth, dtype=np.float64) * size.millimetres
+    resolution: dict[str, Any] = {}
+    if size.known:
+        resolution = {
+            "resolution": (size.per_centimetre, size.per_centimetre),
+            "resolutionunit": RESOLUTION_PER_CENTIMETRE,
+        }
+    with writing(path) as file:
+        tifffile.imwrite(
+            file,
+            np.where(mask, z, np.nan).astype(np.float32),
+            description=describe_heights(size, "NaN"),
+            software="photostereo",
+            metadata=None,
+            **resolution,
+        )
+    return path
+
+
+def write_normal_png(
+    path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False, size: PixelSize | None = None
+) -> Path:
+    """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
+    picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
+    data = encode_png(picture, size=size, comment=describe_normals(flip_y, signed=False))
+    write_bytes(path, data)
+    return path
+
+
+def write_exr(
+    path: Path, channels: dict[str, NDArray[np.generic]], *, size: PixelSize | None = None, comment: str = ""
+) -> Path:
+    """32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}`` or ``{"Z": …}``.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the package OpenEXR (the extra ``exr``).
+    """
+    try:
+        import OpenEXR
+    except ImportError as problem:
+        raise MissingDependencyError(
+            'Writing EXR needs the package OpenEXR: pip install "photostereo[exr]"'
+        ) from problem
+    planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
+    header: dict[str, Any] = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    if size is not None and size.known:
+        header["xDensity"] = size.per_inch
+    if comment:
+        header["comments"] = comment
+    try:
+        with replacing_file(path, force=True) as partial, OpenEXR.File(header, planes) as image:
+            image.write(str(partial))
+    except (OSError, RuntimeError) as problem:
+        raise OutputError(f"{path} cannot be written: {problem}.") from problem
+    return path
+
+
+def write_normals_exr(
+    path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False, size: PixelSize | None = None
+) -> Path:
+    """Signed normals in R, G, B = x, y, z (no ½ + ½ encoding), zero outside the mask."""
+    n = np.where(mask[..., None], np.asarray(normals, dtype=np.float32), np.float32(0))
+    sign = np.float32(-1 if flip_y else 1)
+    planes = {"R": n[..., 0], "G": sign * n[..., 1], "B": n[..., 2]}
+    return write_exr(path, planes, size=size, comment=describe_normals(flip_y, signed=True))
+
+
+def write_heights_exr(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> Path:
+    """Heights, growing towards the camera, in the channel Z; NaN outside the mask."""
+    z = np.where(mask, np.asarray(depth, dtype=np.float64) * size.millimetres, np.nan)
+    return write_exr(path, {"Z": z}, size=size, comment=describe_heights(size, "NaN"))

@@ -1,0 +1,223 @@
+"""A flat sample as a material for renderers and game engines: base colour, normals, height, roughness, ambient
+occlusion, under the names that they look for.
+
+The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, which are the camera's or
+the paper's and not the material's, are taken out: slopes are freed of their mean and of their linear trend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.conventions import encode_normals, srgb_from_linear
+from photostereo.core.units import PixelSize
+from photostereo.io.json_text import json_bytes
+from photostereo.results.encode import encode_png
+from photostereo.results.occlusion import ambient_occlusion
+from photostereo.results.tiling import (
+    even_levels,
+    even_seam,
+    integrate_periodic,
+    largest_rectangle,
+    make_tileable,
+    ordinary_start,
+    seam_ratio,
+)
+
+Float64 = NDArray[np.float64]
+
+#: Where no photograph tells: a matte surface.
+ASSUMED_ROUGHNESS = 0.8
+#: Normals that lie flatter than this would have slopes without end.
+LEAST_N_Z = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The maps of a flat sample, all (h, w).
+
+    Attributes
+    ----------
+    albedo : (h, w, 3), linear, its 99th percentile is 1
+    normals : (h, w, 3), unit
+    height : in pixels
+    roughness, occlusion : in [0, 1]
+    tileable : whether they wrap
+    roughness_measured : whether photographs told it
+    """
+
+    albedo: Float64
+    normals: Float64
+    height: Float64
+    roughness: Float64
+    occlusion: Float64
+    tileable: bool
+    roughness_measured: bool
+
+
+def make_material(
+    normals: ArrayLike,
+    albedo: ArrayLike,
+    mask: NDArray[np.bool_],
+    *,
+    roughness: ArrayLike | None = None,
+    tileable: bool = False,
+) -> Material:
+    """The material of a flat sample.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+    albedo : (H, W) or (H, W, 3) array
+        Linear.
+    mask : (H, W) bool
+    roughness : (H, W) array, optional
+        From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
+    tileable : bool
+        Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
+
+    Raises
+    ------
+    ParameterError
+        If no rectangle of 32 × 32 pixels fits into the mask.
+
+    Examples
+    --------
+    >>> tilted = np.zeros((40, 50, 3)) + [0.6, 0.0, 0.8]
+    >>> material = make_material(tilted, np.ones((40, 50)), np.ones((40, 50), bool))
+    >>> bool(np.allclose(material.normals, [0.0, 0.0, 1.0]))
+    True
+    """
+    box = largest_rectangle(mask)
+    n = np.nan_to_num(np.asarray(normals, dtype=np.float64)[box])
+    n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
+    n_z = np.maximum(n[..., 2], LEAST_N_Z)
+    slopes = np.stack([flatten(-n[..., 0] / n_z), flatten(n[..., 1] / n_z)], axis=-1)
+    colour = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
+    colour = colour if colour.ndim == 3 else np.repeat(colour[..., None], 3, axis=2)
+    colour = colour / (float(np.percentile(colour, 99.0)) or 1.0)
+    measured = roughness is not None
+    rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
+    maps = np.concatenate([slopes, colour, rough[..., None]], axis=-1)
+    if tileable:
+        maps = make_tileable(maps, (0, 1))
+        maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
+    slope_col, slope_row = maps[..., 0], maps[..., 1]
+    made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
+    made /= np.linalg.norm(made, axis=-1, keepdims=True)
+    if tileable:
+        height = integrate_periodic(slope_col, slope_row)
+    else:
+        from photostereo.surface import integrate
+
+        height = np.asarray(integrate(made, method="simchony").depth)
+    made_of: dict[str, Float64] = {
+        "albedo": np.clip(maps[..., 2:5], 0.0, None),
+        "normals": made,
+        "height": height,
+        "roughness": np.clip(maps[..., 5], 0.0, 1.0),
+        "occlusion": ambient_occlusion(height, made, wrap=tileable),
+    }
+    if tileable:
+        for axis in (0, 1):
+            shown: list[Float64] = [np.asarray(srgb_from_linear(made_of["albedo"]), dtype=np.float64)]
+            shown += [made_of[name] for name in ("normals", "height", "occlusion")]
+            start = ordinary_start(shown, axis, faint=made_of["roughness"])
+            made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}
+        for axis in (0, 1):
+            made_of["roughness"] = np.clip(even_seam(made_of["roughness"], axis), 0.0, 1.0)
+    return Material(**made_of, tileable=tileable, roughness_measured=measured)
+
+
+def flatten(slope: Float64) -> Float64:
+    """A slope without its mean and its linear trend over the picture, by least squares."""
+    row, col = (np.linspace(-1.0, 1.0, size) for size in slope.shape)
+    # On a full grid 1, row and col are orthogonal: three projections.
+    left = slope - slope.mean()
+    left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
+    return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
+
+
+def _levels(scalar: Float64, tileable: bool) -> NDArray[np.uint8]:
+    """A map in [0, 1] as grey levels, which must not lose what makes it wrap."""
+    levels = np.rint(255 * scalar).astype(np.uint8)
+    if tileable:
+        for axis in (1, 0, 1, 0):  # the two borders meet in a corner
+            levels = even_levels(levels, axis)
+    return levels
+
+
+def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
+    """File name → content.
+
+    ``NAME_BaseColor.png`` (sRGB), ``NAME_Normal_OpenGL.png`` and ``NAME_Normal_DirectX.png`` (16 bits),
+    ``NAME_Height.png`` (16 bits), ``NAME_Roughness.png``, ``NAME_AmbientOcclusion.png``,
+    ``NAME_OcclusionRoughnessMetallic.png`` (the three in R, G, B, as glTF and Unreal pack them) and
+    ``NAME.json`` with the range of the heights and how well the maps wrap.
+    """
+    maps, words = _maps(material), _words(material, size)
+    files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
+    rows, cols = material.height.shape
+    facts = {
+        "pixels": [cols, rows],
+        "size": [cols * size.millimetres, rows * size.millimetres],
+        "unit": size.unit,
+        "height_range": [bound * size.millimetres for bound in _range(material)],
+        "tileable": material.tileable,
+        # Mean step across the seam over that between neighbours, from right to left and from bottom to top.
+        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
+        "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
+        "maps": {f"{name}_{kind}.png": words[kind] for kind in maps},
+    }
+    files[f"{name}.json"] = json_bytes(facts, indent=1)
+    return files
+
+
+def describe_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, str]:
+    """File name → what it means, for the files of :func:`encode_material`."""
+    words = {f"{name}_{kind}.png": said for kind, said in _words(material, size).items()}
+    return {
+        **words,
+        f"{name}.json": "Size, range of heights, how well the maps wrap, what each of them means.",
+    }
+
+
+def _maps(material: Material) -> dict[str, NDArray[Any]]:
+    """The pictures as they are written, by the names that engines expect."""
+    everywhere = np.ones(material.height.shape, dtype=bool)
+    low, high = _range(material)
+    shown = (material.height - low) / (high - low if high > low else 1.0)
+    occlusion, rough = (_levels(m, material.tileable) for m in (material.occlusion, material.roughness))
+    n = material.normals.astype(np.float32)
+    return {
+        "BaseColor": np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
+        "Normal_OpenGL": encode_normals(n, everywhere),
+        "Normal_DirectX": encode_normals(n, everywhere, flip_y=True),
+        "Height": np.rint(65535 * shown).astype(np.uint16),
+        "Roughness": rough,
+        "AmbientOcclusion": occlusion,
+        "OcclusionRoughnessMetallic": np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1),
+    }
+
+
+def _words(material: Material, size: PixelSize) -> dict[str, str]:
+    """What each picture means."""
+    low, high = (bound * size.millimetres for bound in _range(material))
+    unit = "mm" if size.known else "pixels"
+    return {
+        "BaseColor": "Base colour, sRGB.",
+        "Normal_OpenGL": "Normals, OpenGL: green up.",
+        "Normal_DirectX": "Normals, DirectX: green down.",
+        "Height": f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}",
+        "Roughness": "Perceptual roughness, linear; alpha is its square.",
+        "AmbientOcclusion": "Ambient occlusion, linear; white is open.",
+        "OcclusionRoughnessMetallic": "R ambient occlusion, G roughness, B metallic (0), linear.",
+    }
+
+
+def _range(material: Material) -> tuple[float, float]:
+    return float(material.height.min()), float(material.height.max())

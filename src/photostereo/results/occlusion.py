@@ -1,0 +1,84 @@
+"""Ambient occlusion: how much of an evenly bright sky reaches a point of a relief.
+
+Per direction φ in the plane the sky is free above the horizon h(φ), the steepest line of sight to the relief
+within a radius, and never below the tangent plane. With the normal n and its part n_φ along φ the light is
+
+    A = 1/π ∫ dφ ∫_h^{π/2} (n_φ cos e + n_z sin e) cos e de
+      = 1/π ∫ dφ [ n_φ ((π/2 − h)/2 − sin 2h / 4) + n_z cos² h / 2 ],
+
+one for a plane, however it is tilted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.runtime.loops import njit, prange
+
+Float64 = NDArray[np.float64]
+
+#: Directions in which horizons are sought, and how far, as a share of the smaller side.
+DIRECTIONS, REACH = 16, 0.125
+
+
+def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
+    """Ambient occlusion (H, W) of a relief, 1 in the open, 0 in the dark.
+
+    Parameters
+    ----------
+    height : (H, W) array
+        In pixels, growing towards the viewer.
+    normals : (H, W, 3) array
+        Unit; x right, y up.
+    wrap : bool
+        The relief goes on with a copy of itself; otherwise it ends in the open.
+
+    Examples
+    --------
+    >>> up = np.zeros((9, 9, 3)) + [0.0, 0.0, 1.0]
+    >>> bool(np.allclose(ambient_occlusion(np.zeros((9, 9)), up), 1.0))
+    True
+    """
+    reach = max(4, int(REACH * min(height.shape)))
+    distances = np.unique(np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64))
+    return np.asarray(
+        _occlusion(
+            np.ascontiguousarray(height, dtype=np.float64),
+            np.ascontiguousarray(normals, dtype=np.float64),
+            distances,
+            DIRECTIONS,
+            wrap,
+        )
+    )
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def _occlusion(
+    height: Float64, normals: Float64, distances: NDArray[np.int64], directions: int, wrap: bool
+) -> Float64:
+    rows, cols = height.shape
+    result = np.empty((rows, cols))
+    for i in prange(rows):
+        for j in range(cols):
+            total = 0.0
+            n_z = max(normals[i, j, 2], 0.05)
+            for k in range(directions):
+                turn = 2.0 * math.pi * (k + 0.5) / directions
+                x, y = math.cos(turn), math.sin(turn)
+                along = normals[i, j, 0] * x + normals[i, j, 1] * y
+                steepest = -along / n_z  # the tangent plane
+                for d in distances:
+                    col, row = round(j + x * d), round(i - y * d)
+                    if wrap:
+                        row, col = row % rows, col % cols
+                    elif row < 0 or row >= rows or col < 0 or col >= cols:
+                        break
+                    steepest = max(steepest, (height[row, col] - height[i, j]) / d)
+                h = math.atan(steepest)
+                total += along * (0.5 * (0.5 * math.pi - h) - 0.25 * math.sin(2.0 * h))
+                total += 0.5 * n_z * math.cos(h) ** 2
+            result[i, j] = min(1.0, max(0.0, 2.0 * total / directions))
+    return result

@@ -1,0 +1,189 @@
+"""A result as a picture that viewers light anew: per pixel a colour and a function of the light's direction.
+
+RTI viewers approximate the luminance of a pixel under a light of direction (u, v, w), ‖·‖ = 1, by a sum
+
+    L(u, v) = Σ_k c_k b_k(u, v)
+
+over few functions and show L times the colour of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
+``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit to the pictures of
+the result, albedo · max(0, n · l), under lights spread evenly over the disc of (u, v). Viewers show the
+numbers as they are, so the pictures are fitted as the eye sees them, sRGB-encoded; ``linear=True`` fits
+intensities. Viewers clip below zero, so a pixel that faces away is given a negative luminance: that bends the
+function less than a floor at zero, and costs nothing.
+
+Symbols: n normal, a albedo over its 99th percentile, s = n · l, g the sRGB curve.
+
+References
+----------
+T. Malzbender, D. Gelb, H. Wolters, "Polynomial Texture Maps", SIGGRAPH 2001, doi:10.1145/383259.383320.
+P. Gautron et al., "A Novel Hemispherical Basis for Accurate and Efficient Rendering", EGSR 2004,
+doi:10.2312/EGWR/EGSR04/321-330.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.conventions import gray_from_rgb
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+#: Lights that the functions are fitted to, and the lowest of them above the plane of the picture, in degrees.
+LIGHTS, LOWEST = 144, 20.0
+#: Pixels brighter than so many times white are taken for white.
+BRIGHTEST = 2.0
+#: Pixels that are fitted at once.
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class LightModel:
+    """Luminance as a function of the direction of the light, times a colour.
+
+    Attributes
+    ----------
+    basis : ``"ptm"`` or ``"hsh"``
+    coefficients : (H, W, k) float32; luminance 1 shows the colour itself
+    colour : (H, W, 3) uint8
+    mask : (H, W) bool
+    """
+
+    basis: str
+    coefficients: NDArray[np.float32]
+    colour: NDArray[np.uint8]
+    mask: Bool
+
+
+def spread_lights(count: int = LIGHTS, lowest: float = LOWEST) -> Float64:
+    """Unit directions (count, 3) whose (u, v) cover the disc evenly, none lower than ``lowest`` degrees.
+
+    >>> bool(spread_lights(50, 10.0)[:, 2].min() >= np.sin(np.radians(10.0)) - 1e-12)
+    True
+    """
+    number = np.arange(count) + 0.5
+    radius = np.cos(np.radians(lowest)) * np.sqrt(number / count)
+    turn = np.pi * (3.0 - np.sqrt(5.0)) * number  # the golden angle: no two lights in line
+    u, v = radius * np.cos(turn), radius * np.sin(turn)
+    return np.stack([u, v, np.sqrt(1.0 - u**2 - v**2)], axis=1)
+
+
+def ptm_basis(lights: Float64) -> Float64:
+    """1, u, v, u², uv, v² of directions (m, 3): (m, 6)."""
+    u, v = lights[:, 0], lights[:, 1]
+    return np.stack([np.ones_like(u), u, v, u * u, u * v, v * v], axis=1)
+
+
+def hsh_basis(lights: Float64) -> Float64:
+    """The hemispherical harmonics up to degree 2 of directions (m, 3): (m, 9), in relight's order."""
+    turn = np.arctan2(lights[:, 1], lights[:, 0])
+    c = np.clip(lights[:, 2], 0.0, 1.0)
+    root = np.sqrt(c - c * c)
+    degree_1, degree_2 = np.sqrt(6 / np.pi), np.sqrt(30 / np.pi)
+    return np.stack(
+        [
+            np.full_like(c, 1 / np.sqrt(2 * np.pi)),
+            degree_1 * np.cos(turn) * root,
+            np.sqrt(3 / (2 * np.pi)) * (2 * c - 1),
+            degree_1 * np.sin(turn) * root,
+            degree_2 * np.cos(2 * turn) * (c * c - c),
+            degree_2 * np.cos(turn) * (2 * c - 1) * root,
+            np.sqrt(5 / (2 * np.pi)) * (6 * c * c - 6 * c + 1),
+            degree_2 * np.sin(turn) * (2 * c - 1) * root,
+            degree_2 * np.sin(2 * turn) * (c * c - c),
+        ],
+        axis=1,
+    )
+
+
+BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_basis}
+
+
+def relight(
+    normals: ArrayLike, albedo: ArrayLike, mask: Bool, light: ArrayLike, *, linear: bool = False
+) -> Float64:
+    """The picture (H, W, 3) of a result under a light, in [0, 1].
+
+    Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
+
+    Examples
+    --------
+    >>> up = np.zeros((1, 1, 3)) + [0.0, 0.0, 1.0]
+    >>> relight(up, np.ones((1, 1)), np.ones((1, 1), bool), [0.6, 0.0, 0.8], linear=True)[0, 0].tolist()
+    [0.8, 0.8, 0.8]
+    """
+    n = np.asarray(normals, dtype=np.float64)
+    shade = np.maximum(n @ np.asarray(light, dtype=np.float64), 0.0)[..., None]
+    picture = _relative_albedo(albedo, mask) * shade
+    return np.where(mask[..., None], np.clip(picture if linear else _curve(picture), 0.0, 1.0), 0.0)
+
+
+def fit_lights(
+    normals: ArrayLike, albedo: ArrayLike, mask: Bool, *, basis: str = "ptm", linear: bool = False
+) -> LightModel:
+    """The light model of a result.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+    albedo : (H, W) or (H, W, 3) array
+        Linear.
+    mask : (H, W) bool
+    basis : {"ptm", "hsh"}
+    linear : bool
+        Fit intensities instead of what the eye sees.
+    """
+    lights = spread_lights()
+    solve = np.linalg.pinv(BASES[basis](lights))
+    n = np.asarray(normals, dtype=np.float64)[mask]
+    a = np.minimum(_relative_albedo(albedo, mask)[mask], BRIGHTEST)
+    # Above white the colour is white and the luminance above one, so that a dim light shows it unclipped.
+    boost = np.maximum(1.0, a.max(axis=1))
+    gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
+    curve = _linear if linear else _curve
+    coefficients = np.zeros((*mask.shape, len(solve)), dtype=np.float32)
+    found = np.empty((len(n), len(solve)), dtype=np.float32)
+    for start in range(0, len(n), CHUNK):
+        part = slice(start, start + CHUNK)
+        s = n[part] @ lights.T
+        lit = curve(gray[part, None] * np.maximum(s, 0.0)) / curve(gray[part])[:, None]
+        found[part] = np.where(s > 0, lit, s) * curve(boost[part])[:, None] @ solve.T
+    coefficients[mask] = found
+    colour = np.zeros((*mask.shape, 3), dtype=np.uint8)
+    colour[mask] = np.rint(255.0 * np.clip(curve(a) / curve(boost)[:, None], 0.0, 1.0))
+    return LightModel(basis, coefficients, colour, mask)
+
+
+def quantise(
+    coefficients: NDArray[np.floating], mask: Bool
+) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
+    """Coefficients as bytes (H, W, k) with scales and whole biases: ``c = (byte − bias) · scale``."""
+    inside = coefficients[mask].astype(np.float64)
+    low = np.minimum(inside.min(axis=0), 0.0)
+    high = np.maximum(inside.max(axis=0), 0.0)
+    scale = np.maximum(high - low, 1e-6) / 254.0
+    bias = np.rint(-low / scale).astype(np.int64)
+    picture = np.broadcast_to(bias, coefficients.shape).astype(np.uint8)
+    picture[mask] = np.clip(np.rint(inside / scale + bias), 0, 255)
+    return picture, scale, bias
+
+
+def _relative_albedo(albedo: ArrayLike, mask: Bool) -> Float64:
+    values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
+    values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
+    white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0
+    return values / (white or 1.0)
+
+
+def _curve(value: Float64) -> Float64:
+    """The sRGB curve, which goes on above one."""
+    root = np.maximum(value, 0.0031308) ** (1 / 2.4)
+    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055)
+
+
+def _linear(value: Float64) -> Float64:
+    return value

@@ -1,0 +1,80 @@
+"""How rough a surface is, from the width of its highlights in the photographs.
+
+Per pixel the intensities are fitted by a diffuse part and a GGX lobe of roughness α, both not negative, by
+least squares over the lights that reach it; the lobe that leaves the least, summed over a neighbourhood, is
+taken. Where a highlight explains next to nothing the surface is called fully rough. It is an estimate: the
+lobe is only seen where a photograph catches it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.conventions import gray_from_rgb
+
+Float64 = NDArray[np.float64]
+
+#: Perceptual roughnesses that are tried; α is their square, as in glTF and the game engines.
+TRIED = np.linspace(0.15, 1.0, 18)
+#: A lobe must explain this share of what the diffuse part leaves, and this share of all light.
+LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
+#: Pixels beyond this number are looked at on a coarser grid.
+MOST_PIXELS = 150_000
+#: Standard deviation of the neighbourhood, in grid points.
+NEIGHBOURHOOD = 6.0
+#: How much the whole sample counts beside it: it decides where no photograph has caught a highlight.
+WHOLE = 0.5
+
+
+def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float64:
+    """Perceptual roughness (H, W) in [0, 1], 1 where no highlight is seen.
+
+    Parameters
+    ----------
+    capture : Capture
+        The photographs that the normals come from.
+    normals : (H, W, 3) array
+    """
+    import cv2
+    from scipy.ndimage import gaussian_filter
+
+    from photostereo.scenes.brdf import Ggx
+
+    step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
+    n = np.asarray(normals[::step, ::step], dtype=np.float64)
+    seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])
+    lights = np.asarray(capture.lights, dtype=np.float64)
+    nl = np.moveaxis(n @ lights.T, -1, 0)
+    lit = (nl > 0.05) & (n[..., 2] > 0.05)
+    nl, seen = np.where(lit, nl, 0.0), np.where(lit, seen, 0.0)
+    nv = np.maximum(n[..., 2], 0.05)[None]
+    lv = lights[:, 2][:, None, None]
+    dd, dy, yy = (np.sum(a * b, axis=0) for a, b in ((nl, nl), (nl, seen), (seen, seen)))
+    matte = yy - dy**2 / np.maximum(dd, 1e-12)
+
+    def around(values: Float64) -> Float64:
+        """A sum over the neighbourhood, and a little of the whole sample."""
+        return np.asarray(gaussian_filter(values, NEIGHBOURHOOD) + WHOLE * values.mean())
+
+    left = np.empty((len(TRIED), *matte.shape))
+    for number, rough in enumerate(TRIED):
+        lobe = nl * Ggx(roughness=float(rough**2)).terms(np.maximum(nl, 1e-3), nv, lv)[1]
+        ss, ds, sy = (np.sum(a * b, axis=0) for a, b in ((lobe, lobe), (nl, lobe), (lobe, seen)))
+        # Two unknowns by elimination; a negative lobe is no lobe.
+        pure = np.maximum(ss - ds**2 / np.maximum(dd, 1e-12), 1e-12)
+        gain = np.maximum(sy - ds * dy / np.maximum(dd, 1e-12), 0.0)
+        left[number] = around(matte - gain**2 / pure)
+    best = TRIED[np.argmin(left, axis=0)]
+    without = around(matte)
+    explained = without - left.min(axis=0)
+    shines = explained > np.maximum(LEAST_SHARE * without, LEAST_LIGHT * around(yy))
+    coarse = gaussian_filter(np.where(shines, best, 1.0), 0.5 * NEIGHBOURHOOD)
+    whole = cv2.resize(coarse, (normals.shape[1], normals.shape[0]), interpolation=cv2.INTER_LINEAR)
+    return np.clip(np.asarray(whole, dtype=np.float64), 0.0, 1.0)
+
+
+def _gray(photograph: NDArray[np.generic]) -> Float64:
+    values = np.asarray(photograph, dtype=np.float64)
+    return values if values.ndim == 2 else np.asarray(gray_from_rgb(values))

@@ -1,0 +1,217 @@
+"""A light mesh that looks like the full surface: few triangles, with albedo and normals as textures.
+
+The textures lie on the mesh as the photograph does: the texture coordinates of a vertex are its pixel. The
+normal map is in tangent space, the frame that viewers build at every point from the interpolated normal N of
+the mesh and its tangent T (the direction in which u grows): n = x T + y B + z N with B = N × T, green up
+(OpenGL, as glTF asks).
+
+A renderer that interpolates the frame over the triangles thus shades every texel with the normal of the
+photometric map, whatever was lost of the geometry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
+from photostereo.core.errors import ParameterError
+from photostereo.results.raster import interpolate
+from photostereo.surface.integrated import Surface
+from photostereo.surface.mesh import build_mesh, decimate_mesh, geometric_normals, white_of
+
+if TYPE_CHECKING:
+    import trimesh
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+#: Triangles of a light mesh; phones and web viewers draw it at once.
+TRIANGLES = 50_000
+#: The largest side of a texture that every graphics card of today takes.
+TEXTURE_SIDE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class TexturedMesh:
+    """A mesh with its textures.
+
+    Attributes
+    ----------
+    vertices : (V, 3) in pixels; x right, y up, z towards the camera
+    faces : (F, 3), counter-clockwise seen from the camera
+    normals : (V, 3) unit normals of the light mesh
+    tangents : (V, 3) unit tangents, along growing u
+    uv : (V, 2) texture coordinates from the top left corner of the textures
+    albedo : (h, w, 3) uint8, sRGB
+    normal_map : (h, w, 3) uint8, tangent space, green up
+    """
+
+    vertices: Float64
+    faces: NDArray[np.int64]
+    normals: Float64
+    tangents: Float64
+    uv: Float64
+    albedo: NDArray[np.uint8]
+    normal_map: NDArray[np.uint8]
+
+
+def texture_mesh(
+    surface: Surface,
+    normals: ArrayLike,
+    albedo: ArrayLike | None = None,
+    *,
+    triangles: int = TRIANGLES,
+    texture_side: int = TEXTURE_SIDE,
+    mesh: trimesh.Trimesh | None = None,
+    pixel_size: float = 1.0,
+) -> TexturedMesh:
+    """A mesh of at most about ``triangles`` triangles that carries albedo and normals as textures.
+
+    Parameters
+    ----------
+    surface : Surface
+    normals : (H, W, 3) array
+        The normals of the map; an unknown one takes the value of its nearest neighbour.
+    albedo : (H, W) or (H, W, 3) array, optional
+        Linear; 99 % of it becomes white. Without one the mesh is light gray.
+    triangles : int
+        A surface of fewer is not reduced.
+    texture_side : int
+        Larger textures are reduced to this many texels along their longer side.
+    mesh, pixel_size
+        The full mesh of the surface and its unit per pixel, where it is built already.
+
+    Returns
+    -------
+    TexturedMesh
+
+    Examples
+    --------
+    >>> from photostereo.surface import integrate
+    >>> flat = np.zeros((4, 6, 3)) + [0.0, 0.0, 1.0]
+    >>> mesh = texture_mesh(integrate(flat), flat)
+    >>> mesh.normal_map.shape, mesh.normal_map[0, 0].tolist()
+    ((4, 6, 3), [128, 128, 255])
+    """
+    given = np.asarray(normals)
+    full = build_mesh(surface, given, pixel_size=pixel_size) if mesh is None else mesh
+    light = decimate_mesh(full, triangles)
+    vertices = np.asarray(light.vertices, dtype=np.float64) / pixel_size
+    faces = np.asarray(light.faces, dtype=np.int64)
+    normal = geometric_normals(vertices, faces)
+    tangent = tangents_of(normal)
+    cols, rows = pixels_of(surface, vertices)
+    top, left, height, width = _box(surface.mask)
+    uv = np.stack([(cols - left + 0.5) / width, (rows - top + 0.5) / height], axis=1)
+    scale = min(1.0, texture_side / max(height, width))
+    size = (max(1, round(height * scale)), max(1, round(width * scale)))
+    crop = np.s_[top : top + height, left : left + width]
+    inside = surface.mask[crop]
+    texels = uv * np.array([size[1], size[0]]) - 0.5
+    shown = np.nan_to_num(given[crop].astype(np.float32), copy=False, posinf=0.0, neginf=0.0)
+    map_normals = _resized(_padded(shown, inside & _known(shown)), size)
+    del shown
+    frame = interpolate(texels, faces, np.concatenate([normal, tangent], axis=1), size, np.float32)
+    return TexturedMesh(
+        vertices=vertices,
+        faces=faces,
+        normals=normal,
+        tangents=tangent,
+        uv=uv,
+        albedo=_resized_albedo(albedo, surface.mask, crop, size),
+        normal_map=bake_normals(map_normals, frame),
+    )
+
+
+def tangents_of(normals: Float64) -> Float64:
+    """Unit tangents along +u = +x on the surface: orthogonal to the normal and without a y component.
+
+    >>> tangents_of(np.array([[0.6, 0.0, 0.8]])).round(3).tolist()
+    [[0.8, 0.0, -0.6]]
+    """
+    along = np.stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]], axis=1)
+    length = np.linalg.norm(along, axis=1, keepdims=True)
+    return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
+
+
+def bake_normals(normals: FloatArray, frame: FloatArray) -> NDArray[np.uint8]:
+    """Normals (h, w, 3) in the interpolated frames (h, w, 6: normal, tangent) of a mesh, as an 8-bit map.
+
+    Texels that no triangle covers take the frame of the nearest one that is covered.
+    """
+    frame = _padded(frame, np.isfinite(frame[..., 0]))
+    picture = np.empty(normals.shape, dtype=np.uint8)
+    for rows in row_bands(*normals.shape[:2]):
+        n = _unit(frame[rows, :, :3].astype(np.float64))
+        t = frame[rows, :, 3:].astype(np.float64)
+        t = _unit(t - np.sum(t * n, axis=-1, keepdims=True) * n)
+        b = np.cross(n, t)
+        unit = _unit(normals[rows].astype(np.float64))
+        local = np.stack([np.sum(unit * axis, axis=-1) for axis in (t, b, n)], axis=-1)
+        # A normal that looks away from the light mesh cannot be shown: it lies down in the surface.
+        local[..., 2] = np.maximum(local[..., 2], 0.0)
+        picture[rows] = encode_normals(_unit(local), np.ones(local.shape[:2], dtype=bool), bits=8)
+    return picture
+
+
+def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
+    """Columns and rows, as fractions, of the pixels that see vertices (V, 3) given in pixels."""
+    x, y, z = vertices.T
+    if surface.camera is not None:
+        camera = surface.camera
+        return camera.cx + camera.fx * x / -z, camera.cy - camera.fy * y / -z
+    height, width = surface.mask.shape
+    return x + 0.5 * (width - 1), 0.5 * (height - 1) - y
+
+
+def _resized_albedo(
+    albedo: ArrayLike | None, mask: Bool, crop: tuple[slice, slice], size: tuple[int, int]
+) -> NDArray[np.uint8]:
+    if albedo is None:
+        linear = np.full(size, 0.6)
+    else:
+        values = np.asarray(albedo)
+        if values.shape not in (mask.shape, (*mask.shape, 3)):
+            raise ParameterError(f"The albedo is {values.shape}, but the mask is {mask.shape} pixels.")
+        shown = np.maximum(values[crop], 0.0).astype(np.float32)
+        np.nan_to_num(shown, copy=False, posinf=0.0)
+        linear = _resized(_padded(shown, mask[crop]), size) / np.float32(white_of(values, mask))
+    picture = np.empty(linear.shape, dtype=np.uint8)
+    for rows in row_bands(*size):
+        picture[rows] = np.rint(255.0 * srgb_from_linear(linear[rows]))
+    return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
+
+
+def _box(mask: Bool) -> tuple[int, int, int, int]:
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return int(rows[0]), int(cols[0]), int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1
+
+
+def _known(normals: FloatArray) -> Bool:
+    return np.asarray(np.linalg.norm(normals, axis=-1) > 1e-6)
+
+
+def _padded(values: FloatArray, known: Bool) -> FloatArray:
+    """Unknown pixels take the value of the nearest known one, so that filtering draws in no background."""
+    from scipy.ndimage import distance_transform_edt
+
+    if known.all() or not known.any():
+        return values
+    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    return np.asarray(values[tuple(nearest)])
+
+
+def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:
+    if values.shape[:2] == size:
+        return values
+    import cv2
+
+    return np.asarray(cv2.resize(values, (size[1], size[0]), interpolation=cv2.INTER_AREA))
+
+
+def _unit(vectors: Float64) -> Float64:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))

@@ -1,0 +1,208 @@
+"""Pictures that wrap: the end of a sample is blended into its beginning, so that copies of it join unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import ParameterError
+from photostereo.runtime.loops import njit
+
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+#: The share of a side over which the two ends are blended, and the least such number of pixels.
+OVERLAP, LEAST_OVERLAP = 0.2, 8
+#: A step over the border that differs by no more than this share from the mean one is ordinary.
+NEAR_ENOUGH = 0.06
+#: Columns over which a smooth map is eased towards its border.
+EASE = 16
+#: A sample must be so many pixels wide and high.
+LEAST_SIDE = 32
+
+
+def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
+    """Rows and columns of the largest rectangle inside a mask.
+
+    Raises
+    ------
+    ParameterError
+        If it is narrower than 32 pixels.
+
+    Examples
+    --------
+    >>> mask = np.zeros((50, 60), bool)
+    >>> mask[5:45, 10:50] = True
+    >>> mask[3, 30] = True
+    >>> largest_rectangle(mask)
+    (slice(5, 45, None), slice(10, 50, None))
+    """
+    top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
+    if min(bottom - top, right - left) < LEAST_SIDE:
+        raise ParameterError(
+            f"The largest rectangle inside the mask is {right - left} × {bottom - top} pixels; a material needs "
+            f"at least {LEAST_SIDE} × {LEAST_SIDE}. Use a mask without holes, or none (--mask full)."
+        )
+    return slice(int(top), int(bottom)), slice(int(left), int(right))
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _largest(mask: Bool) -> tuple[int, int, int, int]:
+    """For every row, the largest rectangle under the histogram of mask pixels above it (with a stack)."""
+    rows, cols = mask.shape
+    height = np.zeros(cols + 1, dtype=np.int64)  # the last column stays empty and closes what is open
+    starts = np.zeros(cols + 1, dtype=np.int64)
+    tall = np.zeros(cols + 1, dtype=np.int64)
+    best, area = (0, 0, 0, 0), 0
+    for row in range(rows):
+        for col in range(cols):
+            height[col] = height[col] + 1 if mask[row, col] else 0
+        open_count = 0
+        for col in range(cols + 1):
+            start = col
+            while open_count > 0 and tall[open_count - 1] >= height[col]:
+                open_count -= 1
+                start = starts[open_count]
+                found = tall[open_count] * (col - start)
+                if found > area:
+                    area = found
+                    best = (row + 1 - tall[open_count], row + 1, start, col)
+            starts[open_count] = start
+            tall[open_count] = height[col]
+            open_count += 1
+    return best
+
+
+def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
+    """A smaller stack of maps (h, w, k) that wraps in both directions.
+
+    Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a
+    plain mean of unrelated patterns would be flatter than the rest. The cut is made where the step between two
+    neighbouring columns of the sample is an ordinary one.
+
+    Parameters
+    ----------
+    maps : (H, W, k) array
+        Among them the slopes dz/dcol and dz/drow.
+    slopes : pair of int
+        Which of the maps they are; their size is the step of the heights.
+    """
+    across = _wrap_columns(maps, slopes[0])
+    turned = _wrap_columns(np.swapaxes(across, 0, 1), slopes[1])
+    return np.ascontiguousarray(np.swapaxes(turned, 0, 1))
+
+
+def _wrap_columns(maps: Float64, slope: int) -> Float64:
+    width = maps.shape[1]
+    overlap = max(LEAST_OVERLAP, round(OVERLAP * width))
+    steps = np.abs(np.diff(maps, axis=1)).mean(axis=0)  # (W − 1, k): from column j to j + 1
+    heights = np.abs(maps[:, 1:, slope] + maps[:, :-1, slope]).mean(axis=0)[:, None]
+    odd = _oddness(np.concatenate([steps, heights], axis=1))
+    first = width - overlap - overlap // 2
+    cut = first + int(np.argmin(odd[first - 1 : width - overlap - 1]))
+    # In the tile the column cut − 1 is followed by what follows it in the sample.
+    share = np.linspace(0.0, 1.0, overlap + 2)[1:-1]
+    share = (share * share * (3.0 - 2.0 * share))[None, :, None]
+    mean = maps.mean(axis=(0, 1))
+    begin, end = maps[:, :overlap] - mean, maps[:, cut : cut + overlap] - mean
+    blended = (share * begin + (1.0 - share) * end) / np.sqrt(share**2 + (1.0 - share) ** 2)
+    tile = maps[:, :cut].copy()
+    tile[:, :overlap] = mean + blended
+    return tile
+
+
+def ordinary_start(maps: Sequence[Float64], axis: int, *, faint: Float64) -> int:
+    """Where to begin a stack of maps that wrap, so that the step over the border is an ordinary one in all of them.
+
+    A picture that wraps may begin anywhere. What is sought is the column (axis 1) or row (axis 0) whose step from
+    the one before it is nearest to the mean step, in the map in which it is farthest; among those that are near
+    enough (6 %), the one that is best in a faint map, whose steps are hardly seen.
+    """
+
+    def steps_of(values: Float64) -> Float64:
+        step = np.abs(values - np.roll(values, 1, axis=axis))
+        return np.asarray(step.mean(axis=tuple(other for other in range(values.ndim) if other != axis)))
+
+    odd = _oddness(np.stack([steps_of(values) for values in maps], axis=1))
+    near = odd < NEAR_ENOUGH
+    if not near.any():
+        return int(np.argmin(odd))
+    return int(np.argmin(np.where(near, _oddness(steps_of(faint)[:, None]), np.inf)))
+
+
+def even_seam(picture: Float64, axis: int) -> Float64:
+    """A smooth map that wraps, with the mean step over its border made the mean step between neighbours.
+
+    A smooth map has regions of small and of large steps, and the sharper maps beside it decide where the picture
+    begins. The step is stretched or pressed by moving the values beside the border, less and less over the next
+    columns: by a part of one step, which is a part of a grey level.
+
+    >>> wave = np.sin(np.arange(64) / 64 * 2 * np.pi) + np.zeros((4, 1))
+    >>> round(seam_ratio(even_seam(wave, 1), 1), 2)
+    1.0
+    """
+    values = np.moveaxis(np.array(picture, dtype=np.float64), axis, 0)
+    reach = min(EASE, len(values) // 4)
+    ease = 0.5 * (1.0 - np.arange(reach) / reach).reshape(-1, *[1] * (values.ndim - 1))
+    for _ in range(3):  # the mean step itself moves a little
+        ratio = seam_ratio(values, 0)
+        if ratio < 1e-6:
+            break
+        more = (1.0 / ratio - 1.0) * (values[0] - values[-1])
+        values[:reach] += ease * more
+        values[-reach:] -= ease[::-1] * more
+    return np.moveaxis(values, 0, axis)
+
+
+def even_levels(levels: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
+    """The same after rounding: where rounding has left too many or too few steps over the border, one level more or less
+    at as few pixels beside it as will do."""
+    values = np.moveaxis(levels.astype(np.int64), axis, 0)
+    wanted = round(float(np.abs(np.diff(values, axis=0)).mean()) * values[0].size)
+    step = values[0] - values[-1]
+    lacking = wanted - int(np.abs(step).sum())
+    # More: away from the other side, where the step is smallest. Fewer: towards it, where it is largest.
+    order = np.argsort(np.abs(step), kind="stable")
+    chosen = order[:lacking] if lacking > 0 else order[len(order) + lacking :]
+    away = np.where(step[chosen] < 0, -1, 1) * np.sign(lacking)
+    away = np.where(((values[0][chosen] + away) < 0) | ((values[0][chosen] + away) > 255), -away, away)
+    values[0][chosen] += away
+    return np.ascontiguousarray(np.moveaxis(values, 0, axis).astype(np.uint8))
+
+
+def _oddness(steps: Float64) -> Float64:
+    """How far the steps (places, maps) of a place are from the mean, in the map in which they are farthest."""
+    usual = steps.mean(axis=0)
+    vary = usual > 1e-9  # not the rounding of a constant
+    return np.asarray(np.abs(steps[:, vary] / usual[vary] - 1.0).max(axis=1, initial=0.0))
+
+
+def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
+    """Mean step across the seam over the mean step between neighbouring columns (axis 1) or rows (axis 0).
+
+    >>> round(seam_ratio(np.sin(np.arange(32) / 32 * 2 * np.pi)[None, :] + np.zeros((4, 1)), 1), 1)
+    1.6
+    """
+    values = np.asarray(picture, dtype=np.float64)
+    inner = float(np.abs(np.diff(values, axis=axis)).mean())
+    seam = np.abs(np.take(values, 0, axis=axis) - np.take(values, -1, axis=axis)).mean()
+    return float(seam) / inner if inner > 0 else 1.0
+
+
+def integrate_periodic(slope_col: Float64, slope_row: Float64) -> Float64:
+    """Heights that wrap, from slopes that wrap: least squares, by Fourier transforms.
+
+    The step between two pixels is the mean of their slopes. A mean slope would not wrap and is left out.
+    """
+    height, width = slope_col.shape
+    across = 0.5 * (slope_col + np.roll(slope_col, -1, axis=1))
+    down = 0.5 * (slope_row + np.roll(slope_row, -1, axis=0))
+    d_col = np.exp(2j * np.pi * np.fft.rfftfreq(width))[None, :] - 1.0
+    d_row = np.exp(2j * np.pi * np.fft.fftfreq(height))[:, None] - 1.0
+    power = np.abs(d_col) ** 2 + np.abs(d_row) ** 2
+    power[0, 0] = 1.0
+    spectrum = (np.conj(d_col) * np.fft.rfft2(across) + np.conj(d_row) * np.fft.rfft2(down)) / power
+    spectrum[0, 0] = 0.0
+    return np.fft.irfft2(spectrum, s=(height, width))

@@ -1,0 +1,1 @@
+"""Arrays and devices, compiled loops, threads, signals."""

@@ -1,0 +1,304 @@
+"""Arrays of either kind: NumPy's on the CPU, torch's on a GPU.
+
+The models and the prior are written once, in operators that both kinds share (``+ * @``, slices, ``sum``,
+``stack``, ``where``). The few steps that are not, the kernels, exist once per kind and are chosen by the kind
+of the array they are given. This module has what is left: which kind an array is, and the ways between the
+two.
+
+torch is an optional dependency (the ``gpu`` extra) and is imported only where a device other than ``cpu`` is
+used.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import MissingDependencyError, ParameterError, did_you_mean
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    import torch
+
+#: A NumPy array or a torch tensor; in quotes, since torch may not be there.
+Array: TypeAlias = "NDArray[Any] | torch.Tensor"
+
+#: The first GPUs whose threads can wait for each other (Volta, 2017).
+OLDEST_CAPABILITY = 7
+#: Bytes that are staged for a GPU at most: such memory is not swapped out.
+LARGEST_STAGING = 1 << 30
+#: Bytes up to which a copy to a GPU goes through such memory.
+SMALL_UPLOAD = 1 << 20
+#: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
+DEVICES = ("cpu", "cuda", "torch-cpu")
+
+
+def is_tensor(array: Array) -> TypeGuard[torch.Tensor]:
+    """Whether this is a torch tensor; does not import torch.
+
+    >>> is_tensor(np.zeros(3))
+    False
+    """
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def namespace(array: Array) -> Any:
+    """The module with the functions for this kind of array: numpy or torch.
+
+    >>> namespace(np.zeros(3)).__name__
+    'numpy'
+    """
+    if is_tensor(array):
+        import torch
+
+        return torch
+    return np
+
+
+def to_numpy(array: Array) -> NDArray[Any]:
+    """The array in the computer's own memory; waits for a GPU to finish it."""
+    return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
+
+
+def like(values: Array, reference: Array) -> Array:
+    """NumPy values as an array of the reference's kind, on its device, in their own precision.
+
+    >>> like(np.ones(2), np.zeros(5)).dtype
+    dtype('float64')
+    """
+    if not is_tensor(reference) or is_tensor(values):
+        return values
+    import torch
+
+    return _upload(torch.as_tensor(np.array(values)), reference.device)
+
+
+def cast(array: Array, dtype: str) -> Array:
+    """The array in another precision, ``"float32"`` or ``"float64"``; itself where it has it already.
+
+    >>> cast(np.ones(2, np.float32), "float64").dtype
+    dtype('float64')
+    """
+    if is_tensor(array):
+        return array.to(getattr(namespace(array), dtype))
+    return np.asarray(array).astype(dtype, copy=False)
+
+
+def contiguous(array: Array) -> Array:
+    """The array with its values one after another in memory; itself where they are."""
+    return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
+
+
+def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
+    """An uninitialised array of the reference's kind, on its device.
+
+    >>> empty((2, 3), np.zeros(1), "float32").shape
+    (2, 3)
+    """
+    if is_tensor(reference):
+        xp = namespace(reference)
+        return xp.empty(shape, dtype=getattr(xp, dtype), device=reference.device)
+    return np.empty(shape, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where arrays live; see :func:`find_device`.
+
+    Attributes
+    ----------
+    name : as the user gave it
+    torch_name : torch's name of it; empty for NumPy on the CPU
+    """
+
+    name: str
+    torch_name: str = ""
+
+    @property
+    def uses_torch(self) -> bool:
+        return bool(self.torch_name)
+
+    def facts(self) -> dict[str, str]:
+        """What computed a result, beyond the versions that every result carries: torch and the GPU."""
+        if not self.uses_torch:
+            return {}
+        import torch
+
+        gpu = {} if self.torch_name == "cpu" else {"gpu": torch.cuda.get_device_name(self.torch_name)}
+        return {"torch": torch.__version__, **gpu}
+
+    def put(self, array: NDArray[Any]) -> Array:
+        """A NumPy array on this device: itself on the CPU, a tensor elsewhere."""
+        if not self.uses_torch:
+            return array
+        import torch
+
+        # A copy where the array is read-only, which torch cannot express.
+        source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
+        return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
+
+    def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
+        """An uninitialised array of the computer, and what puts it on this device once it is filled.
+
+        For a GPU it lies in memory that the GPU reads by itself, several times faster; torch keeps it for the next one.
+        """
+        if not self.uses_torch:
+            array = np.empty(shape, np.float32)
+            return array, lambda: array
+        import torch
+
+        on_gpu = self.torch_name != "cpu" and 4 * math.prod(shape) <= LARGEST_STAGING
+        tensor = torch.empty(shape, dtype=torch.float32, pin_memory=on_gpu)
+        return tensor.numpy(), lambda: tensor.to(self.torch_name, non_blocking=on_gpu)
+
+
+#: NumPy arrays in the computer's own memory.
+CPU = Device("cpu")
+
+
+def find_device(name: str) -> Device:
+    """The device of that name, or an error that says what is missing.
+
+    Parameters
+    ----------
+    name : str
+        ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the
+        CPU.
+
+    Raises
+    ------
+    MissingDependencyError
+        Where torch is not installed.
+    ParameterError
+        Where there is no such device, or no GPU that torch can use.
+
+    Examples
+    --------
+    >>> find_device("cpu").uses_torch
+    False
+    """
+    if name == "cpu":
+        return CPU
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
+        raise ParameterError(
+            f'There is no device "{name}".{did_you_mean(name, DEVICES)} Use cpu, or cuda for an NVIDIA GPU.'
+        )
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependencyError(
+            f"The device {name} needs PyTorch, which is not installed. Install it with "
+            '`pip install "photostereo[gpu]"`, or leave the device out to compute on the CPU.'
+        ) from None
+    if kind == "torch-cpu":
+        return Device(name, "cpu")
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        built = (
+            "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver finds none"
+        )
+        raise ParameterError(
+            f"There is no NVIDIA GPU for the device {name}: {built}. Check `nvidia-smi` and "
+            "https://pytorch.org/get-started, or leave the device out to compute on the CPU."
+        )
+    if number and int(number) >= torch.cuda.device_count():
+        raise ParameterError(
+            f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0."
+        )
+    major, minor = torch.cuda.get_device_capability(int(number or 0))
+    if major < OLDEST_CAPABILITY:
+        raise ParameterError(
+            f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, and "
+            f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU."
+        )
+    return Device(name, name)
+
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """torch's precision of float32 matrix products, ``"highest"`` or ``"high"`` (TF32), and back again.
+
+    Nothing happens where torch is not in use: then nobody has changed it.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    libraries = _precision_of_libraries(torch)
+    by_library = [library.fp32_precision for library in libraries]
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError:  # torch has no answer where the libraries' own were set
+        before = name
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        for library, own in zip(libraries, by_library, strict=True):
+            library.fp32_precision = own
+
+
+def _precision_of_libraries(torch: Any) -> list[Any]:
+    """Where newer versions of torch have a precision of their own for each library; it is set along with that of all."""
+    products = (getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn"))
+    return [product for product in products if hasattr(product, "fp32_precision")]
+
+
+def in_full_precision(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that its products are exact to float32, whatever the program around it has chosen."""
+
+    @wraps(function)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
+        with matmul_precision("highest"):
+            return function(*arguments, **options)
+
+    return wrapped
+
+
+def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that it says what to do where a GPU's memory is too small."""
+
+    @wraps(function)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as problem:
+            if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
+                raise
+            raise ParameterError(
+                "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
+                "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU."
+            ) from None
+
+    return wrapped
+
+
+def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor on a device, without waiting for the work that is queued there.
+
+    Only from memory that the GPU reads by itself, and torch keeps until it has: from ordinary memory the values could
+    be gone before they are read.
+    """
+    if device.type != "cuda" or not 0 < tensor.nbytes <= SMALL_UPLOAD:
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
+    """A tensor over the array's memory, without torch's warning about read-only arrays."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,0 +1,183 @@
+"""CUDA C++ kernels from source at run time, with nothing but what comes with torch.
+
+``pip install torch`` brings NVRTC, NVIDIA's compiler as a library, and the driver is there where a GPU is. So
+a kernel is a ``.cu`` file beside the Python that calls it: compiled for the present GPU on first use (about a
+second), kept for the life of the process. No compiler, no header and no build step is asked of the user.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from photostereo.core.errors import MissingDependencyError, ParameterError
+
+_MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class CudaKernel:
+    """A compiled kernel, ready to launch on torch tensors; made by :func:`compile_kernel`."""
+
+    def __init__(self, function: ctypes.c_void_p) -> None:
+        self._function = function
+        self._shared_allowed = 48 * 1024  # what a kernel may use without asking
+
+    def launch(
+        self,
+        blocks: int,
+        threads: int,
+        arguments: tuple[Any, ...],
+        *,
+        shared: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        """Queue the kernel on torch's current stream.
+
+        Parameters
+        ----------
+        blocks, threads : int
+        arguments : tensors (passed as pointers), int (as C int) and float (as C double)
+        shared : int
+            Bytes of dynamic shared memory per block.
+        cooperative : bool
+            The blocks wait for each other: all must run at once, which the driver then checks.
+        """
+        import torch
+
+        driver = _driver()
+        if shared > self._shared_allowed:
+            _check(driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED_MEMORY, shared), driver)
+            self._shared_allowed = shared
+        values = [_as_c(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        shape = (blocks, 1, 1, threads, 1, 1)
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        if cooperative:
+            _check(driver.cuLaunchCooperativeKernel(self._function, *shape, shared, stream, pointers), driver)
+        else:
+            _check(driver.cuLaunchKernel(self._function, *shape, shared, stream, pointers, None), driver)
+
+
+def device_of(tensor: Any) -> AbstractContextManager[Any]:
+    """Work on a tensor's GPU; costs nothing where that is the current one, as it nearly always is."""
+    import torch
+
+    if torch.cuda.current_device() == tensor.get_device():
+        return nullcontext()
+    there: AbstractContextManager[Any] = torch.cuda.device(tensor.device)
+    return there
+
+
+def c_name(dtype: Any) -> str:
+    """What CUDA C++ calls one of torch's floating types.
+
+    >>> import torch
+    >>> c_name(torch.float32)
+    'float'
+    """
+    return {"torch.float32": "float", "torch.float64": "double"}[str(dtype)]
+
+
+def compile_kernel(package: str, file: str, name: str, **definitions: object) -> CudaKernel:
+    """The kernel ``name`` of a ``.cu`` file in a package, compiled for torch's current GPU.
+
+    Parameters
+    ----------
+    package, file : str
+        Where the source is, for example ``"photostereo.priors.dictionary"`` and ``"dictionary_pass.cu"``.
+    name : str
+        Of a kernel that is declared ``extern "C" __global__``.
+    **definitions
+        Preprocessor macros, ``-D name=value``.
+    """
+    import torch
+
+    return _compile(package, file, name, tuple(sorted(definitions.items())), torch.cuda.current_device())
+
+
+@lru_cache(maxsize=64)
+def _compile(
+    package: str, file: str, name: str, definitions: tuple[tuple[str, object], ...], gpu: int
+) -> CudaKernel:
+    import torch
+
+    torch.cuda.current_stream().synchronize()  # makes torch's context the current one
+    major, minor = torch.cuda.get_device_capability(gpu)
+    options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17"]
+    options += [f"-D{key}={value}" for key, value in definitions]
+    image = _cubin((files(package) / file).read_text(encoding="utf-8"), file, options)
+    driver, module, function = _driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    _check(driver.cuModuleLoadData(ctypes.byref(module), image), driver)
+    _check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), driver)
+    return CudaKernel(function)
+
+
+def _cubin(source: str, file: str, options: list[str]) -> bytes:
+    nvrtc = _nvrtc()
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), file.encode(), 0, None, None)
+    try:
+        flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(program, len(options), flags) != 0:
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            raise RuntimeError(
+                f"{file} did not compile with {options}:\n{log.value.decode(errors='replace')}"
+            )
+        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        image = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetCUBIN(program, image)
+        return image.raw
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@lru_cache(maxsize=1)
+def _nvrtc() -> ctypes.CDLL:
+    import torch
+
+    major = str(torch.version.cuda).split(".")[0]
+    windows = sys.platform == "win32"
+    name = f"nvrtc64_{major}0_0.dll" if windows else f"libnvrtc.so.{major}"
+    # Where pip puts NVIDIA's libraries: torch/lib on Windows, nvidia/*/lib beside torch on Linux.
+    beside = Path(torch.__file__).parent
+    places = [beside / "lib" / name, *sorted(beside.parent.glob(f"nvidia/*/lib/{name}"))]
+    for place in [name, *(str(place) for place in places if place.exists())]:
+        try:
+            return ctypes.CDLL(place)
+        except OSError:
+            continue
+    raise MissingDependencyError(
+        f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. Reinstall "
+        "them with `pip install --force-reinstall torch`, or work without the GPU (device cpu)."
+    )
+
+
+@lru_cache(maxsize=1)
+def _driver() -> Any:
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def _as_c(argument: Any) -> Any:
+    if isinstance(argument, bool | int):
+        return ctypes.c_int(int(argument))
+    if isinstance(argument, float):
+        return ctypes.c_double(argument)
+    if not argument.is_cuda or not argument.is_contiguous():
+        raise ParameterError("A CUDA kernel takes contiguous tensors that are on the GPU.")
+    return ctypes.c_void_p(argument.data_ptr())
+
+
+def _check(result: int, driver: Any) -> None:
+    if result == 0:
+        return
+    words = ctypes.c_char_p()
+    driver.cuGetErrorString(result, ctypes.byref(words))
+    message = words.value.decode() if words.value else f"error {result}"
+    raise RuntimeError(f"The CUDA driver refused a kernel: {message}.")

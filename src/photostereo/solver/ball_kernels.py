@@ -1,0 +1,67 @@
+"""The compiled step of :mod:`.within_noise` for models whose data cost is a quadratic of each pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.reflectance.algebra_kernels import solve_3x3, times_3x3
+from photostereo.runtime.loops import njit, prange
+
+Array = NDArray[Any]
+
+#: Newton steps at most. From the left of the root they do not overshoot, and double the digits each time.
+STEPS = 30
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def step_within(
+    hessian: Array,
+    linear: Array,
+    centre: Array,
+    radius: Array,
+    weight: Array,
+    pull: Array,
+    tolerance: float,
+    out: Array,
+) -> None:
+    """Minimise ``nᵀH n − 2 hᵀn + w |n|² − 2 n·q`` subject to ``|n − m| ≤ radius``, pixel by pixel.
+
+    With s = n − m and A = H + w I it is s(ν) = (A + ν I)⁻¹ (h + q − A m), and ν ≥ 0 the root of
+    φ(ν) = 1/|s(ν)| − 1/radius, which is concave and grows: Newton's steps come from the left.
+    """
+    shared = hessian.shape[0] == 1
+    for i in prange(centre.shape[0]):
+        k = np.int64(0) if shared else np.int64(i)
+        w = weight[i]
+        a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
+        a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
+        m0, m1, m2 = centre[i, 0], centre[i, 1], centre[i, 2]
+        p0, p1, p2 = times_3x3(a00, a01, a02, a11, a12, a22, m0, m1, m2)
+        g0, g1, g2 = (
+            linear[i, 0] + pull[i, 0] - p0,
+            linear[i, 1] + pull[i, 1] - p1,
+            linear[i, 2] + pull[i, 2] - p2,
+        )
+        most = radius[i]
+        nu = 0.0
+        s0, s1, s2 = solve_3x3(a00, a01, a02, a11, a12, a22, g0, g1, g2)
+        length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+        if length > most:
+            if most <= 0.0:
+                s0 = s1 = s2 = 0.0
+            else:
+                for _ in range(STEPS):
+                    t0, t1, t2 = solve_3x3(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, s0, s1, s2)
+                    # |s|' = −s·(A + ν)⁻¹s / |s|
+                    slope = (s0 * t0 + s1 * t1 + s2 * t2) / (length * length)
+                    nu += (length / most - 1.0) / slope
+                    s0, s1, s2 = solve_3x3(a00 + nu, a01, a02, a11 + nu, a12, a22 + nu, g0, g1, g2)
+                    length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+                    if abs(length - most) <= tolerance * most:
+                        break
+                if length > most:  # what is left of the tolerance: the answer is inside, always
+                    s0, s1, s2 = s0 * most / length, s1 * most / length, s2 * most / length
+        out[i, 0], out[i, 1], out[i, 2] = m0 + s0, m1 + s1, m2 + s2

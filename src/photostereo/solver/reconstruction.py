@@ -1,0 +1,169 @@
+"""What a method gives back: normals, albedo, the model's unknowns, the history of the solve; save and
+load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import Iteration
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.diagnosis.metrics import ErrorSummary
+from photostereo.io.atomic import write_array, write_arrays, write_json
+from photostereo.io.safe import explained, read_json, read_npy, read_npz
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """The result of :func:`photostereo.solve`; frozen, arrays read-only.
+
+    Attributes
+    ----------
+    normals : (H, W, 3) float32
+        Unit inside the mask, zero outside; x right, y up, z to the camera. The zero vector also where a
+        pixel was black in every photograph.
+    albedo : (H, W) or (H, W, 3) float32
+        In the units of the photographs, zero outside the mask; three channels where the capture has them.
+    mask : (H, W) bool
+    method, parameters : what was run, every parameter with its value
+    chosen : why this method, where a word such as ``auto`` or ``best`` stood for it
+    capture, digest : name and content digest of the capture
+    status : ``"closed form"``, ``"converged"``, ``"iterations"`` (the limit was reached)
+    iterations : how many were run
+    seconds : wall-clock time by stage
+    history : a record of every outer iteration
+    maps : per-pixel arrays of the method, (H, W, ...), e.g. ``slopes``
+    arrays : others, e.g. ``dictionary``, ``dictionary_initial``, ``atom_use``
+    angular_error : against the truth, where the capture has one
+    versions : of the software
+    """
+
+    normals: FloatArray
+    albedo: FloatArray
+    mask: BoolArray
+    method: str
+    parameters: Mapping[str, Any]
+    capture: str = "capture"
+    digest: str = ""
+    status: str = "closed form"
+    iterations: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    history: tuple[Iteration, ...] = ()
+    maps: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    angular_error: ErrorSummary | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    chosen: str = ""
+
+    def __post_init__(self) -> None:
+        for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        error = f", mean error {self.angular_error.mean:.2f}°" if self.angular_error else ""
+        return (
+            f"Reconstruction({self.capture!r} by {self.method}: {self.normals.shape[0]} × {self.normals.shape[1]}, "
+            f"{self.status}{error})"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The facts that ``summary.json`` holds."""
+        return {
+            "capture": self.capture,
+            "digest": self.digest,
+            "method": self.method,
+            "chosen": self.chosen,
+            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "seconds": dict(self.seconds),
+            "iterations": self.iterations,
+            "status": self.status,
+            "cost": [record.cost for record in self.history],
+            "history": [record.as_dict() for record in self.history],
+            "angular_error": self.angular_error.as_dict() if self.angular_error else None,
+            "versions": dict(self.versions),
+        }
+
+    def with_seconds(self, **stages: float) -> Reconstruction:
+        """The same with the times of further stages."""
+        return replace(self, seconds={**self.seconds, **stages})
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
+
+        Pictures, surface and report as well: :func:`photostereo.save`.
+        """
+        folder = Path(folder)
+        write_array(folder / "normals.npy", self.normals)
+        write_array(folder / "albedo.npy", self.albedo)
+        write_array(folder / "mask.npy", self.mask)
+        if "dictionary" in self.arrays:
+            write_array(folder / "dictionary.npy", self.arrays["dictionary"])
+        extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}
+        extras |= {f"array_{name}": value for name, value in self.arrays.items()}
+        if extras:
+            write_arrays(folder / "extras.npz", **extras)
+        write_json(folder / "summary.json", self.summary())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Reconstruction:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        CaptureError
+            If a file is missing or damaged, or they do not fit each other.
+        """
+        folder = Path(folder)
+        remedy = f"{folder} does not hold the results of a solve: give the OUT folder of `photostereo solve`."
+
+        def complaint(problem: str) -> CaptureError:
+            return CaptureError(f"The results in {folder} are damaged ({problem}). Solve again.")
+
+        facts = read_json(folder / "summary.json", "summary", remedy=remedy)
+        normals, albedo, mask = (
+            read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ("normals", "albedo", "mask")
+        )
+        maps: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        extras = folder / "extras.npz"
+        with explained(complaint):
+            for key, array in read_npz(extras, "extras", remedy=remedy).items() if extras.exists() else ():
+                kind, name = key.split("_", 1)
+                (maps if kind == "map" else arrays)[name] = array
+            if mask.ndim != 2 or normals.shape != (*mask.shape, 3) or albedo.shape[:2] != mask.shape:
+                raise complaint("normals, albedo and mask are of different sizes")
+            if not np.isfinite(normals).all() or not np.isfinite(albedo).all():
+                raise complaint("values are not finite")
+            error = facts["angular_error"]
+            return cls(
+                normals=normals.astype(np.float32, copy=False),
+                albedo=albedo.astype(np.float32, copy=False),
+                mask=mask.astype(bool, copy=False),
+                method=str(facts["method"]),
+                parameters=dict(facts["parameters"]),
+                capture=str(facts["capture"]),
+                digest=str(facts["digest"]),
+                status=str(facts["status"]),
+                iterations=int(facts["iterations"]),
+                seconds=dict(facts["seconds"]),
+                history=tuple(Iteration(**record) for record in facts["history"]),
+                maps=maps,
+                arrays=arrays,
+                angular_error=ErrorSummary(**error) if error else None,
+                versions=dict(facts["versions"]),
+                chosen=str(facts.get("chosen", "")),
+            )
+
+
+def _plain(value: Any) -> Any:
+    """JSON's idea of a parameter: arrays are named by their shape (the dictionary itself is in
+    ``extras.npz``)."""
+    if isinstance(value, np.ndarray):
+        return f"array {'x'.join(str(side) for side in value.shape)}"
+    return list(value) if isinstance(value, tuple) else value

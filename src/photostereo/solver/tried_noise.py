@@ -1,0 +1,111 @@
+"""What the photographs' noise does to a model's normals, by trying; and what a matte surface says against them.
+
+A model that bends a curve, or takes away what is not of low rank, answers to noise in its own way, and is off by more than
+noise: its error is bias. How much of a prior's shift to keep (:mod:`photostereo.solver.share`) then cannot be told from
+the noise alone. With m the model's normals, s the shift and t the truth, the shift removes −(m − t)·s of the error. Least
+squares u is an estimate of t without bias wherever the surface is matte, so
+
+    −(m − t)·s  =  −(m − u)·s − (u − t)·s,
+
+of which the first is known, and the mean of the second by Stein's lemma: add a little noise to the photographs, and see
+how u and s move together. Where least squares does not explain the photographs, here or over the pixels around, it says
+nothing of t (as where it is a witness, :mod:`photostereo.reflectance.learned.matte`); there the bias of m counts as
+unknown, and what noise does to m itself takes the place of both. The noise that is added is of the photographs' own kind
+(:func:`photostereo.diagnosis.noise_fields.more_noise`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import SILENT
+from photostereo.core.conventions import BoolArray
+from photostereo.diagnosis.blocks import has_blocks
+from photostereo.diagnosis.noise_fields import more_noise
+from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, MatteFit, fit_all, misfit_around
+from photostereo.reflectance.model import Model
+from photostereo.runtime.arrays import Array, cast, like, namespace
+
+#: ε, in standard deviations of the noise.
+STEP = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class TriedNoise:
+    """What became of a model and of least squares when noise came once more.
+
+    Attributes
+    ----------
+    noise : (N, 3) of the model's own normals, in full
+    bias : (N, 3) the model's normals less those of least squares, of the same lengths
+    matte_noise : (N, 3) of the latter
+    matte : (N,) from 1, where noise explains what least squares leaves, to 0
+    """
+
+    noise: Array
+    bias: Array
+    matte_noise: Array
+    matte: Array
+
+    def removed(self, shift: Array, change: Array) -> Array:
+        """(N,) what of a model's error a prior's shift removes; ``change`` of the shift is that of the noise in full."""
+        by_noise = -(self.noise * change).sum(-1)
+        by_matte = -(self.bias * shift).sum(-1) - (self.matte_noise * change).sum(-1)
+        return self.matte * by_matte + (1.0 - self.matte) * by_noise
+
+
+def try_noise(
+    build: Callable[[Array], Model],
+    pixels: Array,
+    lights: NDArray[Any],
+    normals: Array,
+    *,
+    mask: BoolArray,
+    disturbing: float,
+    common: float,
+) -> TriedNoise:
+    """Build the model once more, of photographs with more noise.
+
+    Parameters
+    ----------
+    build : the model of other pixels
+    pixels : (N, d) intensities
+    lights : (3, d) unit columns
+    normals : (N, 3) of the model
+    mask : (H, W) where the pixels lie
+    disturbing, common : see :class:`photostereo.solver.within_noise.NoiseEvidence`
+    """
+    more = more_noise(pixels, lights, disturbing)
+    again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
+    normals = cast(normals, "float64")
+    back = like(np.linalg.pinv(lights), normals)
+    fit = fit_all(cast(pixels, "float32"), lights)
+    longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
+    return TriedNoise(
+        noise=(again - normals) / STEP,
+        bias=normals - longer * cast(fit.scaled, "float64"),
+        matte_noise=longer * (cast(more, "float64") @ back),
+        matte=_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask),
+    )
+
+
+def _explained(fit: MatteFit, noise: float, mask: BoolArray | None) -> Array:
+    """(N,) the share of noise in the variance that the matte witness would have.
+
+    Without a mask the pixels around are not asked: those of one block of a JPEG share their noise.
+    """
+    excess = fit.misfit / (noise + 1e-30) - (1.0 + fit.scatter)
+    if mask is not None:
+        xp = namespace(excess)
+        around = misfit_around(fit, xp.full_like(excess, noise), mask)
+        excess = xp.maximum(excess, around)
+    return cast(1.0 / (1.0 + HIDDEN_MISFIT * fit.photographs * excess.clip(0.0)), "float64")
+
+
+def _length(vectors: Array) -> Array:
+    return namespace(vectors).sqrt((vectors * vectors).sum(-1))[..., None]

@@ -1,0 +1,304 @@
+"""A prior that does no harm: the answer stays within what the noise of the photographs allows.
+
+A prior knows the shape only in part. What it does not know (fine detail that no atom holds yet, a material edge)
+it takes for noise. But the photographs say how large noise can be: around the model's own normal m its variance
+is τ² = v trace(H⁻¹) / 3 in each component, with H the mean Hessian of the data cost and v the noise of an
+intensity. So with a prior of automatic strength each pixel solves
+
+    minimise  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
+
+β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot tell one normal from
+another, and the prior may choose; beyond it they speak against it.
+
+v is the noise of the capture, or the pixel's own mean squared misfit where that is larger: photographs that
+disagree among themselves (a highlight on a matte model) say less.
+
+A model with a curve for each pixel makes a · noise of an intensity's noise, a the slope of the pixel's own curve. Where an
+entry many times too bright has bent the curve, a is a tenth of the others', the normal is a tenth as long, and a ball of
+the capture's noise would be several times its length: the prior could turn it anywhere. Its misfit s² tells that its
+noise is smaller. With f degrees of freedom f s² / v is χ², so v ≤ f s² / χ²_f(0.1 %) in all but a thousandth of the
+pixels, and v is no larger than that.
+
+The ball is convex and does not move, the descent starts inside it, and each step is the exact minimiser over it: the
+cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
+pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
+nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
+doi:10.1137/0904038): a few secant steps.
+
+**Where the model is in doubt.** Within the ball the prior may still remove more detail than noise; so only a share α of its
+shift is kept, from Stein's estimate (:mod:`photostereo.solver.share`). That estimate knows the noise and not the mistakes
+of the model. Where a pixel's misfit s² is larger than noise σ² explains (more than t σ², t = 1 + 2 √(2/(d − 3)) as for χ²),
+the model is wrong about the pixel, by more than its residuals show, and the prior's word counts for more:
+
+    α_px = α + (1 − α) e / (e + σ²),     e = max(s² − t σ², 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import SILENT, Monitor
+from photostereo.core.conventions import BoolArray
+from photostereo.diagnosis.noise import noise_of_intensities, noise_of_misfit, noise_over_blocks
+from photostereo.diagnosis.noise_fields import noise_fields
+from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace
+from photostereo.solver.tried_noise import TriedNoise, try_noise
+
+#: The 99.9 % point of χ² with three degrees of freedom.
+CONFIDENCE = 16.266
+#: Secant steps at most, and the relative error of the radius at which they end.
+STEPS, RADIUS_TOLERANCE = 12, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseEvidence:
+    """What the photographs say about the noise of a model.
+
+    Attributes
+    ----------
+    sigma : standard deviation of an intensity, of what is noise to the model
+    disturbing : the same of what disturbs the model's normals: also noise that the model bends its curve around
+    common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
+    doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
+    fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
+    told : so many times its misfit the variance of a pixel's noise may be, where its curve scales noise
+    tried : how noise disturbs the model's normals (N, 3), where that is to be tried out
+    """
+
+    sigma: float
+    disturbing: float
+    common: float
+    doubtful: float
+    fields: Array
+    told: float = float("inf")
+    tried: Callable[[Array], TriedNoise] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        pixels: Array,
+        lights: NDArray[Any],
+        mask: BoolArray,
+        build: Callable[[Array], Model],
+    ) -> NoiseEvidence:
+        """Of a model of these pixels; ``build`` makes that of others."""
+        own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
+        disturbing = measured if own is None else own
+        common = noise_over_blocks(pixels, lights, mask, measured)
+        doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1)))
+        tried = partial(try_noise, build, pixels, lights, mask=mask, disturbing=disturbing, common=common)
+        return cls(
+            sigma=noise_to(model, lights.shape[1], measured),
+            disturbing=disturbing,
+            common=common,
+            doubtful=doubtful,
+            fields=noise_fields(pixels, lights, measured),
+            told=most_noise(lights.shape[1] - 3) if model.scales_noise else float("inf"),
+            tried=tried if model.bends and pixels.shape[1] > 3 else None,
+        )
+
+
+def noise_to(model: Model, photographs: int, measured: float) -> float:
+    """The noise of an intensity to a model: its own figure, or that ``measured`` as far as its fit leaves it.
+
+    What a model explains is no noise to it. A piecewise-linear curve bends around a few entries that are many times
+    too bright; least squares sees them as strong noise, and a prior of that strength would undo the fit.
+    """
+    if model.noise is not None:
+        return model.noise
+    if photographs <= 3:
+        return 0.0  # no residual: noise cannot be told from texture, and a prior must not guess
+    if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
+        return measured  # a matte model explains no more than the least squares of the estimate itself
+    misfit = model.misfit(*model.start(SILENT))
+    return measured if misfit is None else min(measured, noise_of_misfit(misfit, photographs - 3))
+
+
+def most_noise(freedom: int) -> float:
+    """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds; infinite without freedom.
+
+    >>> round(most_noise(17), 2), most_noise(0)
+    (3.85, inf)
+    """
+    from scipy.special import gammaincinv
+
+    return freedom / (2.0 * float(gammaincinv(freedom / 2.0, 0.001))) if freedom > 0 else float("inf")
+
+
+class WithinNoise(Model):
+    """A model whose normals stay within the noise around its own answer.
+
+    Parameters
+    ----------
+    model : Model
+    start : of the model, its own normals and unknowns: the centre of each pixel's ball
+    noise : standard deviation of an intensity to the model, see :func:`noise_to`; or all the evidence
+    hessian : mean Hessian of the data cost; by default the model's own
+
+    Examples
+    --------
+    >>> from photostereo.reflectance.lambertian.model import Lambertian
+    >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
+    >>> own = np.array([[0.1, 0.2, 0.9]])
+    >>> model = Lambertian(own @ L, L)
+    >>> bounded = WithinNoise(model, model.start(Monitor()), 0.01)
+    >>> weight, pull = np.array([50.0]), np.array([[50.0, 0.0, 0.0]])
+    >>> far = np.linalg.norm(model.update_normals({}, weight, pull) - own)
+    >>> near = np.linalg.norm(bounded.update_normals({}, weight, pull) - own)
+    >>> bool(far > 1.0), round(float(near), 3)
+    (True, 0.041)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        start: tuple[Array, Unknowns],
+        noise: float | NoiseEvidence,
+        hessian: NDArray[Any] | None = None,
+    ) -> None:
+        self._model = model
+        self._evidence = noise if isinstance(noise, NoiseEvidence) else None
+        sigma = noise.disturbing if isinstance(noise, NoiseEvidence) else noise
+        centre, unknowns = start
+        self._centre = cast(centre, "float64")
+        hessian = model.mean_hessian(unknowns) if hessian is None else hessian
+        self._hessian, self._excess = hessian, model.excess_variance(unknowns)
+        self._stiffness = float(np.trace(hessian)) / 3.0
+        self._misfit = model.misfit(centre, unknowns)
+        variance = sigma**2 + 0.0 * self._centre[..., 0]
+        if self._misfit is not None:
+            xp = namespace(variance)
+            if self._evidence is not None and self._evidence.told < float("inf"):
+                variance = xp.minimum(variance, self._evidence.told * self._misfit)
+            variance = xp.maximum(variance, self._misfit)
+        spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
+        self._radius = (CONFIDENCE * spread * variance) ** 0.5
+
+    def noise_of_normals(self) -> Array:
+        """(N, 3) noise as the model's own normals have it: of the photographs' kind, through the mean Hessian."""
+        assert self._evidence is not None
+        if self._tried is not None:
+            return self._tried.noise
+        root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
+        fields = cast(self._evidence.fields, "float64")
+        return self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields)
+
+    @cached_property
+    def _tried(self) -> TriedNoise | None:
+        if self._evidence is None or self._evidence.tried is None:
+            return None
+        return self._evidence.tried(self._centre)
+
+    @cached_property
+    def _doubt(self) -> Array:
+        """(N,) between 0, where noise explains the misfit, and 1, where the model is wrong."""
+        nothing = 0.0 * self._radius
+        if self._evidence is None or self._misfit is None or self._model.noise_is_of_normals:
+            return nothing
+        variance = self._evidence.common**2
+        excess = namespace(nothing).maximum(self._misfit - self._evidence.doubtful * variance, nothing)
+        return excess / (excess + variance + 1e-30)
+
+    def size_of(self, shift: Array) -> float:
+        """Mean square of a shift (N, 3) over the pixels, as far as the model is not in doubt."""
+        return float(((1.0 - self._doubt) * (shift * shift).sum(-1)).mean())
+
+    def removed(self, shift: Array, change: Array) -> float:
+        """What of the error a shift removes, in the same mean; ``change`` is what noise in full makes of the shift."""
+        if self._tried is not None:
+            removed = self._tried.removed(shift, change)
+        else:
+            removed = -(self.noise_of_normals() * change).sum(-1)
+        return float(((1.0 - self._doubt) * removed).mean())
+
+    def tempered(self, normals: Array, share: float) -> Array:
+        """m + α (n − m), α larger where the model is in doubt."""
+        if share >= 1.0:
+            return normals
+        kept = share + (1.0 - share) * self._doubt
+        return self._centre + kept[..., None] * (normals - self._centre)
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)
+        if quadratic is None:
+            return self._by_secants(unknowns, weight, pull)
+        from photostereo.solver.ball_kernels import step_within
+
+        hessian, linear = (contiguous(cast(part, "float64")) for part in quadratic)
+        normals = np.empty_like(self._centre)
+        pull = contiguous(cast(pull, "float64"))
+        step_within(hessian, linear, self._centre, self._radius, weight, pull, RADIUS_TOLERANCE, normals)
+        return normals
+
+    def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
+        """The same step with nothing but the model's own, for any model and any kind of array."""
+        centre, radius = self._centre, self._radius
+        xp = namespace(radius)
+
+        def answer(multiplier: Array) -> tuple[Array, Array]:
+            normals = self._model.update_normals(
+                unknowns, weight + multiplier, pull + multiplier[..., None] * centre
+            )
+            return normals, ((normals - centre) ** 2).sum(-1) ** 0.5
+
+        before = 0.0 * radius
+        normals, length = answer(before)
+        outside = length > radius
+        if not bool(outside.any()):
+            return normals
+        goal = 1.0 / xp.maximum(radius, 1e-30 + 0.0 * radius)
+        height = 1.0 / xp.where(outside, length, radius + 1e-30) - goal
+        # Exact where the data hold all directions alike.
+        present = xp.where(outside, (weight + self._stiffness) * (length * goal - 1.0), before)
+        for _ in range(STEPS):
+            normals, length = answer(present)
+            now = 1.0 / xp.maximum(length, 1e-30 + 0.0 * length) - goal
+            open_ = outside & (abs(length - radius) > RADIUS_TOLERANCE * radius)
+            if not bool(open_.any()):
+                break
+            rise = now - height
+            slope = xp.where(rise == 0.0, 1.0 + before, rise)
+            step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0 * before)
+            before, height, present = present, now, xp.maximum(present - step, 0.0 * before)
+        # What is left of the radius' tolerance: the answer is inside, always.
+        scale = xp.where(
+            length > radius, radius / xp.maximum(length, 1e-30 + 0.0 * length), 1.0 + 0.0 * length
+        )
+        return centre + scale[..., None] * (normals - centre)
+
+    @property
+    def noise(self) -> float | None:
+        return self._model.noise
+
+    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
+        return self._model.mean_hessian(unknowns)
+
+    def alone(self, monitor: Monitor) -> Fit:
+        return self._model.alone(monitor)
+
+    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+        return self._model.start(monitor)
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
+        return self._model.update_unknowns(normals, unknowns)
+
+    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
+        return self._model.cost(normals, unknowns)
+
+    def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        return self._model.misfit(normals, unknowns)
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        return self._model.maps(normals, unknowns)
+
+    def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
+        return self._model.albedo(normals, unknowns)

@@ -1,0 +1,88 @@
+"""Steps of eight bits and blocks of JPEG are told from noise, and count as what they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture.corruptions import add_gaussian
+from photostereo.diagnosis import blocks
+from photostereo.diagnosis.noise import VALUES_PER_LEVEL, estimate_noise, step_of_levels
+from photostereo.scenes import dome_lights, render_scene
+
+
+@pytest.fixture(scope="module")
+def relief():
+    return render_scene("relief", size=128, lights=dome_lights(8), cast_shadows=False)
+
+
+def measure(capture):
+    return estimate_noise(capture.images, capture.lights, capture.mask)
+
+
+def quantised(capture, levels):
+    return replace(capture, images=(np.round(capture.images * levels) / levels).astype(np.float32))
+
+
+def test_eight_bits_are_told_from_noise(relief) -> None:
+    found = measure(quantised(relief, 255))
+    assert found.step == pytest.approx(1 / 255, rel=0.01)
+    error = np.std(quantised(relief, 255).images - relief.images)
+    assert found.sigma == pytest.approx(error, rel=0.2)
+    assert not found.blocks
+
+
+@pytest.mark.parametrize("sigma", [0.002, 0.01])
+def test_noise_above_the_steps_is_measured_as_it_is(relief, sigma) -> None:
+    fine, coarse = (measure(quantised(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255))
+    assert fine.step < 1e-4 and not fine.blocks and not coarse.blocks
+    assert fine.sigma == pytest.approx(sigma, rel=0.1)
+    assert coarse.sigma == pytest.approx(np.hypot(sigma, 1 / 255 / np.sqrt(12)), rel=0.15)
+
+
+@pytest.mark.parametrize("quality", [50, 75])
+def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
+    noisy = add_gaussian(relief, 0.01, rng=0)
+    pictures = np.clip(np.round(noisy.images * 255), 0, 255).astype(np.uint8)
+    files = [cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1] for picture in pictures]
+    read = np.stack([cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]) / np.float32(255)
+    compressed = replace(relief, images=read.astype(np.float32))
+    found = measure(compressed)
+    assert found.blocks
+    error = float(np.std(compressed.images - relief.images))
+    assert 0.5 * error < found.sigma < 2.0 * error
+
+
+def test_blocks_under_noise_are_told_by_many_photographs(monkeypatch) -> None:
+    """Blocks of 0.4 times the noise: twelve of 48 photographs do not tell them, all do; noise alone is no block."""
+    lights, mask = dome_lights(48).T, np.ones((64, 64), bool)
+    seen, white, by_twelve = [], [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(0.0, 0.01, (64, 64, 48))
+        steps = np.kron(rng.normal(0.0, 0.004, (8, 8, 48)), np.ones((8, 8, 1)))
+        seen.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+        white.append(blocks.has_blocks(noise.reshape(-1, 48), lights, mask))
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "LOOKED_VALUES", 0)
+            by_twelve.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+    assert sum(seen) >= 3 and not any(white) and sum(by_twelve) < sum(seen)
+
+
+@pytest.mark.parametrize(
+    "levels", [(16,) * 5, (16, 16, 16, 4000, 4000), (16, 16, 4000, 4000, 4000), (250, 251) * 3]
+)
+def test_steps_are_told_without_sorting_everything(levels) -> None:
+    """The short cuts change nothing: all photographs sorted, the median of the steps of those with few levels."""
+    rng = np.random.default_rng(0)
+    sample = np.stack([rng.integers(0, n, 2000) / n for n in levels], axis=1).astype(np.float32)
+    few = [
+        n
+        for n, values in zip(levels, sample.T, strict=True)
+        if len(values) >= VALUES_PER_LEVEL * len(set(values))
+    ]
+    expected = np.median([1 / n for n in few]) if 2 * len(few) > len(levels) else 0.0
+    assert step_of_levels(sample) == pytest.approx(expected, rel=1e-6)

@@ -1,0 +1,436 @@
+"""Results appear complete or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from photostereo.core.errors import OutputError
+from photostereo.io.atomic import replacing_directory, replacing_file, write_json
+from photostereo.io.ownership import MARK
+
+
+def content(folder):
+    """What lies in a folder, but for our marks."""
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != MARK
+    }
+
+
+def write_results(out, **files):
+    """A folder as photostereo leaves it."""
+    with replacing_directory(out) as folder:
+        for name, text in files.items():
+            (folder / name).write_text(text)
+
+
+def test_nothing_is_visible_until_the_end(tmp_path):
+    out = tmp_path / "deep" / "er" / "out"
+    with replacing_directory(out) as folder:
+        (folder / "a.txt").write_text("new")
+        assert not out.exists()
+        assert folder.parent == out.parent
+    assert content(tmp_path) == {"deep/er/out/a.txt": "new"}
+    assert stat.S_IMODE(out.stat().st_mode) == 0o777 & ~umask()
+
+
+def umask():
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_a_failure_leaves_no_trace(tmp_path, error):
+    def run():
+        with replacing_directory(tmp_path / "deep" / "out") as folder:
+            (folder / "sub").mkdir()
+            (folder / "sub" / "a.txt").write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        run()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_existing_results_are_kept_without_force(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.txt").write_text("old")
+    with pytest.raises(OutputError, match=r"exists already.*--force"), replacing_directory(out):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == {"out/a.txt": "old"}
+
+
+def test_force_replaces_as_a_whole_and_only_at_the_end(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    with replacing_directory(out, force=True) as folder:
+        (folder / "b").write_text("new")
+        assert content(out) == {"a": "old"}
+    assert content(tmp_path) == {"out/b": "new"}
+    with pytest.raises(RuntimeError), replacing_directory(out, force=True):
+        raise RuntimeError
+    assert content(tmp_path) == {"out/b": "new"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+def test_failed_move_brings_the_old_result_back(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    rename = os.rename
+
+    def stubborn(source, target):
+        if ".partial-" in str(source):
+            raise OSError(errno.EACCES, "Permission denied")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", stubborn)
+    with (
+        pytest.raises(OutputError, match="Permission denied"),
+        replacing_directory(out, force=True) as folder,
+    ):
+        (folder / "b.txt").write_text("new")
+    assert content(tmp_path) == {"out/a": "old"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("out", ["capture", "."])
+def test_the_photographs_are_never_replaced(tmp_path, out):
+    """Not by name, nor with the folder around them, although both could be ours."""
+    with replacing_directory(tmp_path / "home") as folder:
+        write_results(folder / "capture", a="photograph")
+    before = content(tmp_path)
+    target = tmp_path / "home" / out
+    with (
+        pytest.raises(OutputError, match=r"holds .*capture, which this run needs"),
+        replacing_directory(target, force=True, keep=[tmp_path / "home" / "capture"]),
+    ):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == before
+
+
+def test_a_folder_of_somebody_else_is_never_replaced(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="does not look like"), replacing_directory(tmp_path, force=True):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == {"thesis.txt": "mine"}
+
+
+def test_a_mark_must_be_ours_in_content(tmp_path):
+    """A summary.json, or anything with the name of our mark, does not make a folder ours."""
+    for name, text in (("summary.json", "{}"), (MARK, "{}"), (MARK, '{"format": "photostereo folder"}')):
+        out = tmp_path / "mine"
+        out.mkdir()
+        (out / name).write_text(text)
+        (out / "thesis.tex").write_text("years of work")
+        words = "summary.json|thesis.tex"
+        with pytest.raises(OutputError, match=words), replacing_directory(out, force=True):
+            pytest.fail("the work must not begin")
+        assert (out / "thesis.tex").read_text() == "years of work"
+        shutil.rmtree(out)
+
+
+def add_file(out):
+    (out / "sub").mkdir()
+    (out / "sub" / "thesis.tex").write_text("mine")
+    return "sub/thesis.tex, which was not written by photostereo"
+
+
+def add_folder(out):
+    (out / "empty").mkdir()
+    return "empty, which was not written by photostereo"
+
+
+def add_link(out):
+    (out / "link").symlink_to(out.parent)
+    return "link, which was not written by photostereo"
+
+
+def change_file(out):
+    (out / "a").write_text("retouched")
+    return "a, which has changed since"
+
+
+def change_file_of_the_same_size(out):
+    (out / "a").write_text("ald")
+    os.utime(out / "a", (0, 0))
+    return "a, which has changed since"
+
+
+@pytest.mark.parametrize("spoil", [add_file, add_folder, add_link, change_file, change_file_of_the_same_size])
+def test_what_we_did_not_write_is_never_deleted(tmp_path, spoil):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    words = spoil(out)
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match=words), replacing_directory(out, force=True):
+        pytest.fail("the work must not begin")
+    assert content(tmp_path) == before
+
+
+def test_what_appears_while_we_work_is_not_deleted_either(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+
+    def run():
+        with replacing_directory(out, force=True):
+            (out / "thesis.tex").write_text("mine")
+
+    with pytest.raises(OutputError, match=r"thesis\.tex"):
+        run()
+    assert content(tmp_path) == {"out/a": "old", "out/thesis.tex": "mine"}
+
+
+def test_litter_of_operating_systems_does_not_count(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old")
+    (out / ".DS_Store").touch()
+    with replacing_directory(out, force=True) as folder:
+        (folder / "b").write_text("new")
+    assert content(tmp_path) == {"out/b": "new"}
+
+
+def test_files_in_use_are_never_inside_what_is_replaced(tmp_path):
+    """Also where they do not exist yet: a checkpoint that would be written into the folder in the making."""
+    with (
+        pytest.raises(OutputError, match=r"state\.npz, which this run needs"),
+        replacing_directory(tmp_path / "out", keep=[tmp_path / "out" / "state.npz"]),
+    ):
+        pytest.fail("the work must not begin")
+
+
+def test_a_renewed_folder_takes_over_what_is_not_ours(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, a="old", mesh="old")
+    (out / "notes.txt").write_text("mine")
+
+    def renew():
+        with replacing_directory(out, force=True, renew={"mesh"}) as folder:
+            shutil.copy2(out / "a", folder)
+            shutil.copy2(out / "notes.txt", folder)
+            (folder / "mesh").write_text("new")
+
+    renew()
+    assert content(tmp_path) == {"out/a": "old", "out/mesh": "new", "out/notes.txt": "mine"}
+    renew()
+    with pytest.raises(OutputError, match=r"notes\.txt"), replacing_directory(out, force=True):
+        pytest.fail("the work must not begin")
+    (out / "mesh").write_text("retouched")
+    with pytest.raises(OutputError, match="mesh, which has changed"):
+        renew()
+
+
+@pytest.mark.parametrize("kind", ["partial", "replaced"])
+def test_leftovers_of_a_killed_run_are_removed_by_the_next(tmp_path, kind):
+    out = tmp_path / "out"
+    if kind == "replaced":
+        write_results(out, a="old")
+    script = """
+        import os, shutil, signal, sys
+        from photostereo.io import atomic
+        rename = os.rename
+        def killed(source, target):
+            rename(source, target)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sys.argv[2] == "replaced":
+            os.rename = killed
+        with atomic.replacing_directory(sys.argv[1], force=True) as folder:
+            (folder / "half.txt").write_text("half")
+            if sys.argv[2] == "partial":
+                os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(out), kind], check=False)
+    assert not out.exists()
+    assert len(list(tmp_path.iterdir())) == (1 if kind == "partial" else 2)
+    mine = tmp_path / ".out.partial-mine"  # looks like one, but nothing says that it is ours
+    mine.mkdir()
+    if kind == "replaced":
+        with pytest.raises(OutputError, match="exists already"), replacing_directory(out):
+            pytest.fail("the old result is back")
+        assert content(tmp_path) == {"out/a": "old"}
+    with replacing_directory(out, force=True) as folder:
+        (folder / "b").write_text("new")
+    assert content(tmp_path) == {"out/b": "new"}
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".out.partial-mine", "out"]
+
+
+def test_the_leftover_of_a_single_file_is_removed_too(tmp_path):
+    out = tmp_path / "lights.csv"
+    script = """
+        import os, signal, sys
+        from photostereo.io import atomic
+        with atomic.replacing_file(sys.argv[1]) as partial:
+            partial.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(out)], check=False)
+    assert not out.exists() and len(list(tmp_path.iterdir())) == 1
+    with replacing_file(out) as partial, replacing_file(tmp_path / "lights.csv", force=True) as second:
+        assert partial.parent.is_dir()  # that of a run that lives stays
+        second.write_text("two")
+        partial.write_text("one")
+    assert content(tmp_path) == {"lights.csv": "one"}
+
+
+def test_a_run_that_lives_keeps_its_folder(tmp_path):
+    out = tmp_path / "out"
+    with replacing_directory(out) as first:
+        (first / "a").write_text("one")
+        with replacing_directory(out) as second:
+            (second / "b").write_text("two")
+            assert first.is_dir()
+        (out / MARK).unlink()
+        shutil.rmtree(out)
+    assert content(tmp_path) == {"out/a": "one"}
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "ö" * 130, "a\0b"])
+def test_impossible_names_are_told(tmp_path, name):
+    for replacing in (replacing_directory, replacing_file):
+        with pytest.raises(OutputError, match="Cannot write the results"), replacing(tmp_path / name):
+            pytest.fail("the work must not begin")
+
+
+def test_the_longest_names_work(tmp_path):
+    for name in ("n" * 255, "ö" * 127):
+        with replacing_directory(tmp_path / name) as folder:
+            (folder / "a").write_text("new")
+        with replacing_file(tmp_path / name / "b", force=True) as partial:
+            partial.write_text("new")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_json_is_strict_and_takes_undecodable_names(tmp_path):
+    write_json(tmp_path / "a.json", {"error": float("nan"), "top": [float("inf")], "name": "caf\udce9 ö"})
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert "NaN" not in text and "Infinity" not in text and "ö" in text
+    assert json.loads(text) == {"error": None, "top": [None], "name": "caf\udce9 ö"}
+
+
+def test_empty_folder_may_be_used(tmp_path):
+    (tmp_path / "out").mkdir()
+    with replacing_directory(tmp_path / "out") as folder:
+        (folder / "a.txt").write_text("new")
+    assert content(tmp_path) == {"out/a.txt": "new"}
+
+
+def test_link_to_a_folder_keeps_pointing(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    with replacing_directory(tmp_path / "out") as folder:
+        (folder / "a.txt").write_text("new")
+    assert (tmp_path / "out").is_symlink()
+    assert content(tmp_path / "real") == {"a.txt": "new"}
+
+
+def test_files_in_the_way(tmp_path):
+    (tmp_path / "out").write_text("a file")
+    for out in (tmp_path / "out", tmp_path / "out" / "inside"):
+        with pytest.raises(OutputError, match="out"), replacing_directory(out, force=True):
+            pytest.fail("the work must not begin")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "ring").symlink_to("ring")
+    for out in ("dangling", "ring"):
+        with pytest.raises(OutputError), replacing_directory(tmp_path / out):
+            pytest.fail("the work must not begin")
+    with replacing_directory(tmp_path / "new", keep=[tmp_path / "ring"]):
+        pass
+
+
+def test_force_never_deletes_where_people_live(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    (home / "precious.txt").write_text("mine")
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    for place in (home, tmp_path, home / "work", tmp_path / "repo", "."):
+        with pytest.raises(OutputError), replacing_directory(place, force=True):
+            pytest.fail("the work must not begin")
+    assert (home / "precious.txt").read_text() == "mine"
+
+
+def test_full_disk_is_the_users_to_mend(tmp_path):
+    with pytest.raises(OutputError, match="No space left"), replacing_directory(tmp_path / "out"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="rights do not bind the superuser")
+def test_folder_without_rights(tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    with (
+        pytest.raises(OutputError, match="Permission denied"),
+        replacing_directory(tmp_path / "locked" / "out"),
+    ):
+        pytest.fail("the work must not begin")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can write")
+def test_unwritable_place():
+    with (
+        pytest.raises(OutputError, match="Cannot write the results"),
+        replacing_directory("/proc/self/photostereo"),
+    ):
+        pytest.fail("the work must not begin")
+    with (
+        pytest.raises(OutputError, match="Cannot write the results"),
+        replacing_file("/proc/self/photostereo.npz"),
+    ):
+        pytest.fail("the work must not begin")
+
+
+def test_control_c_in_a_real_process(tmp_path):
+    script = """
+        import signal, sys, time
+        from photostereo.io.atomic import replacing_directory
+        # A shell's background job ignores Ctrl-C, and its children inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with replacing_directory(sys.argv[1]) as folder:
+            (folder / "half.txt").write_text("half")
+            print("ready", flush=True)
+            time.sleep(60)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=30)  # the script itself would sleep for a minute
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replacing_a_file(tmp_path):
+    out = tmp_path / "deep" / "a.npz"
+    with replacing_file(out) as partial:
+        assert partial.suffix == ".npz"
+        partial.write_text("one")
+        assert not out.exists()
+    with pytest.raises(OutputError, match="exists already"), replacing_file(out):
+        pytest.fail("the work must not begin")
+
+    def fail():
+        with replacing_file(out, force=True) as partial:
+            partial.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert content(tmp_path) == {"deep/a.npz": "one"}
+    with pytest.raises(OutputError, match="is a folder"), replacing_file(tmp_path / "deep", force=True):
+        pytest.fail("the work must not begin")

@@ -1,0 +1,52 @@
+"""Everything is written and read in one place: no file of ours goes around it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "photostereo"
+
+#: Calls that write or read a file by themselves.
+WRITERS = {"write_text", "write_bytes", "save", "savez", "savez_compressed", "savetxt", "dump", "imwrite"}
+READERS = {"read_text", "read_bytes", "load", "loads", "loadtxt", "loadmat", "imread", "fromfile"}
+OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
+
+#: Where one of them is right, and why.
+ALLOWED = {
+    "lab/sweeps/worker.py": "maps of a trial, into memory",
+    "commands/train.py": "into the file that the writer has opened",
+    "lab/training/export.py": "into memory",
+    "reflectance/learned/weights.py": "the mathematics knows no files of ours; every failure there is in words",
+    "lab/sweeps/store.py": "JSON from our own database",
+    "batch/ledger.py": "JSON from our own database",
+    "batch/settings.py": "the content of a file, hashed",
+    "batch/page.py": "pictures that this run has written",
+    "batch/fingerprint.py": "the content of a capture, hashed",
+    "runtime/cuda_kernels.py": "our own sources",
+    "report/document.py": "our own sources",
+    "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",
+    "report/surface_parts.py": "the data of a page that was read safely",
+    "lab/paper/index.py": "pages that this run has written",
+    "results/wavefront.py": "into memory",
+    "results/maps.py": "into the file that the writer has opened",
+    "capture/layouts/archive.py": "into the file that the writer has opened",
+    "capture/layouts/diligent.py": "into the file that the writer has opened",
+}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_private_way_to_files(path: Path) -> None:
+    name = path.relative_to(SOURCE).as_posix()
+    if name.startswith("io/") or name in ALLOWED:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        called, owner = node.func.attr, node.func.value
+        of_library = isinstance(owner, ast.Name) and owner.id in OWNERS
+        of_path = called in {"write_text", "write_bytes", "read_text", "read_bytes"}
+        assert not (called in WRITERS and (of_library or of_path)), f"{name}:{node.lineno} writes by itself"
+        assert not (called in READERS and (of_library or of_path)), f"{name}:{node.lineno} reads by itself"

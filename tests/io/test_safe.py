@@ -1,0 +1,158 @@
+"""Files from outside: bounded, never Python objects, every failure in words."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from photostereo.core.errors import CaptureError
+from photostereo.io import memory, safe
+from photostereo.io.names import printable
+
+
+def header(kind, shape):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def array_bytes(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def write_zip(path, *, packing=zipfile.ZIP_STORED, **members):
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+
+
+def patch(path, offset, form, value):
+    """Change a field of the first entry of the central directory."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into(form, data, data.find(b"PK\x01\x02") + offset, value)
+    path.write_bytes(bytes(data))
+
+
+def test_arrays_come_back(tmp_path):
+    arrays = {
+        "plain": np.arange(12.0).reshape(3, 4),
+        "fortran": np.asfortranarray(np.arange(12, dtype=np.uint16).reshape(3, 4)),
+        "text": np.array("cat"),
+        "none": np.zeros((0, 3)),
+    }
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    found = safe.read_npz(tmp_path / "a.npz", "archive", remedy="")
+    for name, array in arrays.items():
+        np.save(tmp_path / "a.npy", array)
+        for again in (found[name], safe.read_npy(tmp_path / "a.npy", "array", remedy="")):
+            np.testing.assert_array_equal(again, array)
+            assert again.dtype == array.dtype
+    assert safe.names_in_npz(tmp_path / "a.npz") == set(arrays)
+    assert safe.names_in_npz(tmp_path / "a.npy") == set()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda p: p.write_bytes(b""), "not a zip file"),
+        (lambda p: p.write_bytes(array_bytes(np.ones(3))), "not a zip file"),  # an .npy, renamed
+        (lambda p: p.write_bytes(p.read_bytes()[:-30]), "not a zip file"),
+        (lambda p: write_zip(p, a=b"no array"), "magic string"),
+        (lambda p: write_zip(p, a=header("<f8", (10**6, 10**6)) + bytes(80)), "declares 8000000000000 bytes"),
+        (lambda p: write_zip(p, a=header("<f8", (-1, -80)) + bytes(640)), "declares"),
+        (lambda p: write_zip(p, a=header("|O", (1,)) + pickle.dumps([print])), "not Python objects"),
+        (lambda p: write_zip(p, a=array_bytes(np.ones(2, np.complex64))), "type complex64"),
+        (lambda p: write_zip(p, packing=zipfile.ZIP_LZMA, a=array_bytes(np.ones(3))), "does not use"),
+        (lambda p: patch(p, 8, "<H", 1), "encrypted"),
+        (lambda p: patch(p, 24, "<I", 2**31 - 1), "can hold"),
+        (lambda p: patch(p, 10, "<H", 8), r"zlib|decompress|invalid|CRC"),
+    ],
+)
+def test_damaged_archives_are_told(tmp_path, spoil, words):
+    path = tmp_path / "a.npz"
+    write_zip(path, a=array_bytes(np.arange(64.0)))
+    spoil(path)
+    with pytest.raises(CaptureError, match=words) as caught:
+        safe.read_npz(path, "saved state", remedy="Save it again.")
+    assert str(path) in str(caught.value) and "Save it again." in str(caught.value)
+
+
+def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("a.npy", header("<f4", (3, 3000, 3000)) + bytes(4 * 3 * 3000 * 3000))
+    assert (tmp_path / "a.npz").stat().st_size < 200_000
+    monkeypatch.setattr(memory, "available_memory", lambda: 50_000_000)
+    with pytest.raises(CaptureError, match=r"needs 0\.1 GB of memory"):
+        safe.read_npz(tmp_path / "a.npz", "archive", remedy="")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"lights": ' + "9" * 5000 + "}", "4300"),
+        ("{", "line 1"),
+        ("", "line 1"),
+    ],
+)
+def test_json_beyond_the_parser(tmp_path, text, words):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(CaptureError, match=words):
+        safe.read_json(tmp_path / "a.json", "light file", remedy="Correct it.")
+
+
+def test_text_is_bounded_and_regular(tmp_path, monkeypatch):
+    monkeypatch.setattr(safe, "TEXT_LIMIT", 100)
+    (tmp_path / "long").write_text("x" * 101)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "ring").symlink_to("ring")
+    for name, words in (
+        ("long", "101 bytes"),
+        ("pipe", "not a file"),
+        ("ring", "cannot be read"),
+        ("", "not a file"),
+        ("a\0b", "no valid name"),
+        ("n" * 300, "cannot be read"),
+        ("absent", "does not exist"),
+    ):
+        with pytest.raises(CaptureError, match=words):
+            safe.read_text(tmp_path / name, "list", remedy="")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"T": np.array([1.0, {"a": 1}], dtype=object)}, "type cell"),
+        ({"T": {"field": 1.0}}, "type struct"),
+        ({"T": "text"}, "type char"),
+        ({"other": np.ones(3)}, "holds other, but not T"),
+    ],
+)
+def test_matlab_files_with_anything_but_numbers(tmp_path, content, words):
+    savemat(tmp_path / "a.mat", content)
+    with pytest.raises(CaptureError, match=words):
+        safe.read_mat(tmp_path / "a.mat", "T", "truth", remedy="")
+
+
+def test_matlab_numbers(tmp_path):
+    for values in (np.arange(12.0).reshape(3, 4), np.ones((2, 2), bool), np.arange(3, dtype=np.uint8)[None]):
+        savemat(tmp_path / "a.mat", {"T": values}, do_compression=True)
+        np.testing.assert_array_equal(safe.read_mat(tmp_path / "a.mat", "T", "truth", remedy=""), values)
+
+
+def test_names_cannot_command_the_terminal():
+    shown = printable("a\x1b[2J\x07\u202eb\x9b\udcff")
+    assert shown == "a\\x1b[2J\\x07\\u202eb\\x9b\\udcff"
+    shown.encode("utf-8")
+    assert printable("Größe 物 ١") == "Größe 物 ١"
+    assert json.loads(json.dumps(shown)) == shown

@@ -1,0 +1,148 @@
+"""Named runs: every one plans, small ones run end to end, figures are drawn again from the store alone."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from photostereo import render_scene
+from photostereo.batch.options import RunOptions
+from photostereo.batch.progress import LineMonitor
+from photostereo.capture import write_diligent
+from photostereo.cli import app
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.lab.paper.catalog import Catalog
+from photostereo.lab.paper.grids import OURS_NOTE, compared_methods
+from photostereo.lab.paper.reproduce import _planned, list_runs, reproduce
+from photostereo.lab.paper.runs import NAMED_RUNS
+from photostereo.lab.sweeps.plan import Block, Plan
+from photostereo.lab.sweeps.store import Outcome, Store
+from photostereo.lab.sweeps.trial import CaptureSpec, Corruption
+from photostereo.scenes import dome_lights
+
+NAMES = [
+    "table-pls", "table-diligent", "table-runtime", "representation", "few-images", "ten-images", "salt-pepper",
+    "poisson-pls", "poisson", "poisson-all", "harvard-hippo", "harvard-cat", "convergence", "pieces", "atoms",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small_data(tmp_path_factory):
+    """A data folder with two small objects under the names of real ones."""
+    root = tmp_path_factory.mktemp("data")
+    for name, scene in (("cat", "vase"), ("pot2", "sphere")):
+        capture = render_scene(scene, size=96, lights=dome_lights(12))
+        write_diligent(capture, root / "diligent" / "pmsData" / f"{name}PNG")
+    return root
+
+
+def test_every_experiment_has_a_name():
+    assert [name for name, _, _ in list_runs()] == NAMES
+    assert list(NAMED_RUNS) == NAMES
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_run_plans_on_what_is_there(name, quick, small_data):
+    plan, facts = _planned(NAMED_RUNS[name], small_data, quick)
+    needs_others = {"salt-pepper", "poisson-pls", "harvard-hippo", "harvard-cat"}
+    assert bool(plan.trials) == (name not in needs_others)
+    assert any("Quick" in note for note in facts["notes"]) == quick
+    if name == "table-diligent":
+        missing = "ball, pot1, bear, buddha, goblet, reading, cow, harvest"
+        assert f"Not in the data folder and left out: {missing}." in facts["notes"]
+    if name == "ten-images":
+        assert "pot1 is not in the data folder; pot2 takes its place." in facts["notes"]
+
+
+COMPARISONS = {
+    "table-diligent", "table-runtime", "few-images", "poisson", "poisson-all", "harvard-hippo", "harvard-cat",
+}  # fmt: skip
+
+
+def test_our_methods_stand_beside_the_papers_where_all_are_compared():
+    anything = Catalog(".")
+    anything.diligent = anything.harvard = lambda name: CaptureSpec(name, "/somewhere", "0" * 16)
+    for name in NAMES:
+        plan = Plan(name, tuple(NAMED_RUNS[name].blocks(anything, True)))
+        ours = [cell for cell in plan.cells if cell.label.endswith("(ours)")]
+        assert bool(ours) == (name in COMPARISONS), name
+        assert all(cell.default is not None and not cell.grid for cell in ours)
+        scenes = {cell.default.scene for cell in plan.cells if cell.default is not None}
+        assert len(ours) == (2 * len(scenes) if ours else 0)  # net and dlnet, once per scene
+
+
+def test_our_methods_have_no_best_of_grid(tmp_path):
+    capture = CaptureSpec("pot2", "/somewhere", "0" * 16)
+    block = Block((capture,), compared_methods("quick noisy"), (20,), (Corruption("poisson", 5.0),))
+    store = Store(tmp_path)
+    plan = Plan("poisson", (block,))
+    store.keep_plan(plan, {"notes": []})
+    for trial in plan.trials:
+        store.write(trial, Outcome("done", errors={"mean": 1.0 if "net" in trial.method else 20.0}))
+    reproduce(["poisson"], None, tmp_path, only_figures=True)
+    grid, defaults = ((tmp_path / "poisson" / f"table-{p}.csv").read_text() for p in ("oracle", "defaults"))
+    assert "net" not in grid
+    assert defaults.splitlines()[0].endswith("LS,net (ours),DLnet (ours)")
+    assert defaults.splitlines()[1].endswith("20.00,1.00,1.00")
+    assert (
+        "net" not in (tmp_path / "claims.md").read_text()
+    )  # the paper's claims are about the paper's methods
+    assert OURS_NOTE in (tmp_path / "poisson" / "page.md").read_text()
+
+
+@pytest.mark.slow
+def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
+    lines: list[str] = []
+    names = ["ten-images", "atoms", "harvard-cat"]
+    ends = reproduce(
+        names,
+        small_data,
+        tmp_path,
+        quick=True,
+        options=RunOptions(workers=2),
+        monitor=LineMonitor(lines.append),
+    )
+    assert [(end.name, end.failed) for end in ends] == [(name, 0) for name in names]
+    assert [end.done > 0 for end in ends] == [True, True, False]
+    assert "harvard-cat: none of its objects is in the data folder." in lines
+    for name in names[:2]:
+        folder = tmp_path / name
+        assert {path.suffix for path in folder.iterdir()} >= {".csv", ".md", ".tex", ".pdf", ".png"}
+    assert "paper, pot1" not in (tmp_path / "ten-images" / "table.csv").read_text()
+    index = (tmp_path / "index.md").read_text()
+    assert "pot1 is not in the data folder; pot2 takes its place." in index
+    assert "Quick" in index
+
+    rows = Store(tmp_path).rows()
+    kept = {path: path.read_bytes() for path in (tmp_path / "ten-images").iterdir()}
+    for path in kept:
+        path.unlink()
+    reproduce(names[:2], None, tmp_path, only_figures=True)
+    again = {path: path.read_bytes() for path in (tmp_path / "ten-images").iterdir()}
+    assert again == kept
+    assert Store(tmp_path).rows() == rows
+    with pytest.raises(ParameterError, match="no results of poisson"):
+        reproduce(["poisson"], None, tmp_path, only_figures=True)
+
+
+def test_mistakes(tmp_path):
+    with pytest.raises(ParameterError, match='Did you mean "table-pls"'):
+        reproduce(["table-psl"], tmp_path, tmp_path / "out")
+    with pytest.raises(CaptureError, match="does not exist"):
+        Catalog(tmp_path / "absent")
+    with pytest.raises(ParameterError, match="--data"):
+        reproduce(["atoms"], None, tmp_path / "out")
+
+
+def test_commands(small_data, tmp_path):
+    listing = CliRunner().invoke(app, ["reproduce", "--list"])
+    assert listing.exit_code == 0
+    assert all(name in listing.output for name in NAMES)
+    nothing = CliRunner().invoke(app, ["reproduce", "--data", str(small_data)])
+    assert isinstance(nothing.exception, ParameterError)
+    bad = tmp_path / "bad.toml"
+    bad.write_text('captures = ["x"]\n[[methods]]\nname = "pdnlv"\n')
+    refused = CliRunner().invoke(app, ["sweep", str(bad), "--out", str(tmp_path / "out")])
+    assert "line 3" in str(refused.exception)
+    assert not (tmp_path / "out").exists()

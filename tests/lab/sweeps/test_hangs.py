@@ -1,0 +1,166 @@
+"""No wait without an end: stopped workers, dead ones that do not come back, wrong answers of the scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from distributed.comm import connect as knock_at
+from distributed.security import Security
+
+from photostereo.batch import deal, warmth
+from photostereo.batch.cluster import connect
+from photostereo.batch.limits import Limits
+from photostereo.batch.progress import LineMonitor, RunMonitor
+from photostereo.core.errors import ParameterError
+from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.run import run_trials
+from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.trial import Corruption
+
+
+def a_plan(captures, seeds):
+    return Plan(
+        "test", (Block(captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds)),)
+    )
+
+
+class SendsASignal(RunMonitor):
+    """Sends a signal to a worker process when some trials are done."""
+
+    def __init__(self, process, sign, after):
+        self.process, self.sign, self.after, self.sent = process, sign, after, False
+
+    def progress(self, now):
+        if not self.sent and now.done >= self.after:
+            os.kill(self.process, self.sign)
+            self.sent = True
+
+
+@pytest.mark.slow
+def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
+    plan = a_plan(captures, 12)
+    store = Store(tmp_path)
+    with connect(workers=2) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        monitor = SendsASignal(victim, signal.SIGSTOP, after=4)
+        began = time.monotonic()
+        end = run_trials(plan.trials, store, client, limits=Limits(job=4), monitor=monitor)
+        assert time.monotonic() - began < 150
+    assert monitor.sent
+    assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
+    (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]
+    assert "deadline" in failed["error"]
+    assert "4 s" in failed["error"]
+
+
+def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
+    plan = a_plan(captures, 40)
+    store = Store(tmp_path)
+    with connect(workers=1) as client:
+        client.run(_leave_dead, nanny=True)
+        (victim,) = client.run(os.getpid).values()
+        monitor = SendsASignal(victim, signal.SIGKILL, after=2)
+        end = run_trials(plan.trials, store, client, limits=Limits(without_workers=2), monitor=monitor)
+    assert end.done >= 2
+    assert end.failed >= 1
+    assert end.done + end.failed == len(plan.trials) == len(store.rows())
+    errors = {row["error"] for row in store.rows().values() if row["status"] == "failed"}
+    assert len(errors) == 1
+    assert "No worker was alive for 2 s" in errors.pop()
+
+
+def _leave_dead(dask_worker):
+    """In the nanny: the worker cannot be started again."""
+
+    async def refuse():
+        raise OSError("Too many open files")
+
+    dask_worker.instantiate = refuse
+
+
+class FakeClient:
+    def __init__(self, answers):
+        self.answers = list(answers)
+
+    def nthreads(self):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict.fromkeys(answer, 1)
+
+
+def test_one_empty_answer_of_the_scheduler_is_not_believed(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(deal.time, "monotonic", lambda: now[0])
+    call = deal.RollCall(FakeClient(["ab", "", "ab", OSError(), "b", "b", "b"]))
+    seen = []
+    for _ in range(7):
+        call.take()
+        seen.append((call.is_gone("a"), call.is_gone("b"), call.seconds_alone))
+        now[0] += 0.3
+    assert [gone for gone, _, _ in seen] == [False] * 5 + [True] * 2
+    assert not any(gone for _, gone, _ in seen)
+    assert [round(alone, 1) for _, _, alone in seen] == [0, 0.3, 0, 0.3, 0, 0, 0]
+
+
+def test_empty_answers_now_and_then_make_nothing_run_twice(captures, client, tmp_path, monkeypatch):
+    plan = a_plan(captures, 10)
+    honest, asked = client.nthreads, [0]
+
+    def forgetful():
+        asked[0] += 1
+        return {} if asked[0] % 3 == 0 else honest()
+
+    monkeypatch.setattr(client, "nthreads", forgetful)
+    given_back = []
+    monkeypatch.setattr(
+        deal.Coordinator, "give_back", lambda self, held, **_: given_back.append(held.job.key)
+    )
+    end = run_trials(plan.trials, Store(tmp_path), client)
+    assert (end.done, end.failed) == (len(plan.trials), 0)
+    assert asked[0] > 6
+    assert not given_back
+
+
+def test_a_client_without_the_key_is_refused(client):
+    address = client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:")
+
+    def knock(door: str, **key: object) -> None:
+        """What a client does first; a Client that is refused may leave its event loop in a state of its own."""
+
+        async def enter_and_leave() -> None:
+            await (await knock_at(door, timeout=3, **key)).close()
+
+        with ThreadPoolExecutor(1) as own:  # the browser of other tests may have left a loop in this thread
+            own.submit(asyncio.run, enter_and_leave()).result()
+
+    with pytest.raises(OSError):
+        knock(address, **Security.temporary().get_connection_args("client"))
+    with pytest.raises((OSError, TypeError)):
+        knock(address)
+    with pytest.raises(OSError):
+        knock(address.replace("tls://", "tcp://"))
+    knock(address, **client.security.get_connection_args("client"))  # whoever has the key comes in
+    assert client.submit(abs, -1, pure=False).result(timeout=10) == 1
+
+
+def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch):
+    monkeypatch.setattr(warmth, "COLD_SECONDS", 0.001)
+    said: list[str] = []
+    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineMonitor(said.append))
+    assert "Compiling" in said[0]
+    assert "Compiled" in said[1]
+    warm = client.run(lambda: ("cbr", "cpu") in __import__("photostereo.batch.warmth").jobs.warmth._warm)
+    assert sorted(warm.values()) == [False, True]
+
+
+@pytest.mark.parametrize("limits", [{"job": 0}, {"without_workers": -1.0}, {"job": float("nan")}])
+def test_deadlines_are_positive(limits):
+    with pytest.raises(ParameterError, match="positive number of seconds"):
+        Limits(**limits)

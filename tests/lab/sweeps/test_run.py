@@ -1,0 +1,297 @@
+"""Running plans: resuming, failing, dying workers, killed processes, a scheduler by its address."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from distributed import LocalCluster, WorkerPlugin
+
+from photostereo import load, solve
+from photostereo.batch.cluster import connect
+from photostereo.batch.options import RunOptions
+from photostereo.batch.progress import LineMonitor, RunMonitor
+from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.lab.sweeps import worker as worker_module
+from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.run import run_trials
+from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.sweep import sweep
+from photostereo.lab.sweeps.trial import Corruption
+from photostereo.lab.sweeps.worker import load_scene, run_trial
+
+# The workers cannot import this file: what it sends them is sent whole.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+#: A dictionary that fits into small captures, and few iterations.
+SMALL = {"patch": [4, 4, 3], "stride": 2, "atoms": 24, "max_iter": 3}
+
+TABLES = ("table.csv", "table.md", "table.tex", "table-oracle.csv", "table-defaults.csv")
+
+
+def a_plan(captures, seeds=(0, 1)):
+    dictionary = MethodPlan("dlnv", fixed={**SMALL, "lam": 1.0}, grid={"mu": [0.1, 0.2]}, defaults=False)
+    block = Block(captures, (MethodPlan("ls"), dictionary), (8,), (Corruption("poisson", 10.0),), seeds)
+    return Plan("test", (block,))
+
+
+def test_results_are_those_of_solve(captures, client, tmp_path):
+    plan = a_plan(captures)
+    store = Store(tmp_path)
+    end = run_trials(plan.trials, store, client)
+    assert (end.done, end.failed, end.total) == (len(plan.trials), 0, len(plan.trials))
+    rows = store.rows()
+    for trial in plan.trials[::3]:
+        scene = load_scene(*trial.scene)
+        alone = solve(replace(scene.capture, truth=scene.truth), trial.method, **trial.parameters)
+        assert rows[trial.hash]["mean"] == alone.angular_error.mean
+        assert rows[trial.hash]["median"] == alone.angular_error.median
+        assert rows[trial.hash]["versions"]["photostereo"]
+        assert rows[trial.hash]["host"]["cores"] == os.cpu_count()
+        assert rows[trial.hash]["stages"].keys() >= {"prepare", "statistics", "solve"}
+
+
+def test_draws_and_noise_depend_on_the_seed_alone(captures):
+    noisy = Corruption("poisson", 10.0)
+    first = load_scene(captures[0], 8, noisy, 0).capture
+    worker_module._scenes._values.clear()
+    again = load_scene(captures[0], 8, noisy, 0).capture
+    assert first is not again
+    assert first.digest == again.digest
+    assert load_scene(captures[0], 8, noisy, 1).capture.digest != first.digest
+    # The same photographs at another level of the noise.
+    assert (load_scene(captures[0], 8, Corruption("poisson", 30.0), 0).capture.lights == first.lights).all()
+
+
+def test_least_squares_on_clean_photographs_as_the_reference(captures):
+    spec = replace(captures[0], reference="ls")
+    trial = Plan("x", (Block((spec,), (MethodPlan("ls"),)),)).trials[0]
+    assert run_trial(trial.as_dict()).errors["mean"] < 1e-6
+    assert (load_scene(*trial.scene).truth == solve(load(spec.path), "ls").normals).all()
+
+
+def test_a_failed_trial_is_a_row_and_stops_nothing(captures, client, tmp_path):
+    gone = replace(captures[0], path=str(tmp_path / "gone.npz"), name="gone", fingerprint="0" * 16)
+    too_many = MethodPlan(
+        "dlnv", "too many atoms", {**SMALL, "atoms": 100_000, "lam": 1.0, "mu": 0.1}, defaults=False
+    )
+    plan = Plan("test", (Block((captures[0], gone), (MethodPlan("ls"), too_many), (8,)),))
+    store = Store(tmp_path / "out")
+    end = run_trials(plan.trials, store, client)
+    assert (end.done, end.failed) == (1, 3)
+    errors = {(row["capture"], row["method"]): row["error"] for row in store.rows().values()}
+    assert errors["sphere", "ls"] is None
+    assert "does not exist" in errors["gone", "ls"]
+    assert "more atoms than patches" in errors["sphere", "dlnv"]
+    # Again: failed ones stay as they are, unless asked for.
+    stamps = {key: row["finished"] for key, row in store.rows().items()}
+    assert run_trials(plan.trials, store, client).failed == 3
+    assert {key: row["finished"] for key, row in store.rows().items()} == stamps
+    assert run_trials(plan.trials, store, client, retry_failed=True).failed == 3
+
+
+def test_maps_are_kept_for_the_trials_that_want_them(captures, client, tmp_path):
+    import numpy as np
+
+    plan = a_plan(captures[:1], seeds=(0,))
+    store = Store(tmp_path)
+    run_trials(plan.trials, store, client)
+    before = store.rows()
+    wanted = plan.trials[1]
+    run_trials(plan.trials, store, client, keep=[wanted.hash])
+    with np.load(store.arrays_path(wanted.hash)) as file:
+        assert file["normals"].shape == (40, 40, 3)
+        assert file["dictionary"].shape == (24, 48)
+        assert len(file["history_cost"]) == 3
+        assert (np.diff(file["history_error"]) != 0).any()
+    assert store.rows()[wanted.hash]["mean"] == before[wanted.hash]["mean"]
+    assert [path.stem for path in (tmp_path / "arrays").iterdir()] == [wanted.hash]
+
+
+class KillsAWorker(RunMonitor):
+    """Kills a worker process when some trials are done."""
+
+    def __init__(self, client, after):
+        self.client, self.after, self.killed = client, after, None
+
+    def progress(self, now):
+        if self.killed is None and now.done >= self.after:
+            name, process = next(iter(self.client.run(os.getpid).items()))
+            os.kill(process, signal.SIGKILL)
+            self.killed = name
+
+
+@pytest.mark.slow
+def test_trials_of_a_killed_worker_are_retried(captures, tmp_path):
+    plan = a_plan(captures, seeds=tuple(range(8)))
+    with connect(workers=2) as client:
+        monitor = KillsAWorker(client, after=5)
+        store = Store(tmp_path)
+        end = run_trials(plan.trials, store, client, monitor=monitor)
+    assert monitor.killed is not None
+    assert (end.done, end.failed) == (len(plan.trials), 0)
+    assert set(store.rows()) == {trial.hash for trial in plan.trials}
+
+
+class Poison(WorkerPlugin):
+    """In every worker, also in those that are started anew: trials with seed 3 end the process."""
+
+    def setup(self, worker):
+        from photostereo.lab.sweeps import worker as module
+
+        honest = module._solve
+
+        def deadly(trial, *rest):
+            if trial.seed == 3 and trial.method == "ls":
+                os._exit(1)
+            return honest(trial, *rest)
+
+        module._solve = deadly
+
+
+@pytest.mark.slow
+def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
+    plan = a_plan(captures[:1], seeds=tuple(range(6)))
+    with connect(workers=2) as client:
+        client.register_plugin(Poison())
+        store = Store(tmp_path)
+        end = run_trials(plan.trials, store, client)
+    failed = [row for row in store.rows().values() if row["status"] == "failed"]
+    assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
+    assert [(row["seed"], row["method"]) for row in failed] == [(3, "ls")]
+    assert "died" in failed[0]["error"]
+
+
+def start_sweep(plan: Path, out: Path) -> subprocess.Popen[bytes]:
+    code = f"""
+from photostereo.batch.options import RunOptions
+from photostereo.lab.sweeps.sweep import sweep
+if __name__ == "__main__":
+    sweep({str(plan)!r}, {str(out)!r}, options=RunOptions(workers=2))
+"""
+    script = out.parent / f"{out.name}.py"
+    script.write_text(code, encoding="utf-8")
+    return subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+
+
+def count_rows(out: Path) -> int:
+    if not (out / "results.sqlite").exists():
+        return 0
+    try:
+        with sqlite3.connect(out / "results.sqlite", timeout=10) as database:
+            return int(database.execute("SELECT count(*) FROM trials").fetchone()[0])
+    except sqlite3.OperationalError:  # the table is just being made
+        return 0
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path):
+    plan = write_plan(3)
+    whole = start_sweep(plan, tmp_path / "whole")
+    assert whole.wait(150) == 0
+    total = count_rows(tmp_path / "whole")
+
+    killed = start_sweep(plan, tmp_path / "killed")
+    deadline = time.monotonic() + 120
+    while count_rows(tmp_path / "killed") < total // 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait(10)
+    before = Store(tmp_path / "killed").rows()
+    assert 0 < len(before) < total, "the run was to be killed in the middle"
+
+    resumed = start_sweep(plan, tmp_path / "killed")
+    assert resumed.wait(150) == 0
+    after = Store(tmp_path / "killed").rows()
+    assert len(after) == total
+    # A trial that had finished was not run again: its row is the very same, times included.
+    assert {key: after[key] for key in before} == before
+    for name in TABLES:
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
+    plan = write_plan(2)
+    out = tmp_path / "both"
+    first, second = start_sweep(plan, out), start_sweep(plan, out)
+    assert (first.wait(150), second.wait(150)) == (0, 0)
+    rows = Store(out).rows()
+    assert {row["status"] for row in rows.values()} == {"done"}
+    with sqlite3.connect(out / "results.sqlite") as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.slow
+def test_a_scheduler_by_its_address(write_plan, tmp_path):
+    plan = write_plan(1)
+    lines: list[str] = []
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1") as cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tcp://127.0.0.1:")
+        end = sweep(
+            plan, tmp_path / "out", options=RunOptions(scheduler=address), monitor=LineMonitor(lines.append)
+        )
+    assert (end.done, end.failed) == (end.total, 0)
+    assert any("dashboard: http" in line for line in lines)
+    assert any("trials done" in line for line in lines)
+
+
+def test_a_sweep_with_maps_feeds_a_figure(client, folder, tmp_path, monkeypatch):
+    from photostereo.commands.figure import columns_of
+    from photostereo.core.errors import CaptureError
+
+    text = f"""data = "{folder}"
+captures = ["vase.npz"]
+images = [8]
+[[methods]]
+name = "ls"
+"""
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    plan.write_text(text)
+    monkeypatch.setattr(RunOptions, "connect", lambda _: nullcontext(client))
+    sweep(plan, out)
+    with pytest.raises(CaptureError, match="maps = true"):
+        columns_of(out, None)
+    plan.write_text("maps = true\n" + text)
+    sweep(plan, out)  # runs again what has no maps
+    (column,), truth = columns_of(out, ["ls"])
+    row = next(iter(Store(out).rows().values()))
+    assert truth is not None and column.normals.shape == truth.shape
+    assert angular_error(column.normals, truth, column.mask)[column.mask].mean() == pytest.approx(row["mean"])
+
+
+def test_no_scheduler_at_the_address(write_plan, tmp_path):
+    plan = write_plan(1)
+    with pytest.raises(ParameterError, match="No Dask scheduler answers"):
+        sweep(plan, tmp_path / "out", options=RunOptions(scheduler="not an address"))
+
+
+def test_local_workers_have_one_thread_each(client):
+    def threads():
+        import numba
+
+        from photostereo.batch.process import set_threads
+
+        set_threads()
+        return numba.get_num_threads(), os.environ.get("OPENBLAS_NUM_THREADS")
+
+    futures = [client.submit(threads, pure=False) for _ in range(4)]
+    assert set(client.gather(futures)) == {(1, "1")}
+
+
+def test_a_local_cluster_leaves_the_environment_as_it_was():
+    before = dict(os.environ)
+    with connect(workers=1):
+        pass
+    assert dict(os.environ) == before

@@ -1,0 +1,183 @@
+"""Materials: flat, wrapping, and lit as a brute-force reckoning says."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.core.errors import ParameterError
+from photostereo.core.units import PixelSize
+from photostereo.results.material import encode_material, flatten, make_material
+from photostereo.results.occlusion import ambient_occlusion
+from photostereo.results.roughness import estimate_roughness
+from photostereo.results.tiling import integrate_periodic, largest_rectangle, seam_ratio
+from photostereo.scenes import Ggx, dome_lights, render_surface
+from photostereo.scenes.shapes import sphere
+
+
+def normals_of(z: np.ndarray) -> np.ndarray:
+    d_row, d_col = np.gradient(z)
+    n = np.stack([-d_col, d_row, np.ones_like(z)], axis=-1)
+    return n / np.linalg.norm(n, axis=-1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def plaster() -> tuple[np.ndarray, np.ndarray]:
+    """A rough, tilted, bowed sample that does not wrap: normals and albedo."""
+    rng = np.random.default_rng(3)
+    noise = cv2.GaussianBlur(rng.normal(size=(200, 240)), (0, 0), 3.0) * 8
+    row, col = np.mgrid[:200, :240]
+    z = noise + 0.2 * col - 0.1 * row + 0.0008 * (col - 120) ** 2
+    grain = (
+        0.5 + 0.1 * cv2.GaussianBlur(rng.normal(size=(200, 240, 3)), (0, 0), 2.0) * 5 + 0.001 * col[..., None]
+    )
+    return normals_of(z), np.clip(grain, 0.05, None)
+
+
+def read(files: dict[str, bytes], kind: str) -> np.ndarray:
+    data = files[f"plaster_{kind}.png"]
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+
+
+SHARP = ["BaseColor", "Normal_OpenGL", "Normal_DirectX", "Height", "AmbientOcclusion"]
+
+
+@pytest.mark.parametrize("width", [9.0, 18.0])
+def test_every_map_of_a_tileable_material_wraps(plaster, width: float) -> None:
+    """The roughness too, whose steps are a fraction of a grey level and differ from region to region."""
+    normals, albedo = plaster
+    rough = cv2.GaussianBlur(np.random.default_rng(5).normal(size=normals.shape[:2]), (0, 0), width)
+    rough = np.clip(0.6 + 0.08 * rough / rough.std(), 0, 1)
+    everywhere = np.ones(normals.shape[:2], bool)
+    material = make_material(normals, albedo, everywhere, roughness=rough, tileable=True)
+    files = encode_material(material, PixelSize(), "plaster")
+    pictures = [name for name in files if name.endswith(".png")]
+    assert len(pictures) == 7
+    for name in pictures:
+        for axis in (0, 1):
+            ratio = seam_ratio(read(files, name[len("plaster_") : -len(".png")]), axis)
+            assert abs(ratio - 1) < 0.1, (name, axis, ratio)
+    # The step has not been moved to the next columns, and the map is still what was measured.
+    steps = np.abs(np.diff(np.concatenate([material.roughness, material.roughness], axis=1), axis=1)).mean(0)
+    near = material.roughness.shape[1] - 1 + np.arange(-20, 20)
+    assert steps[near].max() < 1.5 * steps.max(where=~np.isin(np.arange(len(steps)), near), initial=0)
+    levels = np.rint(255 * material.roughness)
+    assert np.abs(read(files, "Roughness") - levels).max() <= 1
+    assert (read(files, "Roughness") != levels).mean() < 0.01
+
+
+def test_a_tileable_material_has_no_seam(plaster) -> None:
+    normals, albedo = plaster
+    everywhere = np.ones(normals.shape[:2], bool)
+    plain = encode_material(make_material(normals, albedo, everywhere), PixelSize(), "plaster")
+    wraps = encode_material(
+        make_material(normals, albedo, everywhere, tileable=True), PixelSize.of("0.1mm"), "plaster"
+    )
+    for kind in SHARP:
+        for axis in (0, 1):
+            assert seam_ratio(read(plain, kind), axis) > 2, "the sample itself does not wrap"
+            assert abs(seam_ratio(read(wraps, kind), axis) - 1) < 0.1, kind
+            # Nor is there a hidden one inside, where the two ends were joined.
+            picture = read(wraps, kind).astype(float)
+            others = tuple(a for a in range(picture.ndim) if a != axis)
+            steps = np.abs(np.diff(picture, axis=axis)).mean(axis=others)
+            assert steps.max() < 2.0 * steps.mean(), kind
+    facts = json.loads(wraps["plaster.json"])
+    height, width = read(wraps, "Height").shape
+    assert facts["size"] == pytest.approx([width / 10, height / 10])
+    # The blended strip, wherever it lies now, is as lively as the rest.
+    lively = read(wraps, "BaseColor").astype(float).std(axis=(0, 2))
+    strips = np.convolve(np.tile(lively, 2), np.ones(24) / 24, mode="valid")
+    assert strips.min() > 0.7 * strips.mean()
+
+
+def test_maps_of_a_material_agree(plaster) -> None:
+    normals, albedo = plaster
+    material = make_material(normals, albedo, np.ones(normals.shape[:2], bool), tileable=True)
+    files = encode_material(material, PixelSize(), "plaster")
+    gl, dx = (read(files, f"Normal_{name}")[..., ::-1] / 65535 * 2 - 1 for name in ("OpenGL", "DirectX"))
+    assert np.abs(gl * [1, -1, 1] - dx).max() < 1e-4
+    facts = json.loads(files["plaster.json"])
+    low, high = facts["height_range"]
+    z = low + read(files, "Height") / 65535.0 * (high - low)
+    wrapped = np.pad(z, 1, mode="wrap")
+    made = normals_of(wrapped)[1:-1, 1:-1]
+    angle = np.degrees(np.arccos(np.clip(np.sum(made * gl, axis=-1), -1, 1)))
+    assert np.median(angle) < 3, "heights and normals are of one surface"
+    packed = read(files, "OcclusionRoughnessMetallic")[..., ::-1]
+    assert np.array_equal(packed[..., 0], read(files, "AmbientOcclusion"))
+    assert np.array_equal(packed[..., 1], read(files, "Roughness"))
+
+
+def test_tilt_and_bow_are_taken_out(plaster) -> None:
+    row, col = np.mgrid[:50, :70].astype(float)
+    assert np.abs(flatten(0.3 + 0.01 * col - 0.02 * row)).max() < 1e-12
+    normals, albedo = plaster
+    n = make_material(normals, albedo, np.ones(normals.shape[:2], bool)).normals
+    assert np.abs((n[..., :2] / n[..., 2:]).mean(axis=(0, 1))).max() < 1e-9
+
+
+def test_the_largest_rectangle(plaster) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        mask = cv2.GaussianBlur(rng.normal(size=(9, 11)), (0, 0), 1.0) > -0.15
+        best = max(
+            (
+                (b - t) * (r - l)
+                for t in range(9)
+                for b in range(t, 10)
+                for l in range(11)  # noqa: E741
+                for r in range(l, 12)
+                if mask[t:b, l:r].all()
+            ),
+            default=0,
+        )
+        big = np.kron(mask, np.ones((40, 40), bool))
+        rows, cols = largest_rectangle(big)
+        assert big[rows, cols].all()
+        assert (rows.stop - rows.start) * (cols.stop - cols.start) == best * 1600
+    with pytest.raises(ParameterError, match="32"):
+        largest_rectangle(np.ones((100, 20), bool))
+
+
+def test_periodic_heights_come_back() -> None:
+    row, col = np.mgrid[:32, :48]
+    z = np.sin(2 * np.pi * (2 * col / 48 + row / 32)) + np.cos(2 * np.pi * 3 * row / 32)
+    step_col, step_row = np.roll(z, -1, 1) - z, np.roll(z, -1, 0) - z
+    # Slopes whose neighbouring means are the steps.
+    slope = [np.fft.ifft(np.fft.fft(s, axis=a) / (0.5 + 0.5 * np.exp(2j * np.pi * np.fft.fftfreq(s.shape[a])).reshape(
+        (-1, 1) if a == 0 else (1, -1))), axis=a).real for s, a in ((step_col, 1), (step_row, 0))]  # fmt: skip
+    found = integrate_periodic(*slope)
+    assert np.abs(found - (z - z.mean())).max() < 1e-9
+
+
+def test_occlusion_of_planes_walls_and_pits() -> None:
+    row, col = np.mgrid[:64, :64].astype(float)
+    for slope in ((0.0, 0.0), (0.7, -0.4)):
+        z = slope[0] * col + slope[1] * row
+        assert np.abs(ambient_occlusion(z, normals_of(z)) - 1).max() < 0.02
+    up = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (64, 64, 3))
+    wall = np.where(col >= 32, 1e4, 0.0)
+    assert abs(ambient_occlusion(wall, up)[32, 31] - 0.5) < 0.01, "half of the sky"
+    # In the middle of a round pit of radius 5 and depth 5 the horizon is at 45 degrees: cos² 45° = ½.
+    pit = np.where(np.hypot(row - 32, col - 32) >= 5, 5.0, 0.0)
+    assert abs(ambient_occlusion(pit, up)[32, 32] - 0.5) < 0.06
+
+
+@pytest.mark.parametrize("rough", [0.3, 0.5, 0.7])
+def test_roughness_of_a_shiny_ball(rough: float) -> None:
+    surface = sphere(64)
+    shiny = Ggx(roughness=rough**2, reflectance=0.1)
+    capture = render_surface(surface, dome_lights(40), albedo=np.full((64, 64), 0.4), reflectance=shiny)
+    found = estimate_roughness(capture, capture.truth)
+    middle = np.hypot(*(np.mgrid[:64, :64] - 31.5)) < 20
+    assert abs(np.median(found[middle]) - rough) < 0.06
+
+
+def test_roughness_of_a_matte_ball() -> None:
+    capture = render_surface(sphere(48), dome_lights(20), albedo=np.full((48, 48), 0.4))
+    found = estimate_roughness(capture, capture.truth)
+    assert np.median(found[capture.mask]) > 0.95
