@@ -42,7 +42,7 @@ class Case:
     mean: float = np.nan
     worst: float = np.nan
     strength: float = np.nan
-    centre: float = np.nan
+    center: float = np.nan
     radius: float = np.nan
     stated: float = np.nan
     table: float = np.nan
@@ -120,7 +120,7 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
         return Case(seed, shoot.balls, words, table=ground, failure=str(error)[:90])
     apart = angles_between(found.directions, shoot.lights)
     strength = np.abs(found.strengths / shoot.strengths - 1).max()
-    centre, radius = _circles(found, shoot)
+    center, radius = _circles(found, shoot)
     return Case(
         seed,
         shoot.balls,
@@ -128,7 +128,7 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
         float(apart.mean()),
         float(apart.max()),
         float(strength),
-        centre,
+        center,
         radius,
         float(np.median(found.residual)),
         ground,
@@ -137,7 +137,7 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
 
 
 def _circles(found: Calibration, shoot: Shoot) -> tuple[float, float]:
-    """The largest error of a centre and of a radius, in pixels."""
+    """The largest error of a center and of a radius, in pixels."""
     pairs = [
         (min(shoot.balls, key=lambda b: np.hypot(b.x - ball.circle.x, b.y - ball.circle.y)), ball.circle)
         for ball in found.balls
@@ -201,7 +201,7 @@ def main() -> None:
         if "-v" in sys.argv or case.failure or case.mean > 1:
             print(
                 f"{seed}: {case.words}: {case.failure or ''} mean {case.mean:.2f}° worst {case.worst:.2f}° strength "
-                f"{100 * case.strength:.1f} % centre {case.centre:.2f} px radius {case.radius:.2f} px",
+                f"{100 * case.strength:.1f} % center {case.center:.2f} px radius {case.radius:.2f} px",
                 flush=True,
             )
     print(table(cases))

@@ -19,7 +19,7 @@ import psutil
 from photostereo import render_scene
 from photostereo.batch.ledger import Ledger
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import Progress, RunMonitor
+from photostereo.batch.progress import Progress, RunControl
 from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.capture import write_diligent
@@ -29,7 +29,7 @@ SIDE = 316
 SCENES = ("sphere", "vase", "relief", "figure")
 
 
-class KillsAWorker(RunMonitor):
+class KillsAWorker(RunControl):
     """Kills a worker when a tenth is done, and keeps the last count."""
 
     def __init__(self, after: int) -> None:
@@ -62,14 +62,14 @@ def main() -> int:
         place, out = Path(temporary) / "captures", Path(temporary) / "out"
         place.mkdir()
         make_captures(place, count)
-        monitor = KillsAWorker(count // 10)
+        control = KillsAWorker(count // 10)
         began = time.perf_counter()
-        end = batch([place], out, settings, options=RunOptions(workers=2), monitor=monitor)
+        end = batch([place], out, settings, options=RunOptions(workers=2), control=control)
         spent = time.perf_counter() - began
         lines = [json.loads(line)["name"] for line in (out / "batch.jsonl").read_text().splitlines()]
         began = time.perf_counter()
         again = batch([place], out, settings, options=RunOptions(workers=2))
-        print(f"{end.done} done, {end.failed} failed of {end.total}; worker killed: {monitor.killed}")
+        print(f"{end.done} done, {end.failed} failed of {end.total}; worker killed: {control.killed}")
         print(
             f"{spent:.1f} s, {spent / count:.3f} s a capture on two workers; again: {time.perf_counter() - began:.1f} s"
         )

@@ -146,10 +146,10 @@ def profiles() -> str:
 
 
 def measure_learned(repetitions: int) -> dict[str, Any]:
-    """The learned model on 45,200 pixels and 96 photographs, gray and cut to the object, and in colour in a whole frame."""
+    """The learned model on 45,200 pixels and 96 photographs, gray and cut to the object, and in color in a whole frame."""
     figures: dict[str, Any] = {}
-    for kind in ("gray", "colour"):
-        capture = object_in_frame(color=kind == "colour")
+    for kind in ("gray", "color"):
+        capture = object_in_frame(color=kind == "color")
         figures[kind] = {"pixels": capture.pixel_count, "frame": capture.images.shape[1:]}
         expected = solve(capture, "net")
         for method in ("net", "dlnet"):
@@ -168,7 +168,7 @@ def measure_learned(repetitions: int) -> dict[str, Any]:
 
 
 def object_in_frame(*, color: bool) -> Capture:
-    """An object of 45,000 pixels; in colour a seventh of its frame, as it comes from a camera."""
+    """An object of 45,000 pixels; in color a seventh of its frame, as it comes from a camera."""
     capture = render_scene(
         "figure", size=311, lights=dome_lights(PHOTOGRAPHS), cast_shadows=False, color=color
     )

@@ -1,7 +1,7 @@
-"""net and dlnet on the DiLiGenT captures with truth: all photographs, few, and under Poisson noise, in colour and in gray.
+"""net and dlnet on the DiLiGenT captures with truth: all photographs, few, and under Poisson noise, in tint and in gray.
 
 Draws and noise are those of ``photostereo solve --images 20 --seed 0`` and of the sweeps. Gray captures are noisy
-in gray, colour captures in each channel: gray has less light to see by. Beside the error stands what net expected.
+in gray, tint captures in each channel: gray has less light to see by. Beside the error stands what net expected.
 
 Run: python -m benchmarks.learned [--seeds 5] [--settings all,15dB] [--keep FOLDER]
 
@@ -25,12 +25,12 @@ import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
 from photostereo.capture.corruptions import add_poisson, noise_of_seed, photographs_of_seed
 from photostereo.core.control import SILENT
-from photostereo.diagnosis.metrics import summarise_error
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.io.atomic import write_text
 from photostereo.solver.prepared import prepare
 
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
-#: Name → photographs, decibels, colour, and the error asked of dlnet where one was.
+#: Name → photographs, decibels, tint, and the error asked of dlnet where one was.
 SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
     "all": (None, None, True, 5.3),
     "15dB": (20, 15.0, True, 6.3),
@@ -42,15 +42,15 @@ SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
 
 
 @lru_cache(maxsize=2)
-def whole_capture(path: Path, colour: bool) -> ps.Capture:
+def whole_capture(path: Path, tint: bool) -> ps.Capture:
     """All photographs of an object, kept for its other trials."""
-    return ps.load(path, color=colour)
+    return ps.load(path, color=tint)
 
 
 def capture_of(folder: Path, name: str, setting: str, seed: int) -> ps.Capture:
     """The photographs of a trial."""
-    count, decibels, colour, _ = SETTINGS[setting]
-    capture = whole_capture(folder / "pmsData" / f"{name}PNG", colour)
+    count, decibels, tint, _ = SETTINGS[setting]
+    capture = whole_capture(folder / "pmsData" / f"{name}PNG", tint)
     if count is not None:
         capture = capture.take(count, rng=photographs_of_seed(seed))
     return capture if decibels is None else add_poisson(capture, decibels, noise_of_seed(seed))
@@ -65,8 +65,8 @@ def trial(capture: ps.Capture) -> dict[str, float]:
     alone[mask] = prepared.model.alone(SILENT).normals
     with_prior = ps.solve(capture, "dlnet", prepared=prepared)
     return {
-        "net": float(summarise_error(alone, truth, mask).mean),
-        "dlnet": float(summarise_error(with_prior.normals, truth, mask).mean),
+        "net": float(summarize_error(alone, truth, mask).mean),
+        "dlnet": float(summarize_error(with_prior.normals, truth, mask).mean),
         "expected": float(with_prior.maps["spread"][mask].mean()),
     }
 

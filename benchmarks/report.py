@@ -2,7 +2,7 @@
 
     python benchmarks/report.py [--photographs 96] [--methods 7]
 
-A 612 × 512 synthetic object that fills most of the frame, in colour. The issue asks for less than 5 s, less
+A 612 × 512 synthetic object that fills most of the frame, in color. The issue asks for less than 5 s, less
 than 10 MB and less than 2 s. Opening is timed in headless Chromium with software rendering, from the start
 of the navigation until the relighting view has been drawn once; the best of five, because other work on the
 machine only ever adds to it.

@@ -40,7 +40,7 @@ def true_normals(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def enlarged(normals: np.ndarray, mask: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """A normal map at a higher resolution: nearest neighbours, smoothed inside the mask over a third of a pixel."""
+    """A normal map at a higher resolution: nearest neighbors, smoothed inside the mask over a third of a pixel."""
     import cv2
 
     big = cv2.resize(mask.astype(np.uint8), None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST) > 0
@@ -85,7 +85,7 @@ def egg_box(size: int) -> np.ndarray:
 
 
 def timed(work, repeat: int = 1):
-    """The result and the shortest processor time: on a shared machine wall time also measures the neighbours."""
+    """The result and the shortest processor time: on a shared machine wall time also measures the neighbors."""
     best, result = np.inf, None
     for _ in range(repeat):
         began = time.process_time()

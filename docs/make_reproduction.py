@@ -29,7 +29,7 @@ def readings() -> dict[str, str]:
 
 
 def small_copy(source: Path, target: Path) -> None:
-    """A picture for the documentation: 256 colours, as wide as WIDTH and BYTES allow."""
+    """A picture for the documentation: 256 colors, as wide as WIDTH and BYTES allow."""
     original = Image.open(source).convert("RGB")
     target.parent.mkdir(exist_ok=True)
     width = min(WIDTH, original.width)

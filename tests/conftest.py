@@ -13,7 +13,7 @@ import pytest
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.core.control import Iteration
-from photostereo.diagnosis.metrics import summarise_error
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.solver.reconstruction import Reconstruction
 
 SIZE = 96
@@ -130,7 +130,7 @@ def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
                 "dictionary_initial": atoms[::-1].copy(),
                 "atom_use": np.linspace(0, 0.5, 16),
             },
-            angular_error=summarise_error(normals, sphere.normals, sphere.mask),
+            angular_error=summarize_error(normals, sphere.normals, sphere.mask),
             versions={"photostereo": "test"},
         )
 

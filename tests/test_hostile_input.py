@@ -104,7 +104,7 @@ def test_archives_that_do_not_fit(refused, archive, changes, words):
     assert words in refused(archive)
 
 
-def test_a_mask_in_colour_is_a_mask(call, archive, tmp_path):
+def test_a_mask_in_color_is_a_mask(call, archive, tmp_path):
     """(H, W, 3), and zeros and ones, mean what they mean in a picture."""
     mask = ps.load(archive).mask
     for values in (np.repeat(mask[..., None] * 255, 3, axis=2), mask.astype(np.uint8), mask * 1.0):
@@ -341,7 +341,7 @@ def test_pictures_that_declare_more_than_they_hold(refused, diligent):
 
 
 def test_pictures_that_are_too_large_for_the_memory(refused, diligent, monkeypatch):
-    """A true picture of 8100 × 8100 pixels in one colour: 70 kB on disk."""
+    """A true picture of 8100 × 8100 pixels in one color: 70 kB on disk."""
     rows = zlib.compress(bytes(8101 * 8100), 9)
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", 8100, 8100, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
     body = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)

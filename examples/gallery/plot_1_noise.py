@@ -2,7 +2,7 @@
 Noise
 =====
 
-Twenty noisy photographs. Least squares looks at each pixel alone; the dictionary prior lets neighbours help.
+Twenty noisy photographs. Least squares looks at each pixel alone; the dictionary prior lets neighbors help.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Shadows
 =======
 
-Cast shadows are outliers. A robust model recognises them; its weights are in the result.
+Cast shadows are outliers. A robust model recognizes them; its weights are in the result.
 """
 
 import matplotlib.pyplot as plt

@@ -31,7 +31,7 @@ class Trimmed(Model):
     def mean_hessian(self, unknowns):
         return self.gram.mean(0)
 
-    def alone(self, monitor):
+    def alone(self, control):
         return Fit(np.linalg.solve(self.gram, self.moment[..., None])[..., 0])
 
     def update_normals(self, unknowns, weight, pull):

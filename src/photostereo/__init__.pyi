@@ -5,7 +5,8 @@ from .capture import add_poisson as add_poisson
 from .capture import add_salt_and_pepper as add_salt_and_pepper
 from .capture import calibrate as calibrate
 from .capture import load as load
-from .core.control import Monitor as Monitor
+from .core.control import Cancelled as Cancelled
+from .core.control import Control as Control
 from .core.errors import CaptureError as CaptureError
 from .core.errors import ConvergenceWarning as ConvergenceWarning
 from .core.errors import OutputError as OutputError
@@ -15,7 +16,7 @@ from .diagnosis.diagnose import Diagnosis as Diagnosis
 from .diagnosis.diagnose import diagnose as diagnose
 from .diagnosis.metrics import ErrorSummary as ErrorSummary
 from .diagnosis.metrics import angular_error as angular_error
-from .diagnosis.metrics import summarise_error as summarise_error
+from .diagnosis.metrics import summarize_error as summarize_error
 from .pipeline.save import save as save
 from .report import write_report as write_report
 from .scenes import render_scene as render_scene

@@ -16,7 +16,7 @@ from photostereo.batch import watch as watching
 from photostereo.batch.find import find_captures, name_captures, read_plan
 from photostereo.batch.ledger import Ledger
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import RunMonitor
+from photostereo.batch.progress import RunControl
 from photostereo.batch.run import batch
 from photostereo.batch.settings import Settings
 from photostereo.batch.watch import Watch
@@ -49,7 +49,7 @@ def folder(one, tmp_path):
     return make
 
 
-class KillsAWorker(RunMonitor):
+class KillsAWorker(RunControl):
     """Kills a child process of ours that is a worker, once some captures are done."""
 
     def __init__(self, after):
@@ -67,9 +67,9 @@ class KillsAWorker(RunMonitor):
 
 def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
     place, out = folder(20), tmp_path / "out"
-    monitor = KillsAWorker(after=4)
-    end = batch([place], out, PLAIN, options=RunOptions(workers=2), monitor=monitor)
-    assert monitor.killed is not None
+    control = KillsAWorker(after=4)
+    end = batch([place], out, PLAIN, options=RunOptions(workers=2), control=control)
+    assert control.killed is not None
     assert (end.total, end.done, end.failed) == (20, 19, 1)
     rows = Ledger(out).rows()
     lines = [json.loads(line) for line in (out / "batch.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -242,7 +242,7 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path):
     place.mkdir()
     said = []
 
-    class Copies(RunMonitor):
+    class Copies(RunControl):
         """A capture comes when the watch has begun, another when the first is done."""
 
         def progress(self, now):
@@ -259,7 +259,7 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path):
         watch=True,
         quiet_seconds=0.5,
         idle_seconds=6.0,
-        monitor=Copies(),
+        control=Copies(),
     )
     assert (end.total, end.done) == (2, 2)
     assert sorted(Ledger(out).rows()) == ["0", "1"]

@@ -36,9 +36,9 @@ def test_the_object_is_found_on_black_and_on_textured_ground(vase, level):
 def test_a_hole_through_which_the_ground_is_seen_stays(vase):
     mask = vase.mask.copy()
     rows, cols = np.nonzero(mask)
-    centre = int(rows.mean()), int(cols.mean())
+    center = int(rows.mean()), int(cols.mean())
     down, right = np.mgrid[:128, :128]
-    hole = np.hypot(down - centre[0], right - centre[1]) < 10
+    hole = np.hypot(down - center[0], right - center[1]) < 10
     images = grounded(vase.images, mask & ~hole, 0.0)
     found = mask_from_stack(lambda: images)
     assert found[hole].mean() < 0.1
@@ -50,11 +50,11 @@ def test_nothing_is_found_where_nothing_stands_out():
     assert not mask_from_stack(lambda: np.full((4, 40, 40), 0.5, np.float32)).any()
 
 
-def test_colour_and_a_factor_change_nothing(vase):
+def test_color_and_a_factor_change_nothing(vase):
     images = grounded(vase.images, vase.mask, 0.1)
     found = mask_from_stack(lambda: images)
-    colour = np.repeat(images[..., None], 3, axis=-1)
-    assert overlap(mask_from_stack(lambda: colour), found) > 0.99
+    color = np.repeat(images[..., None], 3, axis=-1)
+    assert overlap(mask_from_stack(lambda: color), found) > 0.99
     assert overlap(mask_from_stack(lambda: 16 * images), found) > 0.995
 
 
@@ -72,10 +72,10 @@ def test_load_finds_it_with_mask_auto(tmp_path, vase):
     assert overlap(load(file, mask="bright").mask, vase.mask) > 0.8
 
 
-def torus(size=120, *, centre=(60, 66), radius=34, tube=9):
+def torus(size=120, *, center=(60, 66), radius=34, tube=9):
     """A ring that faces the camera, lit from all sides: its mask, which has a hole, and photographs."""
     down, right = np.mgrid[:size, :size].astype(float)
-    x, y = right - centre[1], centre[0] - down
+    x, y = right - center[1], center[0] - down
     around = np.hypot(x, y)
     across = (around - radius) / tube
     mask = np.abs(across) < 1
@@ -99,16 +99,16 @@ def test_the_hole_of_a_loop_stays(level):
     assert found.doubt == ""
 
 
-def test_an_object_as_bright_as_its_ground_is_found_by_its_colour():
-    """A matte plate that lies flat: only the colour is another."""
+def test_an_object_as_bright_as_its_ground_is_found_by_its_color():
+    """A matte plate that lies flat: only the color is another."""
     rng = np.random.default_rng(0)
     mask = np.zeros((90, 110), dtype=bool)
     mask[25:65, 30:80] = True
     texture = 0.4 + 0.1 * rng.random(mask.shape)
     lamps = rng.uniform(0.5, 1, 8)
-    colour = np.where(mask[..., None], [1.0, 0.9, 0.7], [0.8, 1.0, 0.95]) * texture[..., None]
-    colour /= (colour @ [0.298936, 0.587043, 0.114021])[..., None] / texture[..., None]
-    images = lamps[:, None, None, None] * colour + rng.normal(0, 0.004, (8, *mask.shape, 3))
+    color = np.where(mask[..., None], [1.0, 0.9, 0.7], [0.8, 1.0, 0.95]) * texture[..., None]
+    color /= (color @ [0.298936, 0.587043, 0.114021])[..., None] / texture[..., None]
+    images = lamps[:, None, None, None] * color + rng.normal(0, 0.004, (8, *mask.shape, 3))
     assert overlap(find_object(images.astype(np.float32)).mask, mask) > 0.97
 
 

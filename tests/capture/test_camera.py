@@ -1,4 +1,4 @@
-"""What cameras write beside the pixels: EXIF, colour tags, and what is made of them."""
+"""What cameras write beside the pixels: EXIF, color tags, and what is made of them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_pixels_are_the_mask_pixels_in_row_major_order() -> None:
 
 
 def test_pixels_of_more_than_one_block() -> None:
-    """Pixels are transposed block by block; the last is a part, and a colour is made gray on the way."""
+    """Pixels are transposed block by block; the last is a part, and a color is made gray on the way."""
     rng = np.random.default_rng(0)
     images, mask = rng.random((4, 70, 90, 3), dtype=np.float32), rng.random((70, 90)) < 0.8
     capture = Capture(images, np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]]), mask=mask)
@@ -112,7 +112,7 @@ def test_blocks_are_the_pixels_of_a_few_photographs_at_a_time(count: int, channe
     assert np.allclose(np.concatenate(blocks).T, capture.pixels(0.7), rtol=1e-6)
 
 
-def test_colour_becomes_gray_by_the_published_weights() -> None:
+def test_color_becomes_gray_by_the_published_weights() -> None:
     rgb = np.random.default_rng(3).uniform(size=(5, 6, 7, 3)).astype(np.float32)
     capture = make(images=rgb)
     gray = capture.gray()

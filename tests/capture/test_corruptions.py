@@ -112,7 +112,7 @@ def test_photographs_get_independent_noise_of_the_same_kind(clean, add):
     correlation = np.corrcoef(error)
     off = correlation[~np.eye(8, dtype=bool)]
     assert np.abs(off).max() < 5 / np.sqrt(error.shape[1])
-    # Neighbouring pixels too.
+    # Neighboring pixels too.
     assert abs(np.corrcoef(error[:, 1:].ravel(), error[:, :-1].ravel())[0, 1]) < 5 / np.sqrt(error.size)
     # The order of the photographs has no influence on how strong the noise is.
     assert error.std(axis=1).max() / error.std(axis=1).min() < 1.15

@@ -51,7 +51,7 @@ def test_recipe(official, shots):
     assert capture.origin.notes == ()
 
 
-def test_colour_has_the_gray_values_of_gray(official):
+def test_color_has_the_gray_values_of_gray(official):
     place = official[0]
     np.testing.assert_allclose(load(place, color=True).gray().images, load(place).images, rtol=1e-6)
 

@@ -105,7 +105,7 @@ def test_exr(tmp_path):
 
 
 def write_dng(path, bayer):
-    """The least that makes a digital negative: one Bayer plane with its pattern and a colour matrix."""
+    """The least that makes a digital negative: one Bayer plane with its pattern and a color matrix."""
     matrix = [x for value in np.eye(3).ravel() for x in (int(value * 10000), 10000)]
     tags = [
         (50706, "B", 4, bytes([1, 4, 0, 0]), True),  # DNGVersion

@@ -67,7 +67,7 @@ def test_eight_bits_are_divided_by_255(tmp_path, shots):
     assert result.images.max() <= 1
 
 
-def test_limit_clips_gray_and_keeps_colour(tmp_path, shots, strengths):
+def test_limit_clips_gray_and_keeps_color(tmp_path, shots, strengths):
     files = shots.write(tmp_path)
     free = read_stack(files, intensities=strengths, color=True).images.astype(np.float64)
     gray = read_stack(files, intensities=strengths, gray_limit=1.0).images

@@ -166,12 +166,12 @@ def test_a_good_capture_is_not_nagged(make_capture):
     assert {finding.severity for finding in findings} == {"good"}, findings
 
 
-def test_three_photographs_colour_and_black_pixels_do_no_harm(make_capture):
+def test_three_photographs_color_and_black_pixels_do_no_harm(make_capture):
     three = diagnose(make_capture(3))
     assert not three.noise.from_residual and three.advice
     capture = make_capture(6)
-    colour = replace(capture, images=np.repeat(capture.images[..., None], 3, axis=-1))
-    assert diagnose(colour).dark_count.shape == capture.frame
+    color = replace(capture, images=np.repeat(capture.images[..., None], 3, axis=-1))
+    assert diagnose(color).dark_count.shape == capture.frame
     black = replace(capture, images=np.zeros_like(capture.images))
     found = diagnose(black)
     assert found.advice and found.noise.sigma == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.diagnosis.metrics import angle_between, angular_error, mean_angle, summarise_error
+from photostereo.diagnosis.metrics import angle_between, angular_error, mean_angle, summarize_error
 
 
 @pytest.mark.parametrize("degrees", [0.0, 1e-6, 0.01, 30.0, 90.0, 179.99, 180.0])
@@ -24,7 +24,7 @@ def test_zero_vectors_count_ninety() -> None:
     mask = np.array([[True, False], [True, True]])
     error = angular_error(normals, truth, mask)
     assert error[0, 0] == 0 and np.isnan(error[0, 1]) and (error[1] == 90).all()
-    summary = summarise_error(normals, truth, mask)
+    summary = summarize_error(normals, truth, mask)
     assert summary.mean == pytest.approx(60) and summary.unknown_truth == 2 and summary.pixels == 3
 
 

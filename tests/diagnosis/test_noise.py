@@ -23,21 +23,21 @@ def measure(capture):
     return estimate_noise(capture.images, capture.lights, capture.mask)
 
 
-def quantised(capture, levels):
+def quantized(capture, levels):
     return replace(capture, images=(np.round(capture.images * levels) / levels).astype(np.float32))
 
 
 def test_eight_bits_are_told_from_noise(relief) -> None:
-    found = measure(quantised(relief, 255))
+    found = measure(quantized(relief, 255))
     assert found.step == pytest.approx(1 / 255, rel=0.01)
-    error = np.std(quantised(relief, 255).images - relief.images)
+    error = np.std(quantized(relief, 255).images - relief.images)
     assert found.sigma == pytest.approx(error, rel=0.2)
     assert not found.blocks
 
 
 @pytest.mark.parametrize("sigma", [0.002, 0.01])
 def test_noise_above_the_steps_is_measured_as_it_is(relief, sigma) -> None:
-    fine, coarse = (measure(quantised(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255))
+    fine, coarse = (measure(quantized(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255))
     assert fine.step < 1e-4 and not fine.blocks and not coarse.blocks
     assert fine.sigma == pytest.approx(sigma, rel=0.1)
     assert coarse.sigma == pytest.approx(np.hypot(sigma, 1 / 255 / np.sqrt(12)), rel=0.15)

@@ -77,7 +77,7 @@ def pipe_instead(path: Path, rng: np.random.Generator) -> None:
     os.mkfifo(path)
 
 
-def swap_with_neighbour(path: Path, rng: np.random.Generator) -> None:
+def swap_with_neighbor(path: Path, rng: np.random.Generator) -> None:
     others = [file for file in sorted(path.parent.iterdir()) if file.is_file() and file != path]
     if others:
         path.write_bytes(others[int(rng.integers(len(others)))].read_bytes())
@@ -179,7 +179,7 @@ def png_declares_more(path: Path, rng: np.random.Generator) -> None:
 
 
 def png_bomb(path: Path, rng: np.random.Generator) -> None:
-    """A picture that is as large as it says and of one colour: small on disk, hundreds of megabytes decoded."""
+    """A picture that is as large as it says and of one color: small on disk, hundreds of megabytes decoded."""
     side = 9000
     rows = zlib.compress(bytes(side * (side + 1)), 9)
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
@@ -317,7 +317,7 @@ ANY: tuple[Mutation, ...] = (
         link_to_itself,
         pipe_instead,
     ),
-    *(swap_with_neighbour, rename_oddly),
+    *(swap_with_neighbor, rename_oddly),
 )
 BY_SUFFIX: dict[str, tuple[Mutation, ...]] = {
     ".png": (png_declares_more, png_bomb, another_picture, black, flip_bytes, cut),

@@ -20,9 +20,9 @@ def test_torch_equals_compiled() -> None:
     from photostereo.reflectance.learned.torch_kernels import predict
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
-    colours, lights = capture.colours(), capture.lights.astype(np.float32)
-    here = kernels.predict(colours, lights, shipped_weights())
-    there = predict(torch.from_numpy(colours.mean(-1)), torch.from_numpy(colours), lights, shipped_weights())
+    colors, lights = capture.colors(), capture.lights.astype(np.float32)
+    here = kernels.predict(colors, lights, shipped_weights())
+    there = predict(torch.from_numpy(colors.mean(-1)), torch.from_numpy(colors), lights, shipped_weights())
     apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
     assert np.degrees(apart.max()) < 0.01
     np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)

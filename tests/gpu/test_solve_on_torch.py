@@ -10,7 +10,7 @@ import torch
 
 from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.intensities import intensities
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.runtime.arrays import Device, find_device
@@ -68,15 +68,15 @@ def test_photographs_become_the_same_pixels(color, part, device) -> None:
     capture = render_scene("relief" if part == "all" else "sphere", size=48, color=color)
     if part == "little":  # the computer picks the pixels out
         capture = replace(capture, mask=capture.mask & np.pad(np.ones((16, 16), bool), 16))
-    expected = intensities(capture, colours=True)
-    found = intensities(capture, find_device(device), colours=True)
+    expected = intensities(capture, colors=True)
+    found = intensities(capture, find_device(device), colors=True)
     if color:  # the gray value is rounded in another order
         assert found.scale == pytest.approx(expected.scale, rel=1e-6)
         assert np.abs(found.pixels.cpu().numpy() - expected.pixels).max() < 1e-6
-        assert np.abs(found.colours.cpu().numpy() - expected.colours).max() < 1e-6
+        assert np.abs(found.colors.cpu().numpy() - expected.colors).max() < 1e-6
     else:
         assert found.scale == expected.scale
-        assert found.colours is None and expected.colours is None
+        assert found.colors is None and expected.colors is None
         assert np.array_equal(found.pixels.cpu().numpy(), expected.pixels)
 
 
@@ -87,15 +87,15 @@ def test_double_precision_agrees_to_rounding(noisy, device) -> None:
 
 
 def test_figures_are_fetched_rarely_and_none_is_lost(noisy, device) -> None:
-    class Listener(Monitor):
+    class Listener(Control):
         def __init__(self):
             self.numbers = []
 
-        def iteration(self, record):
+        def on_iteration(self, record):
             self.numbers.append(record.number)
 
     listener, limit = Listener(), FETCH_EVERY + 3
-    result = solve(noisy, "dlnv", device=device, max_iter=limit, monitor=listener)
+    result = solve(noisy, "dlnv", device=device, max_iter=limit, control=listener)
     assert listener.numbers == list(range(1, limit + 1))
     costs = [record.cost for record in result.history]
     assert np.all(np.diff(costs) <= 1e-6 * costs[0])

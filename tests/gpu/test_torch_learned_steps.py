@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import noise_of_intensities, step_of_levels
 from photostereo.reflectance.learned.matte import misfits_around
@@ -110,10 +110,10 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
         np.testing.assert_allclose(to_numpy(a), b, atol=1e-3)
     from photostereo.reflectance.learned.torch_together import together as on_tensors
 
-    colours = np.stack([pixels, 2 * pixels], -1)
+    colors = np.stack([pixels, 2 * pixels], -1)
     (quiet, share), (wanted, left) = (
-        on_tensors(put(colours), there, mask, put(noise)),
-        together(colours, pixels, mask, noise),
+        on_tensors(put(colors), there, mask, put(noise)),
+        together(colors, pixels, mask, noise),
     )
     np.testing.assert_allclose(to_numpy(quiet), wanted, atol=1e-5)
     np.testing.assert_allclose(to_numpy(share), left, rtol=1e-4)
@@ -142,12 +142,12 @@ def test_steps_of_uneven_levels_are_the_same(put) -> None:
 def test_a_solve_is_exact_whatever_precision_is_set_around_it(device) -> None:
     capture = add_gaussian(render_scene("sphere", size=40, lights=dome_lights(8)), 0.01, rng=0)
     seen = []
-    monitor = Monitor()
-    monitor.stage = lambda *anything: seen.append(torch.get_float32_matmul_precision())
+    control = Control()
+    control.stage = lambda *anything: seen.append(torch.get_float32_matmul_precision())
     expected = solve(capture, "dlnet", device=device, max_iter=2).normals
     torch.set_float32_matmul_precision("high")
     try:
-        found = solve(capture, "dlnet", device=device, max_iter=2, monitor=monitor).normals
+        found = solve(capture, "dlnet", device=device, max_iter=2, control=control).normals
         assert torch.get_float32_matmul_precision() == "high"  # the program's own choice is kept
     finally:
         torch.set_float32_matmul_precision("highest")

@@ -171,11 +171,11 @@ def test_perspective_is_undone_by_the_focal_length() -> None:
 
 def test_the_cone_of_an_outline_in_closed_form() -> None:
     camera = Camera(800.0, 200.0, 150.0)
-    centre, half = np.array([0.2, -0.1, -1.0]), 0.09
-    centre /= np.linalg.norm(centre)
-    side = np.linalg.svd(centre[None])[2][1:]
+    center, half = np.array([0.2, -0.1, -1.0]), 0.09
+    center /= np.linalg.norm(center)
+    side = np.linalg.svd(center[None])[2][1:]
     angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-    rays = np.cos(half) * centre + np.sin(half) * (
+    rays = np.cos(half) * center + np.sin(half) * (
         np.cos(angle)[:, None] * side[0] + np.sin(angle)[:, None] * side[1]
     )
     points = np.stack(
@@ -186,7 +186,7 @@ def test_the_cone_of_an_outline_in_closed_form() -> None:
         1,
     )
     found, alpha = outline_cone(Circle(0, 0, 1, points=points), camera)
-    np.testing.assert_allclose(found, centre, atol=1e-9)
+    np.testing.assert_allclose(found, center, atol=1e-9)
     assert alpha == pytest.approx(half, abs=1e-9)
 
 

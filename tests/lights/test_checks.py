@@ -110,13 +110,13 @@ def test_a_factor_and_noise_change_nothing(figure):
     assert kinds(figure, images=noisy.astype(np.float32), lights=figure.lights * [1, -1, 1]) == ["axes"]
 
 
-def test_black_tiny_and_colour_captures_are_no_trouble(figure):
+def test_black_tiny_and_color_captures_are_no_trouble(figure):
     assert kinds(figure, images=np.zeros_like(figure.images)) == []
     speck = np.zeros_like(figure.mask)
     speck[48, 48] = True
     assert kinds(figure, mask=speck) == []
-    colour = np.repeat(figure.images[..., None], 3, axis=-1)
-    assert kinds(figure, images=colour, lights=figure.lights * [1, -1, 1]) == ["axes"]
+    color = np.repeat(figure.images[..., None], 3, axis=-1)
+    assert kinds(figure, images=color, lights=figure.lights * [1, -1, 1]) == ["axes"]
     three = np.eye(3)
     assert find_mistakes(figure.images[:3], three, figure.mask) == ()
 

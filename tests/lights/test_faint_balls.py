@@ -130,7 +130,7 @@ def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.Monke
         assert any("would differ by a factor of 100" in sentence for sentence in found.warnings) is not kept
 
 
-def test_the_typical_edge_decides_whether_the_edges_allow_another_centre() -> None:
+def test_the_typical_edge_decides_whether_the_edges_allow_another_center() -> None:
     angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     points = np.stack([40.6 + 30 * np.cos(angle), 40 + 30 * np.sin(angle)], axis=1)
     points += np.random.default_rng(0).normal(0, 0.1, points.shape)

@@ -87,7 +87,7 @@ def test_tables_with_names(tmp_path, text):
     np.testing.assert_array_equal(table.intensities, [2, 3])
 
 
-def test_header_without_names_and_with_colours(tmp_path):
+def test_header_without_names_and_with_colors(tmp_path):
     table = read_lights(write(tmp_path, "x,y,z,b,g,r\n0,0,1,3,2,1\n1,0,1,6,5,4\n", "lights.csv"))
     assert table.files is None
     np.testing.assert_array_equal(table.intensities, [[1, 2, 3], [4, 5, 6]])

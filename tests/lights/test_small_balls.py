@@ -100,9 +100,9 @@ def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
     )
     angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     # Points of the outline from the cone of rays that touch the sphere.
-    centre = np.array([260.0 - 150.0, 100.0 - 50.0, -400.0])
-    axis = centre / np.linalg.norm(centre)
-    half = np.arcsin(30 / np.linalg.norm(centre))
+    center = np.array([260.0 - 150.0, 100.0 - 50.0, -400.0])
+    axis = center / np.linalg.norm(center)
+    half = np.arcsin(30 / np.linalg.norm(center))
     side = np.linalg.svd(axis[None])[2][1:]
     rays = np.cos(half) * axis + np.sin(half) * (
         np.cos(angle)[:, None] * side[0] + np.sin(angle)[:, None] * side[1]

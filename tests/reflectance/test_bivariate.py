@@ -113,7 +113,7 @@ def test_the_cone_is_all_monotone_grids(orders, slope) -> None:
 @pytest.mark.parametrize("slope", ["rising", "falling", "free"])
 @pytest.mark.parametrize("total", ["sum", "top"])
 @pytest.mark.parametrize("orders", [(2, 1), (3, 2)])
-def test_fit_is_the_minimiser_of_the_original_problem(orders, slope, total) -> None:
+def test_fit_is_the_minimizer_of_the_original_problem(orders, slope, total) -> None:
     pixels, lights, _ = curved(count=6)
     fit = Bivariate(pixels, lights, orders=orders, slope=slope, total=total).alone(SILENT)
     for y, n, a in zip(pixels, fit.normals, fit.unknowns["coefficients"], strict=True):
@@ -199,7 +199,7 @@ def test_pixels_that_tell_nothing_fall_back_to_least_squares() -> None:
     assert np.isfinite(model.cost(normals, model.update_unknowns(normals, fit.unknowns)))
 
 
-def test_no_half_step_raises_the_cost_and_each_is_the_minimiser() -> None:
+def test_no_half_step_raises_the_cost_and_each_is_the_minimizer() -> None:
     pixels, lights, _ = curved(count=15)
     model = Bivariate(pixels, lights, gamma=1e3)
     normals, unknowns = model.start(SILENT)

@@ -32,51 +32,51 @@ def angles(a, b) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def shiny():
-    """A shiny ball in colour under 20 lights: colours (N, d, 3), lights (d, 3), true normals (N, 3)."""
+    """A shiny ball in color under 20 lights: colors (N, d, 3), lights (d, 3), true normals (N, 3)."""
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
-    return capture.colours(), capture.lights.astype(np.float32), capture.truth[capture.mask]
+    return capture.colors(), capture.lights.astype(np.float32), capture.truth[capture.mask]
 
 
 def test_compiled_equals_readable(shiny) -> None:
-    colours, lights, _ = shiny
-    readable = network.predict(colours, lights, shipped_weights())
-    compiled = kernels.predict(colours, lights, shipped_weights())
+    colors, lights, _ = shiny
+    readable = network.predict(colors, lights, shipped_weights())
+    compiled = kernels.predict(colors, lights, shipped_weights())
     assert angles(readable[0], compiled[0]).max() < 0.01
     np.testing.assert_allclose(readable[1], compiled[1], rtol=1e-3)
 
 
 def test_a_shiny_ball(shiny) -> None:
-    colours, lights, truth = shiny
-    normals, spread = kernels.predict(colours, lights, shipped_weights())
+    colors, lights, truth = shiny
+    normals, spread = kernels.predict(colors, lights, shipped_weights())
     errors = angles(normals, truth)
-    matte = fit_all(colours.mean(-1), np.ascontiguousarray(lights.T)).scaled
+    matte = fit_all(colors.mean(-1), np.ascontiguousarray(lights.T)).scaled
     assert errors.mean() < 3.0
     assert errors.mean() < 0.7 * angles(matte, truth).mean()
     assert 0.3 < np.degrees(spread.mean()) / errors.mean() < 3.0
 
 
 def test_the_order_of_the_photographs_does_not_matter(shiny) -> None:
-    colours, lights, _ = shiny
+    colors, lights, _ = shiny
     order = np.random.default_rng(0).permutation(len(lights))
-    first = kernels.predict(colours, lights, shipped_weights())[0]
-    second = kernels.predict(np.ascontiguousarray(colours[:, order]), lights[order], shipped_weights())[0]
+    first = kernels.predict(colors, lights, shipped_weights())[0]
+    second = kernels.predict(np.ascontiguousarray(colors[:, order]), lights[order], shipped_weights())[0]
     assert angles(first, second).max() < 0.01
 
 
 @pytest.mark.parametrize("degrees", [30.0, 180.0])
 def test_a_turned_object_gives_the_turned_answer(shiny, degrees: float) -> None:
-    colours, lights, _ = shiny
+    colors, lights, _ = shiny
     c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
     turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]], np.float32)
-    first = kernels.predict(colours, lights, shipped_weights())[0]
-    second = kernels.predict(colours, lights @ turn.T, shipped_weights())[0]
+    first = kernels.predict(colors, lights, shipped_weights())[0]
+    second = kernels.predict(colors, lights @ turn.T, shipped_weights())[0]
     assert angles(first @ turn.T, second).max() < 0.02
 
 
 def test_the_scale_of_the_intensities_does_not_matter(shiny) -> None:
-    colours, lights, _ = shiny
-    first = kernels.predict(colours, lights, shipped_weights())
-    second = kernels.predict(1000 * colours, lights, shipped_weights())
+    colors, lights, _ = shiny
+    first = kernels.predict(colors, lights, shipped_weights())
+    second = kernels.predict(1000 * colors, lights, shipped_weights())
     assert angles(first[0], second[0]).max() < 0.01
 
 
@@ -236,7 +236,7 @@ def test_a_gloss_below_the_noise_is_seen_over_many_pixels() -> None:
     assert weights["gloss"] > 10.0
 
 
-def test_neighbours_alike_are_averaged_and_others_left_alone() -> None:
+def test_neighbors_alike_are_averaged_and_others_left_alone() -> None:
     rng = np.random.default_rng(0)
     mask = np.ones((30, 30), bool)
     clean = np.ones((900, 16), np.float32)
@@ -249,7 +249,7 @@ def test_neighbours_alike_are_averaged_and_others_left_alone() -> None:
     np.testing.assert_allclose(untouched, clean)
 
 
-def test_many_photographs_tell_neighbours_apart_more_finely() -> None:
+def test_many_photographs_tell_neighbors_apart_more_finely() -> None:
     """Halves that differ by 0.6 σ in every photograph: little beside the noise of eight, much beside that of ninety-six."""
     rng = np.random.default_rng(0)
     mask = np.ones((30, 30), bool)
@@ -276,9 +276,9 @@ def test_what_jpeg_leaves_is_no_misfit_of_a_matte_surface() -> None:
     assert angles(found, truth).mean() < 1.1 * angles(fit_all(pixels, lights).scaled, truth).mean() + 0.1
 
 
-def test_the_model_is_its_own_minimiser_and_the_update_is_exact(shiny) -> None:
-    colours, lights, _ = shiny
-    model = Learned(colours.mean(-1), np.ascontiguousarray(lights.T), colours=colours)
+def test_the_model_is_its_own_minimizer_and_the_update_is_exact(shiny) -> None:
+    colors, lights, _ = shiny
+    model = Learned(colors.mean(-1), np.ascontiguousarray(lights.T), colors=colors)
     normals = model.alone(SILENT).normals
     assert model.cost(normals, {}) < 1e-12
     rng = np.random.default_rng(0)
@@ -311,8 +311,8 @@ def test_a_prior_removes_noise_and_nothing_else() -> None:
     ball = scenes.render_scene("sphere", size=64, texture="uniform", cast_shadows=False, max_tilt=60.0)
     pixels, lights = ball.pixels(), np.ascontiguousarray(ball.lights.T)
     noisy = (pixels + rng.normal(0, 0.02, pixels.shape)).astype(np.float32)
-    clean = Learned(pixels, lights, mask=ball.mask, neighbours=False)
-    shaken = Learned(noisy, lights, mask=ball.mask, neighbours=False)
+    clean = Learned(pixels, lights, mask=ball.mask, neighbors=False)
+    shaken = Learned(noisy, lights, mask=ball.mask, neighbors=False)
     scatter = shaken.alone(SILENT).normals - clean.alone(SILENT).normals
     assert clean.noise < 0.003
     assert 0.6 < shaken.noise / np.sqrt(np.median((scatter**2).sum(-1)) / (2 * np.log(2))) < 1.6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.lowrank import model as lowrank
 from photostereo.reflectance.lowrank.kernels import eigenvectors
@@ -163,18 +163,18 @@ def test_shadows_are_left_out() -> None:
 
 
 def test_progress_is_told_and_the_work_done_once() -> None:
-    class Count(Monitor):
+    class Count(Control):
         steps = 0
 
-        def advance(self, steps=1):
+        def on_advance(self, steps=1):
             self.steps += steps
 
     dirty, *_ = low_rank_and_sparse()
-    model, monitor = LowRank(dirty, np.random.default_rng(0).normal(size=(3, 40))), Count()
-    fit = model.alone(monitor)
-    assert monitor.steps == fit.iterations
-    model.alone(monitor)
-    assert monitor.steps == fit.iterations
+    model, control = LowRank(dirty, np.random.default_rng(0).normal(size=(3, 40))), Count()
+    fit = model.alone(control)
+    assert control.steps == fit.iterations
+    model.alone(control)
+    assert control.steps == fit.iterations
 
 
 def test_a_tolerance_whose_square_is_no_number() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
@@ -44,7 +44,7 @@ def least_absolute_programme(y, lights):
 
 
 def check_against_programme(pixels, lights, atol):
-    """Costs relative to the pixel's brightness may differ by atol; so may the minimisers, where they are unique."""
+    """Costs relative to the pixel's brightness may differ by atol; so may the minimizers, where they are unique."""
     found = LeastAbsolute(pixels, lights).alone(SILENT)
     assert found.converged
     for y, n in zip(pixels.astype(np.float64), found.normals, strict=True):
@@ -54,7 +54,7 @@ def check_against_programme(pixels, lights, atol):
         assert np.abs(n - exact).max() < 1e3 * atol * y.max()
 
 
-def test_l1_is_the_minimiser_of_the_linear_programme() -> None:
+def test_l1_is_the_minimizer_of_the_linear_programme() -> None:
     pixels, lights, *_ = corrupted(count=80)
     check_against_programme(pixels, lights, 1e-9)
 
@@ -95,7 +95,7 @@ def test_l1_number_of_reweighting_steps_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-3, 1e-1])
-def test_sbl_equals_the_readable_expectation_maximisation(noise: float) -> None:
+def test_sbl_equals_the_readable_expectation_maximization(noise: float) -> None:
     pixels, lights, *_ = corrupted(count=60)
     pixels[5] = 0.0
     readable = sbl_readable(pixels, lights, noise=noise)
@@ -215,7 +215,7 @@ def test_a_prior_makes_no_outliers(build, redescending) -> None:
 
 
 @pytest.mark.parametrize(("build", "redescending"), MODELS)
-def test_the_normals_update_is_the_minimiser(build, redescending) -> None:
+def test_the_normals_update_is_the_minimizer(build, redescending) -> None:
     pixels, lights, *_ = corrupted(count=6)
     model = build(pixels, lights)
     rng = np.random.default_rng(1)
@@ -267,20 +267,20 @@ def test_weights_of_the_prior_mode_are_shown() -> None:
 
 
 def test_progress_covers_every_pixel() -> None:
-    class Count(Monitor):
+    class Count(Control):
         total = done = 0
 
-        def stage(self, name, total=None):
+        def on_stage(self, name, total=None):
             self.total = total
 
-        def advance(self, steps=1):
+        def on_advance(self, steps=1):
             self.done += steps
 
     pixels, lights, *_ = corrupted(count=60)
     pixels = np.tile(pixels, (300, 1))
-    monitor = Count()
-    SparseBayes(pixels, lights).alone(monitor)
-    assert monitor.done == monitor.total == len(pixels)
+    control = Count()
+    SparseBayes(pixels, lights).alone(control)
+    assert control.done == control.total == len(pixels)
 
 
 def test_threads_and_batches_do_not_change_the_result() -> None:

@@ -1,4 +1,4 @@
-"""The bound on what a prior may do: exact minimiser over the ball, inside always, no half-step raises the cost."""
+"""The bound on what a prior may do: exact minimizer over the ball, inside always, no half-step raises the cost."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ def bounded(build, options, side=8):
 
 
 @pytest.mark.parametrize(("build", "options"), BUILDERS)
-def test_the_step_is_the_minimiser_over_the_ball(build, options) -> None:
-    model, inside, centre, unknowns = bounded(build, options)
+def test_the_step_is_the_minimizer_over_the_ball(build, options) -> None:
+    model, inside, center, unknowns = bounded(build, options)
     rng = np.random.default_rng(1)
-    weight = np.full(len(centre), 40.0)
-    pull = weight[:, None] * (centre + rng.normal(0, 0.2, centre.shape))
+    weight = np.full(len(center), 40.0)
+    pull = weight[:, None] * (center + rng.normal(0, 0.2, center.shape))
     found = inside.update_normals(unknowns, weight, pull)
     radius = inside._radius
-    assert (np.linalg.norm(found - centre, axis=1) <= radius * (1 + 1e-12)).all()
+    assert (np.linalg.norm(found - center, axis=1) <= radius * (1 + 1e-12)).all()
 
     def objective(x, i):
-        normals = centre.copy()
+        normals = center.copy()
         normals[i] = x
         return float(model.cost(normals, unknowns) + weight[i] * x @ x - 2 * x @ pull[i])
 
     for i in (0, 7, 20):
-        ball = {"type": "ineq", "fun": lambda x, i=i: radius[i] ** 2 - ((x - centre[i]) ** 2).sum()}
+        ball = {"type": "ineq", "fun": lambda x, i=i: radius[i] ** 2 - ((x - center[i]) ** 2).sum()}
         best = minimize(
-            objective, centre[i], args=(i,), constraints=[ball], method="SLSQP", options={"ftol": 1e-14}
+            objective, center[i], args=(i,), constraints=[ball], method="SLSQP", options={"ftol": 1e-14}
         )
         assert objective(found[i], i) <= best.fun + 1e-6 * abs(best.fun)
 
 
 @pytest.mark.parametrize(("build", "options"), BUILDERS)
 def test_a_weak_pull_is_left_alone(build, options) -> None:
-    model, inside, centre, unknowns = bounded(build, options)
-    weight = np.full(len(centre), 1e-3)
-    pull = weight[:, None] * centre
+    model, inside, center, unknowns = bounded(build, options)
+    weight = np.full(len(center), 1e-3)
+    pull = weight[:, None] * center
     expected = model.update_normals(unknowns, weight, pull)
-    close = np.linalg.norm(expected - centre, axis=1) <= inside._radius
+    close = np.linalg.norm(expected - center, axis=1) <= inside._radius
     assert close.mean() > 0.9
     assert np.allclose(
         inside.update_normals(unknowns, weight, pull)[close], expected[close], rtol=0, atol=1e-13
@@ -73,12 +73,12 @@ def test_a_weak_pull_is_left_alone(build, options) -> None:
 
 @pytest.mark.parametrize(("build", "options"), BUILDERS)
 def test_the_compiled_step_is_the_general_one(build, options) -> None:
-    """One kernel for models with a quadratic cost, secants for all others: the same minimiser."""
-    _, inside, centre, unknowns = bounded(build, options)
+    """One kernel for models with a quadratic cost, secants for all others: the same minimizer."""
+    _, inside, center, unknowns = bounded(build, options)
     rng = np.random.default_rng(2)
-    weight = np.full(len(centre), 40.0)
+    weight = np.full(len(center), 40.0)
     for far in (1e-3, 0.05, 1.0):
-        pull = weight[:, None] * (centre + rng.normal(0, far, centre.shape))
+        pull = weight[:, None] * (center + rng.normal(0, far, center.shape))
         found = inside.update_normals(unknowns, weight, pull)
         general = inside._by_secants(unknowns, weight, pull)
         assert np.abs(found - general).max() < 1e-6 * inside._radius.max()

@@ -129,7 +129,7 @@ def test_stills_are_compared_without_webgl(visit, comparison_page):
 
 def test_difference_is_the_angle_between_the_two(visit, comparison_page, sphere, make_result):
     """Thirty degrees against eight, both tilted about one axis: the angle follows from the arrays."""
-    from photostereo.report.colours import colour_table
+    from photostereo.report.colors import color_table
     from photostereo.report.pictures import frame_around
 
     seen = visit(comparison_page)
@@ -140,7 +140,7 @@ def test_difference_is_the_angle_between_the_two(visit, comparison_page, sphere,
         x, y = col - frame.cols.start + 0.5, row - frame.rows.start + 0.5
         picture = seen.look(f"light=30,40&mode=difference&sides=r0,r1&zoom=24&at={x},{y}")
         angle = np.degrees(np.arccos(left[row, col] @ right[row, col]))
-        expected = colour_table("ember")[round(min(angle / top, 1) * 255)]
+        expected = color_table("ember")[round(min(angle / top, 1) * 255)]
         height, width = picture.shape[:2]
         assert np.abs(picture[height // 2, width // 2] - expected).max() <= 4
     assert not seen.page.locator(".divider").is_visible()
@@ -175,12 +175,12 @@ def test_both_sides_share_light_and_zoom(visit, comparison_page):
 
 
 def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, capture, sphere, tmp_path):
-    """A surface and the same one flattened and lifted: profiles, pointer and colours follow the arrays."""
+    """A surface and the same one flattened and lifted: profiles, pointer and colors follow the arrays."""
     import io
 
     from photostereo.core.units import PixelSize
     from photostereo.report import write_comparison
-    from photostereo.report.colours import colour_table
+    from photostereo.report.colors import color_table
     from photostereo.report.pictures import frame_around
 
     path = tmp_path / "report.html"
@@ -211,12 +211,12 @@ def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, cap
     )
     seen.page.select_option("[data-side=right]", "r0")
     seen.page.wait_for_selector(".measure path.line.tone-3", state="detached")
-    # One scale of colours for both.
+    # One scale of colors for both.
     frame = frame_around(sphere.mask)
     col, row = 40, 52
     at = f"zoom=24&at={col - frame.cols.start + 0.5},{row - frame.rows.start + 0.5}"
     top = max(np.nanmax(height[capture.mask]) for height in heights)
     for side, height in enumerate(heights):
         picture = seen.look(f"light=30,40&mode=depth&{at}&sides=r{side},r{side}&split=1")
-        expected = colour_table("depth")[round(height[row, col] / top * 255)]
+        expected = color_table("depth")[round(height[row, col] / top * 255)]
         assert np.abs(picture[picture.shape[0] // 2, picture.shape[1] // 2] - expected).max() <= 4

@@ -89,7 +89,7 @@ def test_shading_equals_the_formula(visit, report_page, sphere, make_result):
                 linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
             )
             worst = max(worst, float(np.abs(picture[y, x] - expected).max()))
-    assert worst < 6  # a screen pixel is not exactly at the centre of a picture pixel
+    assert worst < 6  # a screen pixel is not exactly at the center of a picture pixel
 
 
 def test_sliders_modes_and_presets_change_the_picture(visit, report_page):
@@ -98,7 +98,7 @@ def test_sliders_modes_and_presets_change_the_picture(visit, report_page):
     for mode in ("Clay", "Normals"):
         seen.page.locator(f"#relight-view .segments label:has-text('{mode}')").click()
         pictures[mode] = seen.picture(RELIGHT)
-    # Normals as colours: what faces right is redder than what faces left.
+    # Normals as colors: what faces right is redder than what faces left.
     height, width = pictures["Normals"].shape[:2]
     row = pictures["Normals"][height // 2, :, 0]
     assert row[int(width / 2 + 0.25 * height)] > row[int(width / 2 - 0.25 * height)] + 60

@@ -11,7 +11,7 @@ import pytest
 
 from photostereo.core.conventions import linear_from_srgb, srgb_from_linear
 from photostereo.report import write_report
-from photostereo.report.colours import colour_table
+from photostereo.report.colors import color_table
 from photostereo.report.pictures import frame_around
 
 pytestmark = pytest.mark.browser
@@ -69,7 +69,7 @@ def look(seen, study, text, zoom, col, row):
 
 
 def pixels(picture, zoom, reach=4):
-    """Colours at the middles of the pixels around the one in the middle: (2 reach + 1, 2 reach + 1, 3)."""
+    """Colors at the middles of the pixels around the one in the middle: (2 reach + 1, 2 reach + 1, 3)."""
     height, width = picture.shape[:2]
     steps = zoom * np.arange(-reach, reach + 1)
     return picture[np.ix_((height / 2 + steps).astype(int), (width / 2 + steps).astype(int))]
@@ -109,12 +109,12 @@ def test_zoom_shows_the_pixels_of_the_arrays(seen, study, col, row):
     assert np.abs(shown - screen(0.5 * linear)[..., None])[known].max() <= 1.5
 
 
-def test_scalars_are_the_colours_of_their_scales(seen, study):
+def test_scalars_are_the_colors_of_their_scales(seen, study):
     col, row, zoom = 300, 260, 24
     normals = around(study.normals, col, row).astype(float)
 
     def expected(scale, values, low, high):
-        return colour_table(scale)[np.rint(np.clip((values - low) / (high - low), 0, 1) * 255).astype(int)]
+        return color_table(scale)[np.rint(np.clip((values - low) / (high - low), 0, 1) * 255).astype(int)]
 
     slope = np.degrees(np.arccos(normals[..., 2]))
     shown = pixels(look(seen, study, "mode=slope", zoom, col, row), zoom)
@@ -127,7 +127,7 @@ def test_scalars_are_the_colours_of_their_scales(seen, study):
     curvature = np.zeros((HEIGHT, WIDTH))
     curvature[1:-1, 1:-1] = (n[1:-1, 2:, 0] - n[1:-1, :-2, 0] + n[:-2, 1:-1, 1] - n[2:, 1:-1, 1]) / 4
     shown = pixels(look(seen, study, "mode=curvature", zoom, col, row), zoom)
-    # The bytes of the page give a normal within 0.06 degrees, so a colour or two of the scale.
+    # The bytes of the page give a normal within 0.06 degrees, so a color or two of the scale.
     assert np.abs(shown - expected("weight", around(curvature, col, row), -top, top)).max() <= 12
     shown = pixels(
         look(
@@ -196,7 +196,7 @@ def test_enhancements_follow_their_formulas(seen, study):
     sharp /= np.linalg.norm(sharp, axis=-1, keepdims=True)
     assert np.abs(shown - screen(CLAY * np.maximum(sharp @ light(30, 40), 0)[..., None])).max() <= 2
     assert np.abs(screen(CLAY * np.maximum(cosine, 0)[..., None]) - shown).max() > 20
-    # Two coloured lights at once.
+    # Two colored lights at once.
     x, y = col - study.origin[0] + 0.5, row - study.origin[1] + 0.5
     shown = pixels(seen.look(f"light=30,40,ff0000;200,50,0000ff&mode=clay{FLAT}&zoom=24&at={x},{y}"), zoom)
     red, blue = np.maximum(normals @ light(30, 40), 0), np.maximum(normals @ light(200, 50), 0)

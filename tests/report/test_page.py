@@ -240,7 +240,7 @@ def test_comparison_of_many_on_a_full_frame_is_small(tmp_path, full_frame):
 
 @pytest.fixture(scope="module")
 def full_frame(make_result):
-    """512 × 612 pixels of noisy normals, 24 photographs in colour: as hard to pack as it gets."""
+    """512 × 612 pixels of noisy normals, 24 photographs in color: as hard to pack as it gets."""
     from photostereo.capture import Capture
 
     rng = np.random.default_rng(0)

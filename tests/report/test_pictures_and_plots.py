@@ -11,9 +11,9 @@ import pytest
 
 from photostereo.report import pictures
 from photostereo.report.axes import decade_ticks, round_ticks, short_number
-from photostereo.report.colours import SCALES, colour_table, paint
+from photostereo.report.colors import SCALES, color_table, paint
 from photostereo.report.learning import atom_sheet
-from photostereo.report.plots import Series, colour_bar, histogram, legend, light_compass, line_chart, scatter
+from photostereo.report.plots import Series, color_bar, histogram, legend, light_compass, line_chart, scatter
 
 
 def decoded(address):
@@ -58,8 +58,8 @@ def test_a_texture_is_carried_beyond_its_mask():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_colour_scales_run_at_one_speed(scale):
-    table = colour_table(scale).astype(int)
+def test_color_scales_run_at_one_speed(scale):
+    table = color_table(scale).astype(int)
     steps = np.abs(np.diff(table, axis=0)).max(axis=1)
     assert steps.max() <= 8
     assert paint(np.array([[np.nan, -5.0, 99.0]]), 0, 1, scale).rgba[0, :, 3].tolist() == [0, 255, 255]
@@ -89,8 +89,8 @@ PLOTS = {
     ),
     "scatter": scatter([("<a>", 0.5, 3.0), ("b", 0.5, 3.0)], x_label="x", y_label="y", summary="s"),
     "compass": light_compass(np.array([[0, 0, 1], [0.6, 0, -0.8]]), ["<script>", "b"]),
-    "bar": colour_bar("ember", 0, 45, suffix="°"),
-    "constant bar": colour_bar("ember", 2, 2),
+    "bar": color_bar("ember", 0, 45, suffix="°"),
+    "constant bar": color_bar("ember", 2, 2),
     "legend": legend([Series("<i>", [1], 2)]),
 }
 

@@ -14,7 +14,7 @@ def unit(v: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def bumps() -> SimpleNamespace:
-    """Waves in an ellipse: heights in pixels, their exact normals, a coloured albedo."""
+    """Waves in an ellipse: heights in pixels, their exact normals, a colored albedo."""
     row, col = np.mgrid[:90, :120].astype(float)
     z = 6.0 * np.sin(col / 9.0) * np.cos(row / 7.0) + 0.05 * col
     dz_dcol = 6.0 / 9.0 * np.cos(col / 9.0) * np.cos(row / 7.0) + 0.05

@@ -12,7 +12,7 @@ import pytest
 import tifffile
 import trimesh
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.core.conventions import decode_normals
 from photostereo.core.errors import MissingDependencyError, OutputError, ParameterError
 from photostereo.results import read_normal_map, write_mesh, write_surface
@@ -71,15 +71,15 @@ def test_unknown_format(ball, tmp_path: Path) -> None:
         write_mesh(ball[-1], tmp_path / "file" / "mesh.ply")
 
 
-class Listener(Monitor):
+class Listener(Control):
     def __init__(self) -> None:
         self.stages: list[str] = []
         self.steps = 0
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def on_stage(self, name: str, total: int | None = None) -> None:
         self.stages.append(name)
 
-    def advance(self, steps: int = 1) -> None:
+    def on_advance(self, steps: int = 1) -> None:
         self.steps += steps
 
 
@@ -96,7 +96,7 @@ def test_write_surface_leaves_everything(ball, tmp_path: Path) -> None:
         pixel_size=0.05,
         watertight=True,
         decimate=800,
-        monitor=listener,
+        control=listener,
     )
     json.dumps(facts)
     assert sorted(facts["files"]) == sorted(p.name for p in tmp_path.iterdir())

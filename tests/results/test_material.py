@@ -47,7 +47,7 @@ SHARP = ["BaseColor", "Normal_OpenGL", "Normal_DirectX", "Height", "AmbientOcclu
 
 @pytest.mark.parametrize("width", [9.0, 18.0])
 def test_every_map_of_a_tileable_material_wraps(plaster, width: float) -> None:
-    """The roughness too, whose steps are a fraction of a grey level and differ from region to region."""
+    """The roughness too, whose steps are a fraction of a gray level and differ from region to region."""
     normals, albedo = plaster
     rough = cv2.GaussianBlur(np.random.default_rng(5).normal(size=normals.shape[:2]), (0, 0), width)
     rough = np.clip(0.6 + 0.08 * rough / rough.std(), 0, 1)
@@ -147,7 +147,7 @@ def test_periodic_heights_come_back() -> None:
     row, col = np.mgrid[:32, :48]
     z = np.sin(2 * np.pi * (2 * col / 48 + row / 32)) + np.cos(2 * np.pi * 3 * row / 32)
     step_col, step_row = np.roll(z, -1, 1) - z, np.roll(z, -1, 0) - z
-    # Slopes whose neighbouring means are the steps.
+    # Slopes whose neighboring means are the steps.
     slope = [np.fft.ifft(np.fft.fft(s, axis=a) / (0.5 + 0.5 * np.exp(2j * np.pi * np.fft.fftfreq(s.shape[a])).reshape(
         (-1, 1) if a == 0 else (1, -1))), axis=a).real for s, a in ((step_col, 1), (step_row, 0))]  # fmt: skip
     found = integrate_periodic(*slope)

@@ -119,7 +119,7 @@ def test_textured_glb_passes_the_validator(made, validate, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("base", [None, 1.0])
-def test_coloured_glb_passes_the_validator(bumps, made, validate, tmp_path: Path, base: float | None) -> None:
+def test_colored_glb_passes_the_validator(bumps, made, validate, tmp_path: Path, base: float | None) -> None:
     mesh = build_mesh(made[0], bumps.normals, bumps.albedo, base=base)
     issues = validate(write_mesh(mesh, tmp_path / "mesh.glb"))["issues"]
     assert (issues["numErrors"], issues["numWarnings"]) == (0, 0), issues

@@ -44,7 +44,7 @@ class PtmFile:
         assert len(self.body) == 9 * self.width * self.height, "nine bytes for every texel, and no more"
 
     def texel(self, x: int, y: int, u: float, v: float) -> tuple[float, float, float]:
-        """The colour of the pixel in column x of row y, counted from above, under a light, in 0 … 255."""
+        """The color of the pixel in column x of row y, counted from above, under a light, in 0 … 255."""
         number = (self.height - 1 - y) * self.width + x
         raw = self.body[6 * number : 6 * number + 6]
         a0, a1, a2, a3, a4, a5 = ((raw[k] - self.bias[k]) * self.scale[k] for k in range(6))
@@ -65,7 +65,7 @@ HARMONICS = [(0, 0), (1, 1), (1, 0), (1, -1), (2, 2), (2, 1), (2, 0), (2, -1), (
 
 
 def harmonic(degree: int, order: int, u: float, v: float) -> float:
-    """Gautron's hemispherical harmonic: associated Legendre polynomials of 2 cos θ − 1, normalised, without the
+    """Gautron's hemispherical harmonic: associated Legendre polynomials of 2 cos θ − 1, normalized, without the
     phase of Condon and Shortley (which scipy has); the sign is relight's."""
     cos_theta, phi, m = math.sqrt(max(0.0, 1 - u * u - v * v)), math.atan2(v, u), abs(order)
     factor = math.sqrt(
@@ -97,7 +97,7 @@ def relight_picture(folder: Path, u: float, v: float, suffix: str = "") -> np.nd
     return np.clip(255 * total, 0, 255)
 
 
-#: Two texels side by side, written by hand from the description: a0 … a5 of each, then the two colours.
+#: Two texels side by side, written by hand from the description: a0 … a5 of each, then the two colors.
 BY_HAND = (
     b"PTM_1.2 \nPTM_FORMAT_LRGB\n2 1\n2 2 2 2 2 2 \n128 128 128 128 128 0\n"
     + bytes([138, 128, 108, 178, 128, 50, 128, 148, 128, 128, 88, 100])
@@ -154,7 +154,7 @@ def test_ptm_is_its_polynomial_to_two_levels(request, name: str, linear: bool) -
     data = encode_ptm(model)
     for light in LIGHTS:
         exact = model.coefficients @ BASES["ptm"](light[None])[0]
-        wanted = np.clip(exact[..., None] * model.colour, 0, 255)
+        wanted = np.clip(exact[..., None] * model.color, 0, 255)
         assert np.abs(PtmFile(data).picture(*light[:2]) - wanted).max() < 2.0
 
 

@@ -65,7 +65,7 @@ def read_glb(data: bytes) -> tuple[dict, dict[str, np.ndarray], list[np.ndarray]
 
 
 def shaded_normals(arrays: dict[str, np.ndarray], picture: np.ndarray) -> np.ndarray:
-    """The normal that a renderer shades every texel centre with, by the rules of glTF."""
+    """The normal that a renderer shades every texel center with, by the rules of glTF."""
     height, width = picture.shape[:2]
     points = arrays["TEXCOORD_0"].astype(float) * [width, height] - 0.5
     frame = interpolate_readable(

@@ -1,4 +1,4 @@
-"""Reflectances: reciprocity, energy, normalisation, limits, and an independent vector form."""
+"""Reflectances: reciprocity, energy, normalization, limits, and an independent vector form."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_lambert_reflects_its_albedo():
 
 
 @pytest.mark.parametrize("shininess", [1.0, 10.0, 80.0, 500.0])
-def test_blinn_phong_lobe_is_normalised_at_normal_incidence(shininess):
+def test_blinn_phong_lobe_is_normalized_at_normal_incidence(shininess):
     brdf = BlinnPhong(shininess=shininess, specular=0.6)
     assert reflected(brdf, view_at(0.0), albedo=0.0) == pytest.approx(0.6, rel=1e-6)
 

@@ -71,7 +71,7 @@ def test_glossy_surfaces_only_add_to_the_diffuse_base():
         assert np.rad2deg(np.arccos(glossy.truth[at] @ half)) < 6.0
 
 
-def test_gray_is_the_luma_of_colour():
+def test_gray_is_the_luma_of_color():
     options = {"size": 40, "lights": LIGHTS, "exposure": 0.5, "reflectance": "ggx"}
     gray = scenes.render_scene("figure", **options)
     color = scenes.render_scene("figure", color=True, **options)
@@ -151,7 +151,7 @@ def test_input_is_left_alone():
     [
         (lambda: scenes.render_scene("spere"), 'Did you mean "sphere"'),
         (lambda: scenes.render_scene("sphere", texture="marbel"), 'Did you mean "marble"'),
-        (lambda: scenes.render_scene("sphere", texture="painted"), "no colours of its own"),
+        (lambda: scenes.render_scene("sphere", texture="painted"), "no colors of its own"),
         (lambda: scenes.render_scene("sphere", reflectance="phong"), 'Did you mean "blinn-phong"'),
         (lambda: scenes.render_scene("sphere", reflectance="ggx", attached=False), "Lambertian"),
         (lambda: scenes.render_scene("sphere", lights=[[0, 0, -1], [0, 1, 1], [1, 0, 1]]), "in front"),

@@ -20,7 +20,7 @@ def test_a_step_throws_a_shadow_as_long_as_its_height_over_the_tangent(cast, ele
     height = 20.0
     surface = scenes.step((8, 240), height=height)
     shadow = cast(surface.depth, surface.mask, light_at(0.0, elevation))
-    # The edge of the upper terrace is the centre of its first column.
+    # The edge of the upper terrace is the center of its first column.
     edge, length = 120, height / np.tan(np.deg2rad(elevation))
     dark = np.flatnonzero(shadow[3])
     assert dark.max() == edge - 1

@@ -89,7 +89,7 @@ def test_arrays_fit_together(name, size):
 
 @pytest.mark.parametrize("name", ["plane", "sphere", "vase", "relief", "figure"])
 def test_shape_does_not_depend_on_the_resolution(name):
-    """Pixel centres of an n-pixel frame are centres of every third pixel at 3n."""
+    """Pixel centers of an n-pixel frame are centers of every third pixel at 3n."""
     coarse, fine = SHAPES[name](40), SHAPES[name](120)
     same = coarse.mask == fine.mask[1::3, 1::3]
     assert same.mean() > 0.998  # rounding may decide on the outline

@@ -26,8 +26,8 @@ def test_every_model_takes_the_prior(model: str, noisy) -> None:
     alone, result = solve(noisy, model), solve(noisy, model, prior="dictionary", max_iter=8)
     costs = [record.cost for record in result.history]
     assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(costs))
-    # The neighbours help where there is noise. What robust PCA with few photographs leaves is bias, not noise, and
-    # the learned model has asked the neighbours already.
+    # The neighbors help where there is noise. What robust PCA with few photographs leaves is bias, not noise, and
+    # the learned model has asked the neighbors already.
     truth, inside = noisy.truth[noisy.mask], noisy.mask
     with_prior, without = (angle_between(r.normals[inside], truth).mean() for r in (result, alone))
     assert with_prior < {"rpca": 1.1, "net": 1.0}.get(model, 0.98) * without

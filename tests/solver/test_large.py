@@ -65,16 +65,16 @@ def test_sums_of_a_few_rows_are_those_of_all(noisy: ps.Capture, method: str, mon
 
 @pytest.mark.parametrize(("method", "color"), [("net", True), ("dlnet", False)])
 def test_the_learned_model_in_bands(method: str, color: bool) -> None:
-    """It looks at neighbours and at colours: bands have a halo, and their memory counts the colours."""
+    """It looks at neighbors and at colors: bands have a halo, and their memory counts the colors."""
     scene = ps.render_scene("relief", size=(176, 40), color=color)
     scene = ps.add_poisson(scene.take(6, rng=0), 20, rng=0)
     channels = 3 if color else 1
     entry = find_method(method)
-    demands = {"prior": entry.has_prior, "colours": color, "workspace": entry.model.workspace}
+    demands = {"prior": entry.has_prior, "colors": color, "workspace": entry.model.workspace}
     row = tiles.bytes_of_row(40, 6, channels, **demands)
     assert row > 40 * 6 * 4 * (1 + channels * color)
     memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
-    assert len(plan_bands((176, 40), 6, channels, memory, neighbours=True, **demands)) == 2
+    assert len(plan_bands((176, 40), 6, channels, memory, neighbors=True, **demands)) == 2
     options = {"max_iter": 2} if entry.has_prior else {}
     whole = solve_large(scene, method, memory=10**12, **options)
     parts = solve_large(scene, method, memory=memory, **options)
@@ -83,7 +83,7 @@ def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     assert parts.albedo.shape == whole.albedo.shape
 
 
-def test_colours_are_kept() -> None:
+def test_colors_are_kept() -> None:
     scene = ps.render_scene("vase", size=96, color=True)
     for method in ("ls", "sbl"):
         whole = ps.solve(scene, method)
@@ -146,7 +146,7 @@ def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     assert np.allclose(survey.pixels, flat[:, sample.index].T / survey.scale)
     lights = np.ascontiguousarray(noisy.lights.T)
     entry = find_method("dlsr")
-    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, ps.monitor.SILENT)
+    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, ps.control.SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)
     assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)
     assert learned.values["mu"] == pytest.approx(whole.parameters["mu"], rel=0.1)
@@ -274,18 +274,18 @@ def test_a_limit_of_the_system_is_respected(tmp_path) -> None:
 
 
 def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
-    class Counter(ps.Monitor):
+    class Counter(ps.Control):
         def __init__(self) -> None:
             self.stages: list[list] = []
 
-        def stage(self, name: str, total: int | None = None) -> None:
+        def on_stage(self, name: str, total: int | None = None) -> None:
             self.stages.append([name, total, 0])
 
-        def advance(self, steps: int = 1) -> None:
+        def on_advance(self, steps: int = 1) -> None:
             self.stages[-1][2] += steps
 
     counter = Counter()
-    solve_large(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, monitor=counter)
+    solve_large(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, control=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 400, 400]  # four bands
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.corruptions import add_poisson
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.runtime.arrays import CPU
@@ -191,20 +191,20 @@ def test_unknown_method_suggests(noisy) -> None:
         solve(noisy, "pdnlv")
 
 
-def test_monitor_hears_every_iteration(noisy) -> None:
-    class Ear(Monitor):
+def test_control_hears_every_iteration(noisy) -> None:
+    class Ear(Control):
         def __init__(self) -> None:
             self.records = []
 
-        def iteration(self, record) -> None:
+        def on_iteration(self, record) -> None:
             self.records.append(record)
 
     ear = Ear()
-    result = solve(noisy, "dlnv", max_iter=3, monitor=ear)
+    result = solve(noisy, "dlnv", max_iter=3, control=ear)
     assert tuple(ear.records) == result.history and len(ear.records) == 3
 
 
-def test_colour_albedo_has_the_scene_s_colours() -> None:
+def test_color_albedo_has_the_scene_s_colors() -> None:
     capture = render_scene("sphere", size=48, color=True, cast_shadows=False, attached=False)
     result = solve(capture, "ls")
     assert result.albedo.shape == (48, 48, 3)

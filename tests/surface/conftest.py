@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 
 
 def normals_of(slope_col: np.ndarray, slope_row: np.ndarray) -> np.ndarray:
@@ -46,17 +46,17 @@ def shapes() -> SimpleNamespace:
     return SimpleNamespace(normals_of=normals_of, sphere=sphere, flap=flap, aligned=aligned)
 
 
-class Heard(Monitor):
+class Heard(Control):
     """Remembers what it was told."""
 
     def __init__(self) -> None:
         self.stages: list[tuple[str, int | None]] = []
         self.steps: list[int] = []
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def on_stage(self, name: str, total: int | None = None) -> None:
         self.stages.append((name, total))
 
-    def advance(self, steps: int = 1) -> None:
+    def on_advance(self, steps: int = 1) -> None:
         self.steps.append(steps)
 
 

@@ -35,22 +35,22 @@ def test_tilted_plane(method: str) -> None:
 
 def test_ball_and_its_mesh() -> None:
     """The points of the mesh lie on the ball, once scaled, and face the camera."""
-    shape, centre, radius = (84, 96), np.array([0.05, 0.02, -4.0]), 0.9
+    shape, center, radius = (84, 96), np.array([0.05, 0.02, -4.0]), 0.9
     ray = rays(shape)
     a = (ray**2).sum(-1)
-    b = ray @ centre
-    root = b**2 - a * (centre @ centre - radius**2)
+    b = ray @ center
+    root = b**2 - a * (center @ center - radius**2)
     mask = root > 0.25 * root.max()
     t = (b - np.sqrt(np.maximum(root, 0))) / a
     points = ray * t[..., None]
-    normals = (points - centre) / radius * mask[..., None]
+    normals = (points - center) / radius * mask[..., None]
     anchors = np.full(shape, np.nan)
     anchors[41, 47] = points[41, 47, 2]
     surface = integrate(normals, mask, camera=K, anchors=anchors)
     mesh = build_mesh(surface, normals)
-    away = np.linalg.norm(mesh.vertices - centre, axis=1)
+    away = np.linalg.norm(mesh.vertices - center, axis=1)
     assert np.abs(away - radius).max() < 0.01 * radius
-    outward = np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles_center - centre)
+    outward = np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles_center - center)
     assert (outward > 0).all()
     flat = np.abs(integrate(normals, mask).depth[mask] + 4.0)
     assert flat.max() > 1.0  # orthography is a different thing

@@ -1,4 +1,4 @@
-"""Meshes: orientation, volume, tears, pinched vertices, solids, decimation, colours."""
+"""Meshes: orientation, volume, tears, pinched vertices, solids, decimation, colors."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_pinched_vertex_is_split() -> None:
     assert len(boundary_edges(fan, 4)) == 4
 
 
-def test_decimation_keeps_shape_colour_and_solidity(shapes) -> None:
+def test_decimation_keeps_shape_color_and_solidity(shapes) -> None:
     _, normals, mask, _ = shapes.sphere(101, 0.9)
     albedo = np.where(mask, np.linspace(0.1, 1.0, 101), 0.0)
     whole = build_mesh(integrate(normals, mask), normals, albedo, base=5.0, pixel_size=0.01)
@@ -142,7 +142,7 @@ def test_decimation_keeps_shape_colour_and_solidity(shapes) -> None:
 
 
 @pytest.mark.parametrize("channels", [(), (3,)])
-def test_colours_are_srgb_of_the_albedo(channels: tuple[int, ...]) -> None:
+def test_colors_are_srgb_of_the_albedo(channels: tuple[int, ...]) -> None:
     normals = np.zeros((3, 3, 3)) + np.array([0.0, 0.0, 1.0])
     albedo = np.full((3, 3, *channels), 0.25)
     albedo[0, 0] = 1.0

@@ -57,10 +57,10 @@ def test_kernels_equal_readable(shape: tuple[int, int], pulled: bool) -> None:
     def close(found: np.ndarray, wanted: np.ndarray) -> bool:
         return bool(np.abs(found - wanted).max() < 1e-5 * max(np.abs(wanted).max(), 1e-30))
 
-    for colour in (0, 1):
+    for color in (0, 1):
         relaxed = values.copy()
-        lattice_kernels.relax(*links, inverse, side, relaxed, colour)
-        assert close(relaxed, lattice_readable.relax(*links, inverse, side, values, colour))
+        lattice_kernels.relax(*links, inverse, side, relaxed, color)
+        assert close(relaxed, lattice_readable.relax(*links, inverse, side, values, color))
     change, small, large = np.empty_like(values), np.empty_like(coarse), values.copy()
     lattice_kernels.jacobi_change(*links, inverse, side, values, change)
     assert close(change, lattice_readable.jacobi_change(*links, inverse, side, values))
@@ -161,7 +161,7 @@ def test_memory_of_a_pixel(shapes) -> None:
 
 def test_progress_counts_digits(shapes, heard) -> None:
     _, normals, mask, _ = shapes.sphere(161)
-    integrate(normals + 0.01, mask, monitor=heard)
+    integrate(normals + 0.01, mask, control=heard)
     assert heard.stages == [("integrate", 100)]
     assert min(heard.steps) >= 0 and len(heard.steps) > 3
     assert sum(heard.steps) == 100

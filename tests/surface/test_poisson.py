@@ -34,7 +34,7 @@ def test_plane_is_exact(shapes, size: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["simchony", "poisson", "robust"])
-def test_quadratic_up_to_discretisation(shapes, method: str) -> None:
+def test_quadratic_up_to_discretization(shapes, method: str) -> None:
     """Halving the pixel quarters the error (second order), and the rectangle solver is exact."""
     errors = []
     for size in (32, 64):
@@ -78,7 +78,7 @@ def dense_solution(normals: np.ndarray, mask: np.ndarray, weights: np.ndarray, a
 
 
 def test_ball_is_exact(shapes) -> None:
-    """The sum of the normals at both ends of a chord is orthogonal to it: no discretisation error at all."""
+    """The sum of the normals at both ends of a chord is orthogonal to it: no discretization error at all."""
     truth, normals, mask, _ = shapes.sphere(61)
     assert np.abs(shapes.aligned(integrate(normals, mask).depth, truth, mask)).max() < 1e-9
 

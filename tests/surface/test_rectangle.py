@@ -1,4 +1,4 @@
-"""The rectangle solver against the sparse least-squares minimiser."""
+"""The rectangle solver against the sparse least-squares minimizer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_equals_sparse_least_squares(shape: tuple[int, int]) -> None:
     assert np.abs(gradient).max() < 1e-10
 
 
-def test_screen_is_the_screened_minimiser() -> None:
+def test_screen_is_the_screened_minimizer() -> None:
     rng = np.random.default_rng(1)
     shape, screen = (9, 12), 0.3
     p, q = rng.normal(size=shape), rng.normal(size=shape)

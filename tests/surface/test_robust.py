@@ -83,7 +83,7 @@ def test_kernel_equals_readable() -> None:
         assert np.abs(shares[axis] - expected_shares[axis]).max() < 1e-12
 
 
-def test_shares_minimise_the_energy() -> None:
+def test_shares_minimize_the_energy() -> None:
     """The closed form against a brute-force search over the share of one pixel."""
     p, m, k = 0.7, 0.3, 4.0
     w = np.linspace(1e-6, 1 - 1e-6, 200_001)
@@ -179,7 +179,7 @@ def test_torn_needs_both_ends() -> None:
 def test_progress_and_warning(shapes, heard) -> None:
     _, normals = shapes.flap(24)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        surface = integrate(normals, method="robust", max_iter=2, monitor=heard)
+        surface = integrate(normals, method="robust", max_iter=2, control=heard)
     assert surface.status == "max_iter"
     assert heard.stages == [("integrate (robust)", 2)]
     assert heard.steps == [0, 1, 1]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from photostereo.batch.limits import Limits
-from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -98,7 +98,7 @@ class Coordinator(Generic[O]):
     tally : jobs that had their outcome before; the total counts them and those of this run
     limits : how long a job, and a cluster without workers, may take
     more : asked now and then for further jobs; None when there will be no more
-    monitor : receives progress
+    control : receives progress
     """
 
     client: Client
@@ -107,7 +107,7 @@ class Coordinator(Generic[O]):
     tally: Tally
     limits: Limits = field(default_factory=Limits)
     more: Callable[[], Sequence[Job[O]] | None] | None = None
-    monitor: RunMonitor = SILENT_RUN
+    control: RunControl = SILENT_RUN
 
     def __post_init__(self) -> None:
         self.waiting: deque[deque[Job[O]]] = deque()
@@ -135,7 +135,7 @@ class Coordinator(Generic[O]):
         """Until every job has an outcome and there will be no more."""
         while self.fetch_more() or self.unfinished:
             self.deal()
-            self.monitor.progress(self.progress())
+            self.control.progress(self.progress())
             arrived = self.late
             self.late = []
             with suppress(queue.Empty):
@@ -143,7 +143,7 @@ class Coordinator(Generic[O]):
             for held in arrived:
                 if held in self.held.get(held.worker, ()):
                     self.finish(held)
-        self.monitor.progress(self.progress())
+        self.control.progress(self.progress())
         return self.progress()
 
     @property

@@ -52,12 +52,12 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
 
 
 def _inside(place: Path, out: Path) -> Iterator[Path]:
-    from photostereo.capture.loading import recognise
+    from photostereo.capture.loading import recognize
     from photostereo.io.images import list_images
 
     if not place.exists():
         raise CaptureError(f"{place} does not exist. Name captures, or a folder that holds captures.")
-    if place.is_file() or recognise(place) is not None or list_images(place):
+    if place.is_file() or recognize(place) is not None or list_images(place):
         yield place
         return
     for entry in sorted(place.iterdir()):

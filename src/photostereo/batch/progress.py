@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.io.names import printable
 from photostereo.runtime.signals import work_begins
 
@@ -35,8 +35,8 @@ class Progress:
         return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running{left}"
 
 
-class RunMonitor(Monitor):
-    """A monitor of a run of many jobs; its stages are plans. This base class ignores what it is told."""
+class RunControl(Control):
+    """A control of a run of many jobs; its stages are plans. This base class ignores what it is told."""
 
     def progress(self, now: Progress) -> None:
         """Something has changed."""
@@ -51,10 +51,10 @@ class RunMonitor(Monitor):
         """A finished table."""
 
 
-SILENT_RUN = RunMonitor()
+SILENT_RUN = RunControl()
 
 
-class TerminalMonitor(RunMonitor):
+class TerminalControl(RunControl):
     """A live line: trials done, running, failed, time left."""
 
     def __init__(self, console: Console | None = None) -> None:
@@ -64,7 +64,7 @@ class TerminalMonitor(RunMonitor):
         self._bar: Any = None
         self._task: Any = None
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def on_stage(self, name: str, total: int | None) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
@@ -108,7 +108,7 @@ class TerminalMonitor(RunMonitor):
         self._console.print(table)
 
 
-class LineMonitor(RunMonitor):
+class LineControl(RunControl):
     """Plain lines, not more often than every few seconds."""
 
     def __init__(self, write: Callable[[str], object] | None = None, every: float = 10.0) -> None:
@@ -118,7 +118,7 @@ class LineMonitor(RunMonitor):
         self._name = ""
         self._now: Progress | None = None
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def on_stage(self, name: str, total: int | None) -> None:
         self._name, self._last, self._now = name, time.monotonic(), None
 
     def progress(self, now: Progress) -> None:
@@ -145,12 +145,12 @@ class LineMonitor(RunMonitor):
             self._write("  " + "  ".join(cells))
 
 
-def monitor_for(*, quiet: bool = False) -> RunMonitor:
+def control_for(*, quiet: bool = False) -> RunControl:
     """A live view where standard error is a terminal, lines otherwise, nothing when quiet."""
     work_begins()
     if quiet:
         return SILENT_RUN
-    return TerminalMonitor() if sys.stderr.isatty() else LineMonitor()
+    return TerminalControl() if sys.stderr.isatty() else LineControl()
 
 
 def as_time(seconds: float) -> str:

@@ -14,7 +14,7 @@ from photostereo.batch.find import Item, find_captures, key_of, name_captures
 from photostereo.batch.ledger import Ledger, Outcome
 from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.page import write_overview
-from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.batch.settings import Settings
 from photostereo.batch.warmth import warm_workers
 from photostereo.batch.watch import Watch
@@ -32,7 +32,7 @@ def batch(
     quiet_seconds: float = 5.0,
     idle_seconds: float | None = None,
     command: Sequence[str] | None = None,
-    monitor: RunMonitor = SILENT_RUN,
+    control: RunControl = SILENT_RUN,
 ) -> Progress:
     """Solve many captures with the same settings.
 
@@ -50,7 +50,7 @@ def batch(
     watch : go on looking for captures that appear; each is taken when its files have not changed for
         ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without news
     command : the words that started it, for the summaries
-    monitor : receives progress
+    control : receives progress
 
     Returns
     -------
@@ -68,7 +68,7 @@ def batch(
         settings or Settings(),
         list(command or ["photostereo", *sys.argv[1:]]),
         options,
-        monitor,
+        control,
     ).run(Watch(list, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
 
 
@@ -80,10 +80,10 @@ class _Batch:
         settings: Settings,
         command: list[str],
         options: RunOptions,
-        monitor: RunMonitor,
+        control: RunControl,
     ) -> None:
         self.places, self.out, self.settings = places, out.expanduser().absolute(), settings
-        self.command, self.options, self.monitor = command, options, monitor
+        self.command, self.options, self.control = command, options, control
         self.items: dict[str, Item] = {}
         self.keys: dict[str, str] = {}
         self.tally = Tally(0, unit="captures")
@@ -103,13 +103,13 @@ class _Batch:
         if first or watch is not None:
             self.deal(first, watch)
         page = write_overview(self.ledger, self.out / "index.html")
-        self.monitor.say(f"Overview: {page}")
+        self.control.say(f"Overview: {page}")
         return Progress(self.tally.total, self.tally.done, self.tally.failed, 0, unit=self.tally.unit)
 
     def deal(self, jobs: list[Job[Outcome]], watch: Watch | None) -> None:
         with self.options.connect() as client:
-            self.monitor.say(f"Dask dashboard: {client.dashboard_link}")
-            warm_workers(client, [self.settings.method], self.options.limits, self.monitor)
+            self.control.say(f"Dask dashboard: {client.dashboard_link}")
+            warm_workers(client, [self.settings.method], self.options.limits, self.control)
             self.tally.total += len(jobs)
             coordinator: Coordinator[Outcome] = Coordinator(
                 client,
@@ -118,18 +118,18 @@ class _Batch:
                 tally=self.tally,
                 limits=self.options.limits,
                 more=None if watch is None else partial(self.news, watch),
-                monitor=self.monitor,
+                control=self.control,
             )
             coordinator.add(jobs)
-            self.monitor.stage("batch", len(jobs))
+            self.control.stage("batch", len(jobs))
             try:
                 coordinator.run()
             except KeyboardInterrupt:
                 if watch is None:
                     raise
-                self.monitor.say("The watch is over; captures that were being solved begin anew next time.")
+                self.control.say("The watch is over; captures that were being solved begin anew next time.")
             finally:
-                self.monitor.end()
+                self.control.end()
 
     def news(self, watch: Watch) -> list[Job[Outcome]] | None:
         """Jobs of captures that have come; None when the watch is over."""
@@ -174,4 +174,4 @@ class _Batch:
     def write(self, name: str, outcome: Outcome) -> None:
         self.ledger.write(self.items[name], self.keys[name], outcome)
         if outcome.status != "done":
-            self.monitor.say(f"{name} failed: {outcome.error}")
+            self.control.say(f"{name} failed: {outcome.error}")

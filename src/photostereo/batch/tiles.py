@@ -38,8 +38,8 @@ def open_capture(path: Path, settings: Settings) -> Capture:
         return found.take(settings.images, rng=photographs_of_seed(settings.seed))
 
     asked = settings.reading.color
-    found = opened(color=asked or find_method(settings.method, settings.prior).sees_colours)
-    sees = method_for(found, settings.method, settings.prior)[0].sees_colours
+    found = opened(color=asked or find_method(settings.method, settings.prior).sees_colors)
+    sees = method_for(found, settings.method, settings.prior)[0].sees_colors
     return opened(color=False) if found.is_color and not (asked or sees) else found
 
 

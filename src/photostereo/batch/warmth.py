@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.limits import Limits
-from photostereo.batch.progress import RunMonitor
+from photostereo.batch.progress import RunControl
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -24,7 +24,7 @@ _warm: set[tuple[str, str]] = set()
 
 
 def warm_workers(
-    client: Client, methods: Iterable[str], limits: Limits, monitor: RunMonitor, device: str = "cpu"
+    client: Client, methods: Iterable[str], limits: Limits, control: RunControl, device: str = "cpu"
 ) -> None:
     """Let one worker of each machine compile what the methods need, and wait for it."""
     from distributed import wait
@@ -42,12 +42,12 @@ def warm_workers(
     try:
         wait(tasks, timeout=COLD_SECONDS)
     except TimeoutError:
-        monitor.say(
+        control.say(
             "Compiling the numerical kernels, once in a new environment: this may take a minute or two."
         )
         try:
             wait(tasks, timeout=min(limits.job, limits.without_workers))
-            monitor.say(f"Compiled in {time.monotonic() - began:.0f} s.")
+            control.say(f"Compiled in {time.monotonic() - began:.0f} s.")
         except TimeoutError:  # a worker died or hangs: the trials will tell
             for task in tasks:
                 task.cancel(force=True)

@@ -136,7 +136,7 @@ def _read_by(path: Path, settings: Settings) -> list[Path]:
 
 
 def figures_of(capture: Capture, result: Reconstruction, *, photographs: bool = True) -> dict[str, float]:
-    """Numbers by which a capture that went wrong is told from its neighbours; they need no truth.
+    """Numbers by which a capture that went wrong is told from its neighbors; they need no truth.
 
     ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of
     normals that face away) and, where there is truth, ``error`` (mean, degrees); with ``photographs``, which must

@@ -69,7 +69,7 @@ class Capture:
     images : (d, H, W) or (d, H, W, 3) array, or a source of photographs that stay on disk
         Linear intensities with the lights' strengths divided out. Kept as float32.
     lights : (d, 3) array
-        Directions from the object to the lights (x right, y up, z to the camera). Normalised to unit
+        Directions from the object to the lights (x right, y up, z to the camera). Normalized to unit
         length: a light's strength belongs to the photographs, not here.
     mask : (H, W) array of bool, optional
         True on the object. The full frame where it is missing.
@@ -263,8 +263,8 @@ class Capture:
                 block[: row + 1] /= np.float32(scale)
                 yield block[: row + 1]
 
-    def colours(self, scale: float = 1.0) -> NDArray[np.float32]:
-        """Intensities of the mask pixels in colour, divided by ``scale``: an (N, d, 3) array.
+    def colors(self, scale: float = 1.0) -> NDArray[np.float32]:
+        """Intensities of the mask pixels in color, divided by ``scale``: an (N, d, 3) array.
 
         A gray capture has three equal channels, and they are not copied.
         """

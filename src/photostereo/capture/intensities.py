@@ -25,26 +25,26 @@ class Intensities:
     ----------
     pixels : (N, d) gray, divided by the scale
     scale : the capture's brightness, see :meth:`Capture.intensity_scale`
-    colours : (N, d, 3), divided by the same; None where the capture is gray or nobody asked for them
+    colors : (N, d, 3), divided by the same; None where the capture is gray or nobody asked for them
     """
 
     pixels: Array
     scale: float
-    colours: Array | None = None
+    colors: Array | None = None
 
 
-def intensities(capture: Capture, device: Device = CPU, *, colours: bool = False) -> Intensities:
-    """The intensities of a capture on a device; ``colours`` too, where they are asked for and there.
+def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
+    """The intensities of a capture on a device; ``colors`` too, where they are asked for and there.
 
     >>> from photostereo.scenes import render_scene
-    >>> seen = intensities(render_scene("sphere", size=20, color=True), colours=True)
-    >>> seen.pixels.shape, seen.colours.shape
+    >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)
+    >>> seen.pixels.shape, seen.colors.shape
     ((268, 20), (268, 20, 3))
     """
-    in_colour = colours and capture.is_color
+    in_color = colors and capture.is_color
     if not device.uses_torch:
         scale = capture.intensity_scale()
-        return Intensities(capture.pixels(scale), scale, capture.colours(scale) if in_colour else None)
+        return Intensities(capture.pixels(scale), scale, capture.colors(scale) if in_color else None)
     values = _sent(capture, device)
     gray = values
     if capture.is_color:
@@ -54,7 +54,7 @@ def intensities(capture: Capture, device: Device = CPU, *, colours: bool = False
     scale = max(float(quantiles(pixels[:: capture.scale_step], [SCALE_SHARE])[0]), 0.0) or 1.0
     divisor = like(np.asarray(scale, np.float32), pixels)  # by an array: torch multiplies by 1/number
     pixels /= divisor
-    if not in_colour:
+    if not in_color:
         return Intensities(pixels, scale)
     tinted = contiguous(values.permute(1, 0, 2))
     tinted /= divisor

@@ -29,7 +29,7 @@ class Layout(Protocol):
     LAYOUT: str
     EXPECTS: str
 
-    def recognises(self, path: Path) -> bool:
+    def recognizes(self, path: Path) -> bool:
         """Whether the path looks like this layout (cheap; decodes nothing)."""
 
     def read(self, path: Path, options: ReadOptions) -> Capture:
@@ -67,7 +67,7 @@ def load(
     flat: str | os.PathLike[str] | None = None,
     lazy: bool = False,
 ) -> Capture:
-    """Read a capture from a folder or file; the layout is recognised.
+    """Read a capture from a folder or file; the layout is recognized.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _find(path: str | os.PathLike[str], options: ReadOptions) -> tuple[Path, Rea
         )
     lights_given = options.lights is not None
     options = _lights_of_another(place, options)
-    layout = recognise(place)
+    layout = recognize(place)
     by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
     if layout is None and not by_ball and place.is_dir() and lights_given and list_images(place):
         layout = folder
@@ -215,9 +215,9 @@ def _read_with_ball(place: Path, options: ReadOptions) -> Capture:
         raise CaptureError(f"{problem} {error}" if "No ball" in str(error) else str(error)) from error
 
 
-def recognise(path: Path) -> Layout | None:
+def recognize(path: Path) -> Layout | None:
     """The layout of a folder or file, or None."""
-    return next((layout for layout in layouts() if layout.recognises(path)), None)
+    return next((layout for layout in layouts() if layout.recognizes(path)), None)
 
 
 def _nothing_fits(place: Path) -> str:
@@ -227,7 +227,7 @@ def _nothing_fits(place: Path) -> str:
             f"{place} is not a capture. Give a folder, an .lp or an .npz file. What is understood: {looked}."
         )
     inside = sorted(
-        entry.name for entry in place.iterdir() if entry.is_dir() and recognise(entry) is not None
+        entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry) is not None
     )
     if inside:
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")

@@ -33,7 +33,7 @@ def settle_mask(
     """The mask: the user's choice, else the layout's file (``found``), else the layout's default.
 
     ``full`` is the size of the photographs on disk; ``frames`` gives the photographs one by one, framed; ``telling``
-    those in which the object is looked for, in colour where there is any; ``without`` is known not to be the object.
+    those in which the object is looked for, in color where there is any; ``without`` is known not to be the object.
     A default of ``"auto"`` becomes ``"bright"`` where the object is not found for sure.
     """
     choice = options.mask

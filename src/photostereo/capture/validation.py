@@ -32,7 +32,7 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
         raise CaptureError(
             f"The photographs of {name} have the shape {images.shape}; expected (photographs, height, width) for gray "
-            "or (photographs, height, width, 3) for colour. Stack them along the first axis."
+            "or (photographs, height, width, 3) for color. Stack them along the first axis."
         )
     if len(images) < 3:
         raise CaptureError(

@@ -68,7 +68,7 @@ def batch(
 ) -> None:
     """Many captures with the same settings: a folder of results each, a ledger and an overview."""
     from photostereo.batch.find import read_plan
-    from photostereo.batch.progress import monitor_for
+    from photostereo.batch.progress import control_for
     from photostereo.batch.run import batch as run
     from photostereo.batch.settings import Settings as BatchSettings
 
@@ -96,7 +96,7 @@ def batch(
         watch=watch,
         quiet_seconds=settle,
         idle_seconds=idle,
-        monitor=monitor_for(quiet=quiet),
+        control=control_for(quiet=quiet),
     )
     if end.failed:
         raise typer.Exit(SOME_FAILED)

@@ -23,7 +23,7 @@ def figure(
         list[str] | None, typer.Option(metavar="X,Y,Z", help="A row lit from there; repeatable.")
     ] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, with commas.")] = None,
-    limit: Annotated[float | None, typer.Option(min=0.1, help="Degrees at which the colours end.")] = None,
+    limit: Annotated[float | None, typer.Option(min=0.1, help="Degrees at which the colors end.")] = None,
     width: Annotated[float, typer.Option(min=1.0, max=40.0, help="Inches.")] = 7.16,
     force: Force = False,
     quiet: Quiet = False,

@@ -32,7 +32,7 @@ Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 
 # How a capture is read.
 
-Color = Annotated[bool, typer.Option("--color", help="Keep the colours: albedo and mesh in RGB.")]
+Color = Annotated[bool, typer.Option("--color", help="Keep the colors: albedo and mesh in RGB.")]
 Srgb = Annotated[
     bool | None,
     typer.Option(

@@ -33,7 +33,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Every table and figure of the paper, by name, beside the paper's figures."""
-    from photostereo.batch.progress import monitor_for
+    from photostereo.batch.progress import control_for
     from photostereo.lab.paper.reproduce import list_runs
     from photostereo.lab.paper.reproduce import reproduce as run
 
@@ -51,5 +51,5 @@ def reproduce(
         only_figures=only_figures,
         options=running,
         device=device,
-        monitor=monitor_for(quiet=quiet),
+        control=control_for(quiet=quiet),
     )

@@ -24,7 +24,7 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
-    from photostereo.batch.progress import monitor_for
+    from photostereo.batch.progress import control_for
     from photostereo.lab.sweeps.sweep import sweep as run
 
     run(
@@ -34,5 +34,5 @@ def sweep(
         only_figures=only_figures,
         options=running,
         device=device,
-        monitor=monitor_for(quiet=quiet),
+        control=control_for(quiet=quiet),
     )

@@ -74,10 +74,10 @@ def run(
             for name in methods:
                 where = find_method(name).device_or_cpu(device)
                 terminal.say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
-                result = solve(capture, method=name, monitor=terminal, device=where, **parameters[name])
+                result = solve(capture, method=name, control=terminal, device=where, **parameters[name])
                 (folder / name).mkdir()
                 _, shown = fill_results(
-                    folder / name, capture, result, surface=surface, report=False, monitor=terminal
+                    folder / name, capture, result, surface=surface, report=False, control=terminal
                 )
                 results.append(result)
                 depths.append(shown.get("depth"))

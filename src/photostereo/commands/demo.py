@@ -33,7 +33,7 @@ def run(out: Path, *, force: bool, quiet: bool) -> None:
         results = []
         for method in ("ls", "pdlnv"):
             terminal.say(f"Solving with {method} ...")
-            results.append(solve(capture, method=method, monitor=terminal))
+            results.append(solve(capture, method=method, control=terminal))
         terminal.say("Integrating the surface, writing meshes and the report ...")
         for result in results:
             (folder / result.method).mkdir()
@@ -43,7 +43,7 @@ def run(out: Path, *, force: bool, quiet: bool) -> None:
                 result,
                 surface=SurfaceChoice(),
                 report=True,
-                monitor=terminal,
+                control=terminal,
             )
         rows = comparison_rows(results, capture)
         write_comparison_files(folder, capture, results, rows)

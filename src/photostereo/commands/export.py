@@ -53,7 +53,7 @@ def run(
                 flip_y=flip_y,
                 surface_method=surface_method,
                 decimate=decimate,
-                monitor=terminal,
+                control=terminal,
             )
             told = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
             write_summary(folder, {key: value for key, value in told.items() if value is not None})

@@ -67,7 +67,7 @@ def run(
                 if (folder / name).exists()
             }
             facts, shown = make_surface(
-                folder, result, choice, normal_map=not in_place, flip_y=flip_y, monitor=terminal
+                folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
             )
             record_surface(summary, facts)
             write_summary(folder, summary)

@@ -114,7 +114,7 @@ def run(
                     prior=prior,
                     memory=None if on_gpu else budget,
                     device=device,
-                    monitor=terminal,
+                    control=terminal,
                     **parameters,
                 )
             else:
@@ -122,7 +122,7 @@ def run(
                     capture,
                     method=method,
                     prior=prior,
-                    monitor=terminal,
+                    control=terminal,
                     checkpoint=checkpoint,
                     resume=resume,
                     device=device,
@@ -139,7 +139,7 @@ def run(
                 material=material,
                 flip_y=flip_y,
                 made=made,
-                monitor=terminal,
+                control=terminal,
             )
     if as_json:
         told = [str(warning.message) for warning in caught]
@@ -161,8 +161,8 @@ def require_for_results(frame: tuple[int, int], need: int, budget: int) -> None:
 
 
 def reading_for(methods: Sequence[Method], reading: ReadOptions) -> ReadOptions:
-    """How to read the photographs for these methods: with their colours where one of them looks at those."""
-    return replace(reading, color=reading.color or any(method.sees_colours for method in methods))
+    """How to read the photographs for these methods: with their colors where one of them looks at those."""
+    return replace(reading, color=reading.color or any(method.sees_colors for method in methods))
 
 
 def _open(path: Path, reading: ReadOptions, images: int | None, seed: int) -> Capture:

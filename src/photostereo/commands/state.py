@@ -6,7 +6,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.commands.terminal import Terminal
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.diagnose import diagnose
 
 #: Photographs that are not in memory are looked at with so many pixels along their longer side.
@@ -33,15 +33,15 @@ def tell_state(terminal: Terminal, capture: Capture) -> None:
         terminal.say(f"{notices} smaller thing{'s' if notices > 1 else ''} to know: photostereo info")
 
 
-def glance(capture: Capture, monitor: Monitor = SILENT) -> Capture:
+def glance(capture: Capture, control: Control = SILENT) -> Capture:
     """A capture whose photographs stay on disk, with every so many pixels: each is decoded once, and sampled."""
     step = max(1, max(capture.frame) // GLANCE)
     capture.photographs.keep_decoded()
-    monitor.stage("photographs", len(capture))
+    control.stage("photographs", len(capture))
     sampled = []
     for frame in capture.photographs.frames():
         sampled.append(frame[::step, ::step].copy())  # a view would keep the whole frame
-        monitor.advance()
+        control.advance()
     return Capture(
         images=np.stack(sampled),
         lights=capture.lights,

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from photostereo.core.control import Iteration, Monitor
+from photostereo.core.control import Control, Iteration
 from photostereo.io.names import printable
 from photostereo.runtime.compiling import telling
 from photostereo.runtime.signals import work_begins
@@ -22,7 +22,7 @@ from photostereo.runtime.signals import work_begins
 PLAIN_INTERVAL = 5.0
 
 
-class Terminal(Monitor):
+class Terminal(Control):
     """Messages to standard output, progress and errors to standard error. A context manager."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -66,7 +66,7 @@ class Terminal(Monitor):
             self.err.print(message)
 
     def say(self, message: Any = "") -> None:
-        """A line or a table for the user, unless he asked for quiet."""
+        """A line or a table for the user, unless quiet is set."""
         if not self.quiet:
             if isinstance(message, str):
                 # Sentences are not broken into lines by us: a path must be one piece to be copied.
@@ -74,9 +74,9 @@ class Terminal(Monitor):
             else:
                 self.out.print(message)
 
-    # The monitor's side.
+    # The control's side.
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def on_stage(self, name: str, total: int | None) -> None:
         self._stage, self._total, self._done, self._note = name, total, 0, ""
         self._began = self._shown = time.monotonic()
         if self._bar is not None:
@@ -90,7 +90,7 @@ class Terminal(Monitor):
         self._last_line = time.monotonic()
         self.err.print(Text(printable(line)))
 
-    def advance(self, steps: int = 1) -> None:
+    def on_advance(self, steps: int) -> None:
         self._done += steps
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, advance=steps, note=self._note)
@@ -106,6 +106,6 @@ class Terminal(Monitor):
         seconds = (time.monotonic() - self._began) * ((self._total or 0) / self._done - 1)
         return f", {seconds / 60:.0f} min left" if seconds > 90 else f", {seconds:.0f} s left"
 
-    def iteration(self, record: Iteration) -> None:
+    def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
         self._note = f"cost {record.cost:.5g}, non-zeros {record.nonzeros:.1%}{error}"

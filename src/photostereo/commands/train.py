@@ -67,11 +67,11 @@ def run(
 def evaluation(folder: Path, weights: Path) -> list[str]:
     """The mean error of `net` with these weights on every capture with truth under a folder."""
     from photostereo.capture import load
-    from photostereo.capture.loading import recognise
+    from photostereo.capture.loading import recognize
     from photostereo.solver.solve import solve
 
     lines = []
-    for path in sorted(entry for entry in folder.iterdir() if recognise(entry) is not None):
+    for path in sorted(entry for entry in folder.iterdir() if recognize(entry) is not None):
         capture = load(path, color=True)
         result = solve(capture, "net", weights=str(weights))
         if result.angular_error is not None:

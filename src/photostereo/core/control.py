@@ -1,10 +1,32 @@
-"""How long work reports its progress: the library calls a monitor, whoever displays it is none of its
-business."""
+"""Progress and cancellation of long work.
+
+Everything that may take longer than a moment takes a :class:`Control`. It announces stages and steps, and every such
+call is a place where the work can be cancelled::
+
+    def integrate(..., control: Control = SILENT) -> Surface:
+        control.stage("surface", total=len(levels))
+        for level in levels:
+            ...
+            control.advance()
+
+Subclass :class:`Control` to display progress; call :meth:`Control.cancel`, from any thread, to stop the work. An
+exception raised by a subclass (or by Ctrl-C) is as safe as a cancellation: nothing partial is left behind.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
+
+
+class Cancelled(BaseException):
+    """The work was cancelled through its :class:`Control`.
+
+    Like ``KeyboardInterrupt`` it is not an :class:`Exception`, so that a handler for failures does not mistake it
+    for one.
+    """
 
 
 @dataclass(frozen=True)
@@ -19,7 +41,7 @@ class Iteration:
     nonzeros : share of non-zero codes
     change : ‖n − n_previous‖ / ‖n_previous‖
     seconds : wall-clock time of the iteration
-    error : mean angular error in degrees where the truth is known, else None
+    error : mean angular error in degrees if the truth is known, else None
     """
 
     number: int
@@ -42,17 +64,116 @@ class Iteration:
         return replace(self, **own)
 
 
-class Monitor:
-    """Receives progress; this base class ignores it. Subclass and override what you need."""
+class Control:
+    """Receives progress and can cancel the work.
+
+    This base class displays nothing. Override :meth:`on_stage`, :meth:`on_advance` and :meth:`on_iteration` to
+    display progress.
+
+    Attributes
+    ----------
+    seconds : wall-clock time of each stage so far, by name
+
+    Examples
+    --------
+    >>> import photostereo as ps
+    >>> class Names(Control):
+    ...     def on_stage(self, name, total):
+    ...         self.names = [*getattr(self, "names", []), name]
+    >>> control = Names()
+    >>> result = ps.solve(ps.render_scene("sphere", size=24), "dlnv", max_iter=2, control=control)
+    >>> "iterations" in control.names
+    True
+    >>> control.cancel()
+    >>> ps.solve(ps.render_scene("sphere", size=24), "dlnv", control=control)
+    Traceback (most recent call last):
+    photostereo.core.control.Cancelled
+    """
+
+    seconds: dict[str, float]
+    _cancelled: threading.Event
+    _current: str | None
+    _since: float
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A subclass with an ``__init__`` of its own need not call this one's."""
+        self = super().__new__(cls)
+        self.seconds, self._cancelled = {}, threading.Event()
+        self._current, self._since = None, time.perf_counter()
+        return self
+
+    # Called by whoever waits for the work.
+
+    def cancel(self) -> None:
+        """Stop the work at its next step; may be called from any thread."""
+        self._cancelled.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether :meth:`cancel` was called."""
+        return self._cancelled.is_set()
+
+    # Called by the work itself.
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` if the work should stop; for loops that have no progress to report."""
+        if self._cancelled.is_set():
+            raise Cancelled
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """A new stage of the work begins, of ``total`` steps where that is known."""
+        """Begin a stage of ``total`` steps, if their number is known."""
+        self.check()
+        self._count_time()
+        self._current = name
+        self.on_stage(name, total)
 
     def advance(self, steps: int = 1) -> None:
-        """So many steps of the present stage are done."""
+        """Report ``steps`` more steps of the current stage as done."""
+        self.check()
+        self.on_advance(steps)
 
     def iteration(self, record: Iteration) -> None:
+        """Report the end of an outer iteration."""
+        self.check()
+        self.on_iteration(record)
+
+    def finish(self) -> None:
+        """End the last stage."""
+        self._count_time()
+        self._current = None
+
+    # What a display overrides.
+
+    def on_stage(self, name: str, total: int | None) -> None:
+        """A stage has begun."""
+
+    def on_advance(self, steps: int) -> None:
+        """Steps of the current stage are done."""
+
+    def on_iteration(self, record: Iteration) -> None:
         """An outer iteration has ended."""
 
+    def _count_time(self) -> None:
+        now = time.perf_counter()
+        if self._current is not None:
+            self.seconds[self._current] = self.seconds.get(self._current, 0.0) + now - self._since
+        self._since = now
 
-SILENT = Monitor()
+
+class _Silent(Control):
+    """The default everywhere: shared by all callers, so it keeps nothing and cannot be cancelled."""
+
+    def cancel(self) -> None:
+        raise RuntimeError("The default control is shared. Pass a Control of your own to be able to cancel.")
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, steps: int = 1) -> None:
+        pass
+
+    def iteration(self, record: Iteration) -> None:
+        pass
+
+
+SILENT = _Silent()

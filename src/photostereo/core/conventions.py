@@ -1,4 +1,4 @@
-"""Axes, colour and normal-map encodings: every conversion between conventions is here.
+"""Axes, color and normal-map encodings: every conversion between conventions is here.
 
 Axes
     A right-handed frame seen from the camera: x to the right, y **up**, z towards the camera. Image rows run

@@ -1,33 +1,138 @@
-"""What can be wrong with a capture, a parameter or an output folder, in the user's words.
+"""Errors that the user can fix: what is wrong, in which file, and what to do.
 
-Every message is one paragraph that says what is wrong, in which file, and what to do about it. The command
-line prints the message of a :class:`PhotostereoError` and exits with code 2; anything else is a bug.
+An error carries facts, and a shell turns them into words for its users::
+
+    raise CaptureError(
+        f"{path} holds {found} photographs, but at least 3 are needed.",
+        code="too-few-photographs", file=path, found=found, remedy="add-photographs",
+    )
+
+- ``code`` identifies the problem for programs and tests; it never changes, the message may.
+- ``file`` is the file or folder concerned.
+- further keywords (``found=2``) are the values in the message, in :attr:`PhotostereoError.values`.
+- ``remedy`` names an entry of :mod:`photostereo.core.remedies`: what to do, as a keyword argument in Python, as an
+  option in the terminal, as a button in the app. Library messages never name a command-line option themselves.
+  A remedy that is the same for everybody ("Check the exposure.") is simply the last sentence of the message.
+
+The command line prints the message of a :class:`PhotostereoError` and exits with code 2; anything else is a bug.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from photostereo.core.remedies import remedy_text
 
 
 class PhotostereoError(Exception):
-    """Base of every error that the user can mend."""
+    """Base of every error that the user can fix.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in full sentences.
+    code : str, optional
+        Identifies the problem, such as ``"no-lights"``; by default the kind of error.
+    file : path, optional
+        The file or folder concerned.
+    remedy : str, optional
+        A key of :mod:`photostereo.core.remedies`.
+    **values
+        The values in the message.
+
+    Examples
+    --------
+    >>> error = CaptureError("The mask is empty.", code="empty-mask", file="mask.png", remedy="whole-frame")
+    >>> error.code, error.file.name, error.kind
+    ('empty-mask', 'mask.png', 'capture')
+    >>> print(error)
+    The mask is empty. Pass mask="full" to use the whole frame.
+    >>> print(error.rendered("terminal"))
+    The mask is empty. Use the whole frame with --mask full.
+    """
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        file: str | os.PathLike[str] | None = None,
+        remedy: str | None = None,
+        **values: Any,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.kind
+        self.file = None if file is None else Path(file)
+        self.remedy = remedy
+        self.values = values
+
+    def rendered(self, shell: str = "python") -> str:
+        """The message with its remedy in the words of a shell: ``"python"``, ``"terminal"`` or ``"app"``."""
+        advice = "" if self.remedy is None else remedy_text(self.remedy, shell, self.values)
+        return f"{self.message} {advice}".strip()
+
+    def __str__(self) -> str:
+        return self.rendered()
+
+    def as_dict(self, shell: str = "python") -> dict[str, Any]:
+        """For JSON: kind, code, message, file, values."""
+        facts: dict[str, Any] = {"kind": self.kind, "code": self.code, "message": self.rendered(shell)}
+        if self.file is not None:
+            facts["file"] = str(self.file)
+        if self.values:
+            facts["values"] = {name: _plain(value) for name, value in self.values.items()}
+        return facts
+
+    def about(self, file: str | os.PathLike[str], note: str = "") -> PhotostereoError:
+        """The same error with the file that it concerns, if none was known, and a note at the end of its message."""
+        same = type(self)(
+            f"{self.message} {note}".strip(),
+            code=self.code,
+            file=self.file or file,
+            remedy=self.remedy,
+            **self.values,
+        )
+        return same.with_traceback(self.__traceback__)
+
+    def __reduce__(self) -> Any:  # across processes with everything it carries
+        return _remade, (type(self), self.message, self.code, self.file, self.remedy, self.values)
 
 
 class CaptureError(PhotostereoError, ValueError):
     """The photographs, lights, mask or truth do not make a capture."""
 
+    kind = "capture"
+
 
 class ParameterError(PhotostereoError, ValueError):
     """A method or a parameter is unknown, of the wrong type or out of range."""
 
+    kind = "parameter"
+
 
 class OutputError(PhotostereoError, OSError):
-    """The results cannot be written where they were asked for."""
+    """The results cannot be written to the requested place."""
+
+    kind = "output"
+
+    def __str__(self) -> str:  # OSError has its own
+        return self.rendered()
 
 
 class MissingDependencyError(PhotostereoError, ImportError):
-    """An optional library is needed; the message says how to install it."""
+    """An optional library is missing; the message says how to install it."""
+
+    kind = "dependency"
+
+    def __str__(self) -> str:  # ImportError has its own
+        return self.rendered()
 
 
 class PhotostereoWarning(UserWarning):
@@ -39,19 +144,12 @@ class ConvergenceWarning(PhotostereoWarning):
 
 
 def error_code(problem: BaseException) -> str:
-    """The kind of an error in one word, for programs.
+    """The code of an error, ``"internal"`` for a bug.
 
-    >>> error_code(CaptureError("no photographs"))
-    'capture'
+    >>> error_code(CaptureError("No photographs.", code="no-photographs")), error_code(KeyError())
+    ('no-photographs', 'internal')
     """
-    codes = {
-        CaptureError: "capture",
-        ParameterError: "parameter",
-        OutputError: "output",
-        MissingDependencyError: "dependency",
-        PhotostereoError: "error",
-    }
-    return next((code for kind, code in codes.items() if isinstance(problem, kind)), "internal")
+    return problem.code if isinstance(problem, PhotostereoError) else "internal"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -64,3 +162,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f' Did you mean "{close[0]}"?' if close else ""
+
+
+def _remade(
+    kind: type[PhotostereoError],
+    message: str,
+    code: str,
+    file: Path | None,
+    remedy: str | None,
+    values: dict[str, Any],
+) -> PhotostereoError:
+    return kind(message, code=code, file=file, remedy=remedy, **values)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return str(value)

@@ -97,9 +97,9 @@ class MatteFit:
 
 
 def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs, gray or in colour, of each mask pixel.
+    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel.
 
-    Minimises ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
+    Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
     a method scales its albedo.
     """
@@ -132,7 +132,7 @@ def matte_residual(
 
 
 def least_squares_normals(images: FloatArray, lights: FloatArray) -> FloatArray:
-    """Unnormalised least-squares normals (H, W, 3), for a diagnosis before any solve."""
+    """Unnormalized least-squares normals (H, W, 3), for a diagnosis before any solve."""
     inverse = np.linalg.pinv(np.asarray(lights, np.float64)).astype(np.float32)
     return np.moveaxis(np.tensordot(inverse, np.asarray(images, np.float32), axes=1), 0, -1)
 

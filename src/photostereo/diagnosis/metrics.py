@@ -92,7 +92,7 @@ class ErrorSummary:
         return asdict(self)
 
 
-def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
+def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
     """The usual figures of the angular error inside the mask.
 
     ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
@@ -104,7 +104,7 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     >>> up[..., 2] = 1
     >>> tilted = up.copy()
     >>> tilted[0, 0] = 0, 0.6, 0.8
-    >>> summary = summarise_error(tilted, up, np.ones((2, 2), dtype=bool))
+    >>> summary = summarize_error(tilted, up, np.ones((2, 2), dtype=bool))
     >>> round(summary.max, 2), summary.within_10deg
     (36.87, 0.75)
     """
@@ -113,7 +113,7 @@ def summarise_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
 
 
 def summary_of(error: Array, known: Array) -> ErrorSummary:
-    """:func:`summarise_error` from the error of each pixel, and whether its truth is known.
+    """:func:`summarize_error` from the error of each pixel, and whether its truth is known.
 
     >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
     2.0

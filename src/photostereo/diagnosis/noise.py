@@ -9,7 +9,7 @@ shadows and highlights.
 
 Two kinds of error escape a high-pass filter, and are measured apart:
 
-- **Steps.** Eight bits leave few levels. Where noise is smaller than a step, neighbours fall on the same level and
+- **Steps.** Eight bits leave few levels. Where noise is smaller than a step, neighbors fall on the same level and
   the filter sees nothing, yet each value is wrong by up to half a step: its variance is step²/12.
 - **Blocks.** JPEG removes fine noise and leaves errors that hang together over 8 × 8 pixels. They show as jumps that are
   larger, or smaller, at every eighth column and row of the file; a second difference over eight pixels, from block
@@ -38,7 +38,7 @@ from photostereo.runtime.order import median
 BLOCKS = 10_000
 #: What the signal is measured on: so many pixels, up to twice as many, evenly spread.
 SAMPLED = 30_000
-#: Photographs are quantised where each of their levels is taken so often in the sample.
+#: Photographs are quantized where each of their levels is taken so often in the sample.
 VALUES_PER_LEVEL = 8
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
@@ -95,7 +95,7 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
 def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, measured: float = 0.0) -> float:
     """σ from pixels eight apart, or that of :func:`noise_of_intensities`, ``measured``, where it is larger.
 
-    Noise that hangs together over the blocks of a JPEG escapes a filter over neighbours, not one from block to block.
+    Noise that hangs together over the blocks of a JPEG escapes a filter over neighbors, not one from block to block.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def step_of_levels(sample: Array) -> float:
 def _step_of_tensor(sample: Any) -> float:
     """:func:`step_of_levels` with all photographs at once.
 
-    A level's gap is half of the distance between its neighbours; of the values of a photograph, sorted by the gap of their
+    A level's gap is half of the distance between its neighbors; of the values of a photograph, sorted by the gap of their
     level, the middle one tells the step.
     """
     import torch
@@ -273,12 +273,12 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
 
     Examples
     --------
-    >>> from photostereo.core.control import Monitor
+    >>> from photostereo.core.control import Control
     >>> from photostereo.reflectance.sparse.model import LeastAbsolute
     >>> rng = np.random.default_rng(0)
     >>> L = rng.normal(size=(3, 20))
     >>> y = rng.normal(0, 0.05, (2000, 20))
-    >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Monitor()).normals), 2)
+    >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Control()).normals), 2)
     0.05
     """
     count, photographs = pixels.shape

@@ -24,7 +24,7 @@ BLOCK = 4096
 def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
     """(N, 3) three fields of noise of unit power, from (N, d) intensities under (3, d) lights.
 
-    ``noise`` is their standard deviation, measured over neighbours. Where the fields have more power, smooth misfits
+    ``noise`` is their standard deviation, measured over neighbors. Where the fields have more power, smooth misfits
     are in them, and their fine part is what has unit power.
 
     Combinations of photographs that cancel a matte surface, orthogonal where there are six photographs or more; with

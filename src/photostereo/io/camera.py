@@ -1,6 +1,6 @@
 """What a camera wrote beside the pixels: exposure, sensitivity, and whether the values carry the sRGB curve.
 
-Only a handful of EXIF entries and colour tags is looked for; whatever is damaged there counts as absent, since the
+Only a handful of EXIF entries and color tags is looked for; whatever is damaged there counts as absent, since the
 pixels do not depend on it.
 """
 

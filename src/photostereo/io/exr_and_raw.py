@@ -71,7 +71,7 @@ def read_exr(path: Path) -> NDArray[np.float32]:
             channels["Y"] if "Y" in channels else next(iter(channels.values())), dtype=np.float32
         )
     raise CaptureError(
-        f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the colour "
+        f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the color "
         "layer alone."
     )
 

@@ -83,7 +83,7 @@ def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
     Returns
     -------
     (H, W) or (H, W, 3) array, RGB order, of uint8, uint16 or float32. An alpha channel is dropped unless
-    asked for, orientation tags and colour profiles are ignored: what counts is what the sensor saw, and that all
+    asked for, orientation tags and color profiles are ignored: what counts is what the sensor saw, and that all
     photographs are treated alike.
 
     Raises
@@ -205,7 +205,7 @@ def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
 
 
 def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
-    """Gray as (H, W), colour as (H, W, 3) or with alpha (H, W, 4), of a number type that has a scale."""
+    """Gray as (H, W), color as (H, W, 3) or with alpha (H, W, 4), of a number type that has a scale."""
     if image.ndim == 3:
         channels = image.shape[2]
         image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]

@@ -139,7 +139,7 @@ def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -
     curl = np.abs(upwards[0] - across[1])[whole]
     bent = weight * size
     total = float(bent.sum())
-    # Where neighbours differ more than cells further apart, the structure is finer than the grid (a weave) and its
+    # Where neighbors differ more than cells further apart, the structure is finer than the grid (a weave) and its
     # slopes on it are a moiré.
     middle = slope[:, 1:-1, 1:-1]
     near = np.abs(slope[:, 1:-1, 2:] - middle) + np.abs(slope[:, :-2, 1:-1] - middle)

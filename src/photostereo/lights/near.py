@@ -88,7 +88,7 @@ def as_if_distant(
 
     Parameters
     ----------
-    images : linear intensities, strengths divided out; (d, H, W, 3) in colour, whose channels are corrected alike
+    images : linear intensities, strengths divided out; (d, H, W, 3) in color, whose channels are corrected alike
     mask : the object; outside it only the fall-off is corrected
     positions : (d, 3) of the lamps, in pixels from the middle of the frame
     tile : side of the tiles in pixels

@@ -3,7 +3,7 @@
 A Lambertian pixel with b = albedo · normal shows I_i = s_i l_i·b. With the unknown w_i = 1 / s_i and P the projection
 onto what no b can explain,  P = 1 - L (LᵀL)⁻¹ Lᵀ,  every pixel y asks for P diag(w) y = 0, so all pixels together
 
-    minimise  Σ_y |P diag(w) y|²  =  wᵀ (P ∘ Σ_y y yᵀ) w      subject to  Σ_i w_i² Σ_y y_i² = 1
+    minimize  Σ_y |P diag(w) y|²  =  wᵀ (P ∘ Σ_y y yᵀ) w      subject to  Σ_i w_i² Σ_y y_i² = 1
 
 which is a symmetric eigenvalue problem of the size of the number of photographs: the whole image in a d × d matrix.
 Its smallest eigenvalue is the share of the light that the directions cannot explain. Shadows and highlights are no

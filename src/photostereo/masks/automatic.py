@@ -1,7 +1,7 @@
 """The object found in a stack of photographs, before black cloth or on a table.
 
 The ground is what reaches the border of the frame (:mod:`.ground`). What differs from it for certain (brighter, of
-another colour, not following the lamps as the ground does) gives a first guess, the convex hull of it. From there both
+another color, not following the lamps as the ground does) gives a first guess, the convex hull of it. From there both
 are learned: how often each combination of clues is ground and object, and the outline that is cheapest under these odds
 and runs along edges (:mod:`.relaxed_cut`), in turns. A ball that is the object is taken as the disc that it is, since a
 mirror may look like its ground for half of its outline; balls beside the object leave the mask.
@@ -82,12 +82,12 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
 
     Parameters
     ----------
-    frames : the photographs, (H, W) or (H, W, 3); colour tells much. Some two dozen are enough.
+    frames : the photographs, (H, W) or (H, W, 3); color tells much. Some two dozen are enough.
     without : (H, W) what is known not to be the object, such as a ball beside it
 
     Notes
     -----
-    It fails where the object reaches round most of the frame's border, where it lies flat and has the colour and
+    It fails where the object reaches round most of the frame's border, where it lies flat and has the color and
     brightness of its ground, or where its edge is as black as the ground; ``doubt`` tells most of that.
     """
     shape: tuple[int, ...] = ()
@@ -145,8 +145,8 @@ def _difference(known: Clues) -> FloatArray:
         return np.asarray((clue - middle) / max(TENTH_PER_QUARTER * (upper - middle), least))
 
     different = np.maximum(beyond(known.level, 0.2), beyond(known.strangeness, 0.2))
-    if known.colour is not None:
-        apart = np.linalg.norm(known.colour - np.median(known.colour[border], axis=0), axis=-1)
+    if known.color is not None:
+        apart = np.linalg.norm(known.color - np.median(known.color[border], axis=0), axis=-1)
         different = np.maximum(different, apart / max(1.3 * float(np.percentile(apart[border], 75)), 0.1))
     return np.asarray(different)
 
@@ -160,8 +160,8 @@ def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
         # A ground is rarely equally bright everywhere: compared with what is near, too.
         above = known.level - level_around(known.level, clear, 0.1 * min(found.shape))
         odds = 0.5 * (odds + _likelier(_cells(above), strange, found, ground))
-    if known.colour is not None:
-        red, blue = _cells(known.colour[..., 0]), _cells(known.colour[..., 1])
+    if known.color is not None:
+        red, blue = _cells(known.color[..., 0]), _cells(known.color[..., 1])
         odds = odds + _likelier(red, blue, found, ground)
     return np.clip(odds, -MOST_ODDS, MOST_ODDS)
 

@@ -2,7 +2,7 @@
 
 Four things tell an object from its ground, each over the photographs as a median, which neither highlights nor cast
 shadows move: how bright a pixel is; how far its brightness does not follow that of the ground from lamp to lamp (a flat
-ground turns to all lamps alike, whatever its texture, while an object turns its sides to other lamps); its colour; and
+ground turns to all lamps alike, whatever its texture, while an object turns its sides to other lamps); its color; and
 the edges that stay where they are under every lamp.
 """
 
@@ -22,8 +22,8 @@ Float32 = NDArray[np.float32]
 
 #: Photographs are shrunk to at most so many pixels, and so many are looked at.
 MOST_PIXELS, MOST_FRAMES = 250_000, 32
-#: Shares of the brightest below which brightness, colour and agreement with the ground mean nothing.
-DARK, DARK_COLOUR, DARK_PATTERN = 0.01, 0.03, 0.05
+#: Shares of the brightest below which brightness, color and agreement with the ground mean nothing.
+DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
 #: Deviations from the ground's pattern below this (natural logarithm) are noise.
 SLIGHT = 0.03
 #: This share of the photographs is compared with the ground, those that follow it best: the others may be in shadow.
@@ -40,7 +40,7 @@ class Clues:
     ----------
     level : (h, w) logarithm of the median brightness
     strangeness : (h, w) logarithm of how far the brightness does not follow the ground's over the photographs
-    colour : (h, w, 2) logarithms of red and blue against green, or None in gray
+    color : (h, w, 2) logarithms of red and blue against green, or None in gray
     edges : (h, w) strength of the edges that are there under most lamps
     light : (h, w) mean brightness
     border : (h, w) the border of the frame
@@ -48,7 +48,7 @@ class Clues:
 
     level: Float32
     strangeness: Float32
-    colour: Float32 | None
+    color: Float32 | None
     edges: Float32
     light: Float32
     border: BoolArray
@@ -77,9 +77,9 @@ def clues(stack: Float32, out: BoolArray) -> Clues | None:
     if top <= 0:
         return None
     stack = np.maximum(stack / np.float32(top), 0)
-    colour = None
+    color = None
     if stack.ndim == 4:
-        colour = _colour(stack)
+        color = _color(stack)
         stack = stack @ np.asarray(GRAY_WEIGHTS, np.float32)
     median = _median(stack)
     level = np.log(median + np.float32(DARK))
@@ -89,8 +89,8 @@ def clues(stack: Float32, out: BoolArray) -> Clues | None:
     return Clues(
         level=level,
         strangeness=_strangeness(stack, median, border),
-        colour=colour,
-        edges=_edges(stack, colour),
+        color=color,
+        edges=_edges(stack, color),
         light=stack.mean(axis=0),
         border=border,
     )
@@ -119,19 +119,17 @@ def _median(stack: Float32) -> Float32:
     return np.median(stack, axis=0).astype(np.float32)
 
 
-def _colour(stack: Float32) -> Float32:
-    red, green, blue = (
-        np.log(_median(stack[..., channel]) + np.float32(DARK_COLOUR)) for channel in range(3)
-    )
+def _color(stack: Float32) -> Float32:
+    red, green, blue = (np.log(_median(stack[..., channel]) + np.float32(DARK_COLOR)) for channel in range(3))
     return np.asarray(
         cv2.GaussianBlur(np.stack([red - green, blue - green], axis=-1), (0, 0), 0.7), np.float32
     )
 
 
-def _edges(stack: Float32, colour: Float32 | None) -> Float32:
+def _edges(stack: Float32, color: Float32 | None) -> Float32:
     squares = _median(np.stack([_steepness(np.log(image + np.float32(DARK))) for image in stack]))
-    if colour is not None:
-        squares = squares + sum(_steepness(np.ascontiguousarray(colour[..., part])) for part in range(2))
+    if color is not None:
+        squares = squares + sum(_steepness(np.ascontiguousarray(color[..., part])) for part in range(2))
     return np.asarray(np.sqrt(squares), np.float32)
 
 

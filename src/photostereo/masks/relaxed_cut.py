@@ -1,9 +1,9 @@
 """The cheapest outline in a picture: a graph cut by its convex relaxation.
 
-    minimise  Σ length · |∇u| + Σ cost · u    over  0 ≤ u ≤ 1
+    minimize  Σ length · |∇u| + Σ cost · u    over  0 ≤ u ≤ 1
 
 ``cost`` is what it costs to call a pixel object (negative where it looks like one), ``length`` what a piece of outline
-costs there (little on an edge). Every level set of a minimiser is a best outline, so cutting u at one half solves the
+costs there (little on an edge). Every level set of a minimizer is a best outline, so cutting u at one half solves the
 combinatorial problem, without the corners of a grid of pixels. Solved by a primal–dual descent from coarse to fine.
 
 References

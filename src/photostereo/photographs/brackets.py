@@ -36,7 +36,7 @@ def find_brackets(
 ) -> list[list[int]] | None:
     """Which photographs are exposures of the same light, as places in ``files`` and in their order; None if none are.
 
-    Recognised where every photograph says its exposure, and
+    Recognized where every photograph says its exposure, and
 
     - the light file has a line for each photograph, and those of a group are the same;
     - or it has a line for each group: so many photographs one after another, or a whole series after another, have the

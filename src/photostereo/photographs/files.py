@@ -39,7 +39,7 @@ class PhotographFiles:
     srgb : undo the sRGB curve first (for photographs that a camera encoded for viewing); None to do so with JPEG files
         and those that are tagged as sRGB
     gray_limit : intensities are clipped from above so that the gray value is at most this; with ``color`` all
-        three channels are scaled alike, so that the colour stays and the gray value of the result is the
+        three channels are scaled alike, so that the color stays and the gray value of the result is the
         clipped one
     framing : the part that is used
     ambient : a photograph with the lamps off: subtracted in linear values, at the exposure of each
@@ -52,7 +52,7 @@ class PhotographFiles:
     ------
     CaptureError
         At once or when it is decoded: if a photograph is unreadable, of another size than the first, gray among
-        colour ones, or has NaN or infinite values; the message names it.
+        color ones, or has NaN or infinite values; the message names it.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class PhotographFiles:
         return part
 
     def sample(self, most: int, *, color: bool) -> PhotographFiles:
-        """At most so many of the photographs, drawn at random but always the same, in colour if they have any.
+        """At most so many of the photographs, drawn at random but always the same, in color if they have any.
 
         Lamps often stand in rows: every fourth photograph may show the same side of all of them.
         """

@@ -17,7 +17,7 @@ class Photographs(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(d, H, W), or (d, H, W, 3) in colour."""
+        """(d, H, W), or (d, H, W, 3) in color."""
 
     def take(self, chosen: Sequence[int]) -> Photographs:
         """Some of the photographs."""

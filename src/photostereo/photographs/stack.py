@@ -67,7 +67,7 @@ def notes_on(source: PhotographFiles) -> tuple[str, ...]:
             f"{kinds[other]}; each is divided by its own full scale"
         )
     if color and not is_color:
-        notes.append("colour was asked for but the photographs are gray")
+        notes.append("color was asked for but the photographs are gray")
     if source.curved_by_file and any(source.curved):
         some = "" if all(source.curved) else f"{sum(source.curved)} of "
         notes.append(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_json
 from photostereo.lights.files.writing import write_lights
@@ -77,19 +77,19 @@ def fill_results(
     material: str | None = None,
     flip_y: bool = False,
     made: Mapping[str, Any] | None = None,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> Filled:
     """Write everything that belongs to a result into an existing folder that the caller moves into place.
 
     ``material`` asks for the maps of a flat sample, ``"tileable"`` for such that wrap.
     ``made`` (see :func:`.provenance.provenance`) enters the summary, so that the result can be repeated.
     """
-    monitor.stage("arrays and pictures", 2)
+    control.stage("arrays and pictures", 2)
     result.save(folder)
-    monitor.advance()
+    control.advance()
     size = None if surface is None else surface.pixel_size
     said = write_pictures(folder, result, flip_y=flip_y, size=size)
-    monitor.advance()
+    control.advance()
     summary = {**result.summary(), "conventions": said}
     if capture is not None:
         height, width = capture.frame
@@ -113,8 +113,8 @@ def fill_results(
     shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
-        monitor.stage("surface")
-        facts, shown = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, monitor=monitor)
+        control.stage("surface")
+        facts, shown = make_surface(folder, result, surface, normal_map=False, flip_y=flip_y, control=control)
         record_surface(summary, facts)
         summary["seconds"]["surface"] = time.perf_counter() - began
     # What material and page take from the photographs needs all of them in memory.
@@ -122,7 +122,7 @@ def fill_results(
     if material is not None:
         from photostereo.results.export import write_material
 
-        monitor.stage("material")
+        control.stage("material")
         wraps = material == "tileable"
         summary["conventions"] |= write_material(
             folder, result, size or PixelSize(), capture=photographs, tileable=wraps
@@ -131,7 +131,7 @@ def fill_results(
         from photostereo.report import write_report
 
         began = time.perf_counter()
-        monitor.stage("report")
+        control.stage("report")
         files = files_to_offer(folder, summary)
         pixel_size = PixelSize() if size is None else size
         write_report(folder / "report.html", result, photographs, pixel_size=pixel_size, **shown, **files)
@@ -147,7 +147,7 @@ def make_surface(
     *,
     normal_map: bool,
     flip_y: bool = False,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Depth and meshes of a result, and ``normals.png`` where it is not there yet.
 
@@ -169,7 +169,7 @@ def make_surface(
         normal_map=normal_map,
         flip_y=flip_y,
         exr=choice.exr,
-        monitor=monitor,
+        control=control,
         **choice.options,
     )
     tears = surface.torn_right | surface.torn_down if surface.tears else None

@@ -31,7 +31,7 @@ def provenance(
     ----------
     capture : as it was solved, after any draw of photographs
     path : what the user pointed at
-    reading : how it was read: colour, sRGB, axes, mask, light file
+    reading : how it was read: color, sRGB, axes, mask, light file
     images, seed : how many photographs were drawn, and with which seed
     command : the words of the command line; by default those of this process
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from photostereo.capture import Capture
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory
 from photostereo.pipeline.folder import SurfaceChoice, fill_results
@@ -24,7 +24,7 @@ def save(
     pixel_size: str | None = None,
     flip_y: bool = False,
     force: bool = False,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> Path:
     """Write a result as ``photostereo solve`` does: arrays, pictures, depth, meshes, page; complete or not at all.
 
@@ -44,7 +44,7 @@ def save(
         ``normals.png`` in the DirectX convention.
     force : bool
         Replace an existing folder of results.
-    monitor : Monitor
+    control : Control
         Receives progress.
 
     Returns
@@ -74,5 +74,5 @@ def save(
     choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
     with replacing_directory(target, force=force) as folder:
-        fill_results(folder, capture, result, surface=choice, report=report, flip_y=flip_y, monitor=monitor)
+        fill_results(folder, capture, result, surface=choice, report=report, flip_y=flip_y, control=control)
     return target

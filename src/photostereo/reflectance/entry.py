@@ -19,10 +19,10 @@ class NoParameters:
 
 @dataclass(frozen=True)
 class Look:
-    """How a method appears in figures: its name in the literature, a colour and a marker."""
+    """How a method appears in figures: its name in the literature, a color and a marker."""
 
     label: str
-    colour: str = ""
+    color: str = ""
     marker: str = "o"
 
 
@@ -36,11 +36,11 @@ class ModelEntry:
     assumes : when to use it, one line
     model : ``"package.module:Class"`` of a :class:`Model`; imported when it is first used
     citation : where it comes from
-    look : label, colour and marker in figures
+    look : label, color and marker in figures
     parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`
     exact : recovers a noise-free, shadow-free Lambertian scene to rounding
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
-    sees : what the model is also given, beyond gray pixels and lights: ``"colours"`` (N, d, 3) where the
+    sees : what the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the
         photographs have them, the ``"mask"``, and the model of the ``"sample"`` where a large capture is solved in
         parts; keyword arguments of these names
     workspace : bytes for each intensity of a pixel that the model needs beside it while it is built

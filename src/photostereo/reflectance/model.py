@@ -1,6 +1,6 @@
 """The interface of a reflectance model.
 
-Every method minimises
+Every method minimizes
 
     Σ_pixels data(n_px, u_px)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
 
@@ -10,7 +10,7 @@ prior, the dictionary D and the codes B. With (D, B) fixed the prior pulls on ea
 
     λ ( c |n|² − 2 n·r ) + constant,      c = number of patches that cover the pixel,  r = Σ P_jᵀ D b_j.
 
-So a model never sees patches. It gets (λ c, λ r) and answers with the exact minimiser over its own pixel. A
+So a model never sees patches. It gets (λ c, λ r) and answers with the exact minimizer over its own pixel. A
 new model is one folder with a subclass of :class:`Model` and one registry line, and has every prior for
 nothing.
 """
@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.runtime.arrays import Array
 
 #: The model's own unknowns: arrays whose first axis is the pixel.
@@ -62,7 +62,7 @@ class Model(ABC):
     #: Whether its normals answer to noise in a way of their own, so that it has to be tried how: see
     #: :mod:`photostereo.solver.tried_noise`.
     bends: ClassVar[bool] = False
-    #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbours' curves do.
+    #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbors' curves do.
     scales_noise: ClassVar[bool] = False
 
     @classmethod
@@ -93,17 +93,17 @@ class Model(ABC):
         NumPy."""
 
     @abstractmethod
-    def alone(self, monitor: Monitor) -> Fit:
-        """The model's minimiser without a prior."""
+    def alone(self, control: Control) -> Fit:
+        """The model's minimizer without a prior."""
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
         """Where block coordinate descent with a prior begins."""
-        fit = self.alone(monitor)
+        fit = self.alone(control)
         return fit.normals, fit.unknowns
 
     @abstractmethod
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """Exact minimiser over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
+        """Exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
 
         ``weight`` (N,) is w = λ c and ``pull`` (N, 3) is q = λ r; both may have a leading axis of problems.
         """
@@ -114,7 +114,7 @@ class Model(ABC):
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        """Minimiser (or a step that does not raise the cost) over the model's own unknowns at fixed n."""
+        """Minimizer (or a step that does not raise the cost) over the model's own unknowns at fixed n."""
         return unknowns
 
     @abstractmethod

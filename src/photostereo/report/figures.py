@@ -1,4 +1,4 @@
-"""Pictures with a colour scale, a caption and a text for those who cannot see them."""
+"""Pictures with a color scale, a caption and a text for those who cannot see them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.report import pictures
-from photostereo.report.colours import Painting, paint
+from photostereo.report.colors import Painting, paint
 from photostereo.report.pictures import Frame
-from photostereo.report.plots import NOTHING, colour_bar
+from photostereo.report.plots import NOTHING, color_bar
 
 #: Error maps saturate here, in degrees: beyond it a normal is simply wrong.
 ERROR_TOP = 45.0
@@ -35,7 +35,7 @@ class MapFigure:
     address : the picture itself
     alt : what it shows, in words
     width, height : its size in pixels
-    bar : its colour scale, perhaps empty
+    bar : its color scale, perhaps empty
     """
 
     title: str
@@ -48,12 +48,12 @@ class MapFigure:
 
 
 def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Normal map") -> MapFigure:
-    """Normals as colours."""
+    """Normals as colors."""
     return _figure(
         title,
         "Red points right, green up, blue to the camera.",
         pictures.normals_picture(normals, inside),
-        f"{title}: the surface orientation at each pixel as a colour",
+        f"{title}: the surface orientation at each pixel as a color",
     )
 
 
@@ -61,9 +61,9 @@ def albedo_figure(picture: NDArray[np.uint8], inside: BoolArray) -> MapFigure:
     """The albedo, sRGB."""
     return _figure(
         "Albedo",
-        "The object's own colour, without shading. White is the 99.5th percentile.",
+        "The object's own color, without shading. White is the 99.5th percentile.",
         pictures.with_alpha(picture, inside),
-        "Albedo: the object's own brightness or colour at each pixel",
+        "Albedo: the object's own brightness or color at each pixel",
     )
 
 
@@ -77,7 +77,7 @@ def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
         f"Height above the lowest point; {high:.0f} pixels in all. Brighter is nearer.",
         paint(small, 0, high, "depth"),
         f"Depth map: height above the lowest point, up to {high:.0f} pixels",
-        colour_bar("depth", 0, high, suffix=" px"),
+        color_bar("depth", 0, high, suffix=" px"),
     )
 
 
@@ -91,7 +91,7 @@ def error_figure(
         note or "Angle between the normal found and the true one.",
         paint(pictures.shrink_map(error, mask, frame), 0, ERROR_TOP, "ember"),
         f"{title}: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
-        colour_bar("ember", 0, ERROR_TOP, suffix="°"),
+        color_bar("ember", 0, ERROR_TOP, suffix="°"),
     )
 
 
@@ -104,7 +104,7 @@ def spread_figure(spread: FloatArray, mask: BoolArray, frame: Frame) -> MapFigur
         "On clean photographs of hollow objects, where light bounces, it is half of the true error.",
         paint(pictures.shrink_map(spread, mask, frame), 0, ERROR_TOP, "ember"),
         f"Expected error of the normals: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
-        colour_bar("ember", 0, ERROR_TOP, suffix="°"),
+        color_bar("ember", 0, ERROR_TOP, suffix="°"),
     )
 
 
@@ -119,7 +119,7 @@ def dark_figure(dark_count: NDArray[np.int32], photographs: int, mask: BoolArray
         paint(pictures.shrink_map(dark_count.astype(np.float32), mask, frame), 0, top, "ember"),
         f"Map of how many of {photographs} photographs are dark at each pixel; median "
         f"{np.median(inside):.0f}",
-        colour_bar("ember", 0, top),
+        color_bar("ember", 0, top),
     )
 
 
@@ -134,7 +134,7 @@ def residual_figure(residual: FloatArray, mask: BoolArray, frame: Frame) -> MapF
         f"{100 * np.median(inside):.0f} % typically.",
         paint(100 * pictures.shrink_map(residual, mask, frame), 0, top, "ember"),
         f"Map of the model-fit residual; median {100 * np.median(inside):.0f} percent",
-        colour_bar("ember", 0, top, suffix=" %"),
+        color_bar("ember", 0, top, suffix=" %"),
     )
 
 
@@ -145,12 +145,12 @@ def still_figures(
     factor = min(1.0, side / max(inside.shape))
     height, width = pictures.scaled_size(inside.shape[0], inside.shape[1], factor)
     small, known = pictures.resize_masked(normals, inside, height, width)
-    colour = pictures.resize(albedo / np.float32(255), height, width) ** 2.2
+    color = pictures.resize(albedo / np.float32(255), height, width) ** 2.2
     result = []
     for name, light in STILL_LIGHTS:
         direction = np.asarray(light) / np.linalg.norm(light)
         shade = np.maximum(small @ direction, 0) * 0.95 + 0.05
-        lit = colour * (shade if colour.ndim == 2 else shade[..., None])
+        lit = color * (shade if color.ndim == 2 else shade[..., None])
         picture = pictures.with_alpha(pictures.to_srgb(lit), known)
         where = "the front" if name == "front" else f"the {name}"
         result.append(_figure(f"Lit from {where}", "", picture, f"The object lit from {where}"))

@@ -115,7 +115,7 @@ def atom_figures(result: Reconstruction) -> list[MapFigure]:
                     title,
                     note,
                     pictures.png(picture),
-                    f"{title} learning: {len(atoms)} patches of {patch[0]} by {patch[1]} normals as colours",
+                    f"{title} learning: {len(atoms)} patches of {patch[0]} by {patch[1]} normals as colors",
                     picture.shape[1],
                     picture.shape[0],
                 )
@@ -135,9 +135,9 @@ def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]
     tiles = np.asarray(atoms, np.float64).reshape(count, depth, height, width)
     top = np.abs(tiles).reshape(count, -1).max(axis=1)
     scaled = 0.5 + 0.5 * tiles / np.where(top > 0, top, 1.0)[:, None, None, None]
-    colours = np.moveaxis(scaled if depth == 3 else np.repeat(scaled[:, :1], 3, axis=1), 1, -1)
+    colors = np.moveaxis(scaled if depth == 3 else np.repeat(scaled[:, :1], 3, axis=1), 1, -1)
     sheet = np.zeros((down * (height + 1) - 1, across * (width + 1) - 1, 4), dtype=np.uint8)
-    for number, tile in enumerate(colours):
+    for number, tile in enumerate(colors):
         row, col = divmod(number, across)
         y, x = row * (height + 1), col * (width + 1)
         sheet[y : y + height, x : x + width, :3] = np.rint(255 * tile)

@@ -94,7 +94,7 @@ def pack_heights(
     tears: BoolArray | None = None,
     max_vertices: int = MAX_VERTICES,
 ) -> HeightGrid:
-    """Cut, thin out and quantise a depth map.
+    """Cut, thin out and quantize a depth map.
 
     Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims
     the outline with the normal map, which is finer than the grid.
@@ -143,7 +143,7 @@ def _cell_mean(values: FloatArray, step: int) -> FloatArray:
 
 
 def _grow(heights: FloatArray) -> FloatArray:
-    """One ring of cells around the known ones, at the mean height of their known neighbours."""
+    """One ring of cells around the known ones, at the mean height of their known neighbors."""
     padded = np.pad(heights, 1, constant_values=np.nan)
     rows, cols = heights.shape
     total, count = np.zeros_like(heights), np.zeros_like(heights)

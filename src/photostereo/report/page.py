@@ -19,7 +19,7 @@ from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
-from photostereo.report.plots import colour_bar, histogram, light_compass
+from photostereo.report.plots import color_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
@@ -60,7 +60,7 @@ def write_report(
     depth : (H, W) array, optional
         Height towards the camera in pixels, NaN outside the mask; adds the surface.
     tears : (H, W) array of bool, optional
-        True where the surface is torn between a pixel and its right or lower neighbours; left open in the
+        True where the surface is torn between a pixel and its right or lower neighbors; left open in the
         view.
     files : mapping of labels to paths relative to the page, optional
         Offered for download, e.g. ``{"full mesh": "mesh.ply"}``.
@@ -240,7 +240,7 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
         ),
         "calibration": calibration_evidence(capture),
         "verdict_title": verdicts.title,
-        "verdict_bar": colour_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
+        "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
         "diagnosis": {
             "findings": diagnosis.findings,
             "figures": [{"label": a, "value": b, "note": c} for a, b, c in figures_shown],

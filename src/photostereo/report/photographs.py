@@ -11,7 +11,7 @@ from photostereo.capture import Capture
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report import pictures
-from photostereo.report.colours import paint
+from photostereo.report.colors import paint
 from photostereo.report.packing import small_map
 from photostereo.report.pictures import Frame
 from photostereo.report.verdicts import Verdicts, find_verdicts
@@ -85,7 +85,7 @@ def contact_sheet(
                 height=small.shape[0],
                 light=_rounded(capture.lights[index]),
                 words=words,
-                # Few colours are enough, and make the pictures small.
+                # Few colors are enough, and make the pictures small.
                 verdict=pictures.indexed_png(
                     paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)
                 ),

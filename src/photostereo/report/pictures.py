@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
-from photostereo.report.colours import Painting
+from photostereo.report.colors import Painting
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
 MAX_PIXELS = 420_000
@@ -106,7 +106,7 @@ def shrink_normals(normals: FloatArray, mask: BoolArray, frame: Frame) -> tuple[
 
 
 def normals_picture(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
-    """Normals as colours, OpenGL convention; RGBA, transparent outside."""
+    """Normals as colors, OpenGL convention; RGBA, transparent outside."""
     return with_alpha(encode_normals(normals, inside, bits=8), inside)
 
 
@@ -188,14 +188,14 @@ def webp_lossless(picture: NDArray[np.uint8]) -> str:
 
 
 def indexed_png(painting: Painting) -> str:
-    """A data address of a picture in at most 256 colours, one byte for each pixel before compression."""
+    """A data address of a picture in at most 256 colors, one byte for each pixel before compression."""
     height, width = painting.index.shape
     rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
     rows[:, 1:] = painting.index
     parts = (
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-        (b"PLTE", np.ascontiguousarray(painting.colours[:, :3]).tobytes()),
-        (b"tRNS", np.ascontiguousarray(painting.colours[:, 3]).tobytes()),
+        (b"PLTE", np.ascontiguousarray(painting.colors[:, :3]).tobytes()),
+        (b"tRNS", np.ascontiguousarray(painting.colors[:, 3]).tobytes()),
         (b"IDAT", zlib.compress(rows.tobytes(), 6)),
         (b"IEND", b""),
     )

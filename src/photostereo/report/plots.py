@@ -1,4 +1,4 @@
-"""Crisp vector plots, coloured by the page's style sheet so that they follow its light or dark scheme."""
+"""Crisp vector plots, colored by the page's style sheet so that they follow its light or dark scheme."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from markupsafe import Markup, escape
 
 from photostereo.core.conventions import FloatArray
 from photostereo.report.axes import decade_ticks, round_ticks, short_number
-from photostereo.report.colours import gradient_stops
+from photostereo.report.colors import gradient_stops
 
 WIDTH, HEIGHT = 440, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 
 #: Where a plot has nothing to show.
 NOTHING = Markup("")
-#: Colours for lines and points, ``--tone-1`` to ``--tone-9`` in the style sheet: one per method.
+#: Colors for lines and points, ``--tone-1`` to ``--tone-9`` in the style sheet: one per method.
 TONES = 9
 
 _ids = count(1)
 
 
 def tone_of(number: int) -> int:
-    """The colour of the n-th line or point; they begin again after the last."""
+    """The color of the n-th line or point; they begin again after the last."""
     return 1 + number % TONES
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name in the legend and its values; ``tone`` 1…9 picks one of the page's colours."""
+    """A line: its name in the legend and its values; ``tone`` 1…9 picks one of the page's colors."""
 
     name: str
     values: Sequence[float]
@@ -105,7 +105,7 @@ def line_chart(
 
 
 def legend(series: Sequence[Series]) -> Markup:
-    """Names and colours of the lines, as a list."""
+    """Names and colors of the lines, as a list."""
     items = "".join(
         '<li><svg viewBox="0 0 18 8" aria-hidden="true">'
         f'<path class="line tone-{line.tone}" d="M1 4H17"/></svg>'
@@ -124,7 +124,7 @@ def histogram(
     summary: str,
     scale: str,
 ) -> Markup:
-    """Shares of the values in classes from 0 to ``top`` (larger ones in the last), with labelled marks."""
+    """Shares of the values in classes from 0 to ``top`` (larger ones in the last), with labeled marks."""
     bins = 45
     counts, _ = np.histogram(np.minimum(values, top * (1 - 1e-9)), bins=bins, range=(0.0, top))
     shares = 100.0 * counts / max(int(counts.sum()), 1)
@@ -220,7 +220,7 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
     identity = f"sky{next(_ids)}"
     parts = [
         f'<defs><radialGradient id="{identity}" cx="0.42" cy="0.36" r="0.75">'
-        '<stop offset="0" class="sky-centre"/>'
+        '<stop offset="0" class="sky-center"/>'
         '<stop offset="1" class="sky-rim"/></radialGradient></defs>'
         f'<circle class="sky" cx="{middle}" cy="{middle}" r="{radius}" fill="url(#{identity})"/>'
     ]
@@ -242,14 +242,14 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
     return _svg("".join(parts), summary, width=240, height=240, kind="compass")
 
 
-def colour_bar(
+def color_bar(
     scale: str, low: float, high: float, *, suffix: str = "", words: tuple[str, str] | None = None
 ) -> Markup:
-    """A horizontal colour scale with round numbers, or words at its two ends."""
+    """A horizontal color scale with round numbers, or words at its two ends."""
     # With the scale's name: the bar of a depth map that another process renews meets no namesake in the page.
     identity = f"bar-{scale}-{next(_ids)}"
     stops = "".join(
-        f'<stop offset="{offset:.3f}" stop-color="{colour}"/>' for offset, colour in gradient_stops(scale)
+        f'<stop offset="{offset:.3f}" stop-color="{color}"/>' for offset, color in gradient_stops(scale)
     )
     parts = [
         f'<defs><linearGradient id="{identity}">{stops}</linearGradient></defs>'
@@ -265,8 +265,8 @@ def colour_bar(
             anchor = "start" if x < 20 else "end" if x > 280 else "middle"
             label = escape(short_number(tick) + suffix)
             parts.append(f'<text class="tick" x="{x:.1f}" y="25" text-anchor="{anchor}">{label}</text>')
-    summary = f"colour scale from {short_number(low)}{suffix} to {short_number(high)}{suffix}"
-    return _svg("".join(parts), summary, width=300, height=30, kind="colour-bar")
+    summary = f"color scale from {short_number(low)}{suffix} to {short_number(high)}{suffix}"
+    return _svg("".join(parts), summary, width=300, height=30, kind="color-bar")
 
 
 def _whole_ticks(x: Sequence[float]) -> list[float]:

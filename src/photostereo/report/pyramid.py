@@ -70,7 +70,7 @@ class Layers:
     ----------
     frame : the part that is shown
     mask : (H, W) bool
-    normals : (H, W, 3) unit, zero where unknown; None where only colours are asked for
+    normals : (H, W, 3) unit, zero where unknown; None where only colors are asked for
     albedos : arrays and factors whose sum is the albedo; empty where there is none
     depth : (H, W) heights in pixels, or None
     """

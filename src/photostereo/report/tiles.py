@@ -21,7 +21,7 @@ class Channel:
     """Tiles of one kind: how one is made, and those that the page holds, by level and row by row."""
 
     make: Callable[[int, int, int], Tile | None]
-    #: Colours are means beyond level 0 anyway: there the eye decides what may be lost.
+    #: Colors are means beyond level 0 anyway: there the eye decides what may be lost.
     for_the_eye: bool = False
     held: dict[int, list[str]] = field(default_factory=dict)
 

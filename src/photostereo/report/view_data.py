@@ -1,4 +1,4 @@
-"""What the relighting view needs to know: tiles, colours, ranges and the size of a pixel."""
+"""What the relighting view needs to know: tiles, colors, ranges and the size of a pixel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.core.units import PixelSize
-from photostereo.report.colours import colour_table
+from photostereo.report.colors import color_table
 from photostereo.report.packing import unpack_normals
 from photostereo.report.pyramid import Layers, mean_curvature
 from photostereo.report.tiles import Channel, channels_of, fill, page_levels
@@ -43,14 +43,14 @@ def view_data(
 ) -> dict[str, Any]:
     """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows."""
     layout = common.layout
-    colours = channels_of(Layers(common.frame, common.mask, albedos=common.albedos, tile=common.tile))[
+    colors = channels_of(Layers(common.frame, common.mask, albedos=common.albedos, tile=common.tile))[
         "albedo"
     ]
     channels = {
         name: {kind: channel for kind, channel in channels_of(one.layers).items() if kind != "albedo"}
         for name, one in shown.items()
     }
-    everything = [colours, *(channel for kinds in channels.values() for channel in kinds.values())]
+    everything = [colors, *(channel for kinds in channels.values() for channel in kinds.values())]
     held = fill(everything, layout, max(LEAST_ROOM, room))
     return {
         "width": layout.width,
@@ -60,10 +60,10 @@ def view_data(
         "levels": layout.levels,
         "held": held,
         "pixel": pixel_data(pixel_size),
-        "albedo": page_levels(colours),
+        "albedo": page_levels(colors),
         "sets": {name: _set_data(one, channels[name]) for name, one in shown.items()},
         "shown": list(shown)[:2],
-        "colours": {name: colour_table(name).tobytes().hex() for name in ("ember", "depth", "weight", "sky")},
+        "colors": {name: color_table(name).tobytes().hex() for name in ("ember", "depth", "weight", "sky")},
         "curvature_top": max((_curvature_top(one.layers) for one in shown.values()), default=1.0),
     }
 

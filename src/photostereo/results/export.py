@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from photostereo.capture import Capture
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_bytes
@@ -20,11 +20,11 @@ Content = TypeVar("Content")
 KINDS = {
     "glb": "a light mesh with textures, in metres (Blender, web viewers, game engines)",
     "obj": "the same as OBJ with its material and pictures beside it, in millimetres",
-    "ply": "the full mesh with normals and colours (MeshLab, CloudCompare)",
+    "ply": "the full mesh with normals and colors (MeshLab, CloudCompare)",
     "stl": "the full mesh for slicers",
     "tiff": "heights as 32-bit TIFF",
     "exr": "heights and normals as 32-bit EXR",
-    "material": "base colour, normals, height, roughness, ambient occlusion of a flat sample",
+    "material": "base color, normals, height, roughness, ambient occlusion of a flat sample",
     "ptm": "a polynomial texture map (RTIViewer, archives)",
     "relight": "relight's web format (OpenLIME)",
 }
@@ -58,7 +58,7 @@ def export_result(
     flip_y: bool = False,
     surface_method: str = "poisson",
     decimate: int | None = None,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write a result into an existing folder.
 
@@ -96,7 +96,7 @@ def export_result(
     said: dict[str, str] = {}
     surface: dict[str, Any] | None = None
     if "material" in wanted:
-        monitor.stage("material")
+        control.stage("material")
         made, meanings = material_files(result, size, stem, capture=capture, tileable=tileable)
         files |= _under("material", made)
         said |= _under("material", meanings)
@@ -105,7 +105,7 @@ def export_result(
         from photostereo.results.relighting import fit_lights
         from photostereo.results.rti_files import encode_ptm, encode_relight
 
-        monitor.stage("light models")
+        control.stage("light models")
         given = (result.normals, result.albedo, result.mask)
         if "ptm" in wanted:
             files[f"{stem}.ptm"] = encode_ptm(fit_lights(*given, linear=linear))
@@ -129,7 +129,7 @@ def export_result(
             normal_map=False,
             flip_y=flip_y,
             exr="exr" in wanted,
-            monitor=monitor,
+            control=control,
         )
         said |= surface.pop("conventions")
     names = sorted({*files, *(surface or {}).get("files", ())})

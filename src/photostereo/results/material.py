@@ -1,4 +1,4 @@
-"""A flat sample as a material for renderers and game engines: base colour, normals, height, roughness, ambient
+"""A flat sample as a material for renderers and game engines: base color, normals, height, roughness, ambient
 occlusion, under the names that they look for.
 
 The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, which are the camera's or
@@ -97,12 +97,12 @@ def make_material(
     n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
     n_z = np.maximum(n[..., 2], LEAST_N_Z)
     slopes = np.stack([flatten(-n[..., 0] / n_z), flatten(n[..., 1] / n_z)], axis=-1)
-    colour = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
-    colour = colour if colour.ndim == 3 else np.repeat(colour[..., None], 3, axis=2)
-    colour = colour / (float(np.percentile(colour, 99.0)) or 1.0)
+    color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
+    color = color if color.ndim == 3 else np.repeat(color[..., None], 3, axis=2)
+    color = color / (float(np.percentile(color, 99.0)) or 1.0)
     measured = roughness is not None
     rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
-    maps = np.concatenate([slopes, colour, rough[..., None]], axis=-1)
+    maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
     if tileable:
         maps = make_tileable(maps, (0, 1))
         maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
@@ -143,7 +143,7 @@ def flatten(slope: Float64) -> Float64:
 
 
 def _levels(scalar: Float64, tileable: bool) -> NDArray[np.uint8]:
-    """A map in [0, 1] as grey levels, which must not lose what makes it wrap."""
+    """A map in [0, 1] as gray levels, which must not lose what makes it wrap."""
     levels = np.rint(255 * scalar).astype(np.uint8)
     if tileable:
         for axis in (1, 0, 1, 0):  # the two borders meet in a corner
@@ -168,7 +168,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
         "unit": size.unit,
         "height_range": [bound * size.millimetres for bound in _range(material)],
         "tileable": material.tileable,
-        # Mean step across the seam over that between neighbours, from right to left and from bottom to top.
+        # Mean step across the seam over that between neighbors, from right to left and from bottom to top.
         "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": {f"{name}_{kind}.png": words[kind] for kind in maps},
@@ -209,7 +209,7 @@ def _words(material: Material, size: PixelSize) -> dict[str, str]:
     low, high = (bound * size.millimetres for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {
-        "BaseColor": "Base colour, sRGB.",
+        "BaseColor": "Base color, sRGB.",
         "Normal_OpenGL": "Normals, OpenGL: green up.",
         "Normal_DirectX": "Normals, DirectX: green down.",
         "Height": f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}",

@@ -1,4 +1,4 @@
-"""Meshes to files through trimesh: PLY, OBJ, STL and GLB, with a colour per vertex.
+"""Meshes to files through trimesh: PLY, OBJ, STL and GLB, with a color per vertex.
 
 Meshes are in millimetres (pixels, where the size of one is not known); glTF knows metres only, so a GLB is
 scaled. x is right, y up, z towards the camera, which is also how glTF and OBJ have it. PLY and STL have no
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: What each format keeps besides the geometry.
 FORMATS = {
-    "ply": "normals, colours (sRGB)",
-    "glb": "normals, colours (linear, as glTF wants them)",
-    "obj": "normals, colours (sRGB, as most readers expect)",
+    "ply": "normals, colors (sRGB)",
+    "glb": "normals, colors (linear, as glTF wants them)",
+    "obj": "normals, colors (sRGB, as most readers expect)",
     "stl": "geometry only",
 }
 
@@ -48,7 +48,7 @@ def check_format(name: str) -> str:
 
 
 def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> Path:
-    """Write a mesh with its vertex colours; the format is the suffix of the path.
+    """Write a mesh with its vertex colors; the format is the suffix of the path.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> 
 
 
 def _glb(mesh: trimesh.Trimesh) -> bytes:
-    """Binary glTF in metres with linear vertex colours and a matte, two-sided material.
+    """Binary glTF in metres with linear vertex colors and a matte, two-sided material.
 
     Without a material glTF means polished metal, which most viewers draw black.
     """

@@ -31,7 +31,7 @@ def read_normal_map(
     Raises
     ------
     CaptureError
-        If a file is missing, not a colour picture of 8 or 16 bits, or the mask is of another size or empty.
+        If a file is missing, not a color picture of 8 or 16 bits, or the mask is of another size or empty.
     """
     source = Path(png_path)
     picture = decode_image(source, alpha=True)

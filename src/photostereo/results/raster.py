@@ -19,7 +19,7 @@ def interpolate_readable(
     """Values (h, w, k) of vertices (V, k), interpolated linearly over triangles in the plane; NaN where there is
     none.
 
-    ``points`` are (V, 2) in texels, the centre of the first texel being (0, 0). Texels on a shared edge belong to
+    ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
     the triangle that comes last.
     """
     result = np.full((*shape, values.shape[1]), np.nan)

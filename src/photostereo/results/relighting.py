@@ -1,10 +1,10 @@
-"""A result as a picture that viewers light anew: per pixel a colour and a function of the light's direction.
+"""A result as a picture that viewers light anew: per pixel a color and a function of the light's direction.
 
 RTI viewers approximate the luminance of a pixel under a light of direction (u, v, w), ‖·‖ = 1, by a sum
 
     L(u, v) = Σ_k c_k b_k(u, v)
 
-over few functions and show L times the colour of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
+over few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
 ``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit to the pictures of
 the result, albedo · max(0, n · l), under lights spread evenly over the disc of (u, v). Viewers show the
 numbers as they are, so the pictures are fitted as the eye sees them, sRGB-encoded; ``linear=True`` fits
@@ -43,19 +43,19 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class LightModel:
-    """Luminance as a function of the direction of the light, times a colour.
+    """Luminance as a function of the direction of the light, times a color.
 
     Attributes
     ----------
     basis : ``"ptm"`` or ``"hsh"``
-    coefficients : (H, W, k) float32; luminance 1 shows the colour itself
-    colour : (H, W, 3) uint8
+    coefficients : (H, W, k) float32; luminance 1 shows the color itself
+    color : (H, W, 3) uint8
     mask : (H, W) bool
     """
 
     basis: str
     coefficients: NDArray[np.float32]
-    colour: NDArray[np.uint8]
+    color: NDArray[np.uint8]
     mask: Bool
 
 
@@ -141,7 +141,7 @@ def fit_lights(
     solve = np.linalg.pinv(BASES[basis](lights))
     n = np.asarray(normals, dtype=np.float64)[mask]
     a = np.minimum(_relative_albedo(albedo, mask)[mask], BRIGHTEST)
-    # Above white the colour is white and the luminance above one, so that a dim light shows it unclipped.
+    # Above white the color is white and the luminance above one, so that a dim light shows it unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
     curve = _linear if linear else _curve
@@ -153,12 +153,12 @@ def fit_lights(
         lit = curve(gray[part, None] * np.maximum(s, 0.0)) / curve(gray[part])[:, None]
         found[part] = np.where(s > 0, lit, s) * curve(boost[part])[:, None] @ solve.T
     coefficients[mask] = found
-    colour = np.zeros((*mask.shape, 3), dtype=np.uint8)
-    colour[mask] = np.rint(255.0 * np.clip(curve(a) / curve(boost)[:, None], 0.0, 1.0))
-    return LightModel(basis, coefficients, colour, mask)
+    color = np.zeros((*mask.shape, 3), dtype=np.uint8)
+    color[mask] = np.rint(255.0 * np.clip(curve(a) / curve(boost)[:, None], 0.0, 1.0))
+    return LightModel(basis, coefficients, color, mask)
 
 
-def quantise(
+def quantize(
     coefficients: NDArray[np.floating], mask: Bool
 ) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
     """Coefficients as bytes (H, W, k) with scales and whole biases: ``c = (byte − bias) · scale``."""

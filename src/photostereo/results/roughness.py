@@ -1,7 +1,7 @@
 """How rough a surface is, from the width of its highlights in the photographs.
 
 Per pixel the intensities are fitted by a diffuse part and a GGX lobe of roughness α, both not negative, by
-least squares over the lights that reach it; the lobe that leaves the least, summed over a neighbourhood, is
+least squares over the lights that reach it; the lobe that leaves the least, summed over a neighborhood, is
 taken. Where a highlight explains next to nothing the surface is called fully rough. It is an estimate: the
 lobe is only seen where a photograph catches it.
 """
@@ -22,8 +22,8 @@ TRIED = np.linspace(0.15, 1.0, 18)
 LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
 #: Pixels beyond this number are looked at on a coarser grid.
 MOST_PIXELS = 150_000
-#: Standard deviation of the neighbourhood, in grid points.
-NEIGHBOURHOOD = 6.0
+#: Standard deviation of the neighborhood, in grid points.
+NEIGHBORHOOD = 6.0
 #: How much the whole sample counts beside it: it decides where no photograph has caught a highlight.
 WHOLE = 0.5
 
@@ -55,8 +55,8 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     matte = yy - dy**2 / np.maximum(dd, 1e-12)
 
     def around(values: Float64) -> Float64:
-        """A sum over the neighbourhood, and a little of the whole sample."""
-        return np.asarray(gaussian_filter(values, NEIGHBOURHOOD) + WHOLE * values.mean())
+        """A sum over the neighborhood, and a little of the whole sample."""
+        return np.asarray(gaussian_filter(values, NEIGHBORHOOD) + WHOLE * values.mean())
 
     left = np.empty((len(TRIED), *matte.shape))
     for number, rough in enumerate(TRIED):
@@ -70,7 +70,7 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     without = around(matte)
     explained = without - left.min(axis=0)
     shines = explained > np.maximum(LEAST_SHARE * without, LEAST_LIGHT * around(yy))
-    coarse = gaussian_filter(np.where(shines, best, 1.0), 0.5 * NEIGHBOURHOOD)
+    coarse = gaussian_filter(np.where(shines, best, 1.0), 0.5 * NEIGHBORHOOD)
     whole = cv2.resize(coarse, (normals.shape[1], normals.shape[0]), interpolation=cv2.INTER_LINEAR)
     return np.clip(np.asarray(whole, dtype=np.float64), 0.0, 1.0)
 

@@ -17,19 +17,19 @@ from photostereo.core.errors import OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
 from photostereo.results.encode import encode_png
-from photostereo.results.relighting import LightModel, quantise
+from photostereo.results.relighting import LightModel, quantize
 
 #: The order of a PTM, u², v², uv, u, v, 1, among 1, u, v, u², uv, v².
 PTM_ORDER = (3, 5, 4, 1, 2, 0)
 
 
 def encode_ptm(model: LightModel) -> bytes:
-    """A PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of colour, rows bottom up.
+    """A PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
 
     A reader takes ``(byte − bias) · scale`` for a coefficient; the luminance that they make is in 0 … 255.
     ``model`` must be in the basis ``ptm``.
     """
-    planes, scale, bias = quantise(model.coefficients, model.mask)
+    planes, scale, bias = quantize(model.coefficients, model.mask)
     height, width = model.mask.shape
     order = list(PTM_ORDER)
     head = "\n".join(
@@ -43,7 +43,7 @@ def encode_ptm(model: LightModel) -> bytes:
             "",
         ]
     )
-    return head.encode() + planes[::-1, :, order].tobytes() + model.colour[::-1].tobytes()
+    return head.encode() + planes[::-1, :, order].tobytes() + model.color[::-1].tobytes()
 
 
 def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
@@ -57,8 +57,8 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
     planes = np.empty((count, height, width, 3), dtype=np.uint8)
     scale, bias = np.empty((count, 3)), np.empty((count, 3))
     for channel in range(3):
-        tinted = model.coefficients * (model.colour[..., channel, None] / np.float32(255))
-        found, scale[:, channel], bias[:, channel] = quantise(tinted, model.mask)
+        tinted = model.coefficients * (model.color[..., channel, None] / np.float32(255))
+        found, scale[:, channel], bias[:, channel] = quantize(tinted, model.mask)
         planes[..., channel] = np.moveaxis(found, -1, 0)
     info: dict[str, Any] = {
         "width": width,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_array, write_bytes
@@ -54,7 +54,7 @@ def write_surface(
     flip_y: bool = False,
     exr: bool = False,
     camera: ArrayLike | None = None,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
     **options: Any,
 ) -> tuple[Surface, dict[str, Any]]:
     """Integrate a normal map and write depth, normal map and meshes into an existing folder.
@@ -63,7 +63,7 @@ def write_surface(
     ----------
     out_dir : path
         Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimetres), ``tears.npy`` where
-        the surface tears (a link to the right or downward neighbour is cut), ``normals.png``
+        the surface tears (a link to the right or downward neighbor is cut), ``normals.png``
         and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
     normals, mask, albedo
         As for :func:`~photostereo.integrate` and :func:`~photostereo.surface.build_mesh`.
@@ -71,7 +71,7 @@ def write_surface(
     formats : sequence of {"ply", "glb", "obj", "stl"}
         PLY and STL hold every pixel, up to two million triangles; beyond that they are adapted to the
         surface. GLB and OBJ hold a light mesh with albedo and normals as textures
-        (:func:`~photostereo.results.textured.texture_mesh`); a watertight solid has colours instead.
+        (:func:`~photostereo.results.textured.texture_mesh`); a watertight solid has colors instead.
     pixel_size : PixelSize, float, str, optional
         Width of a pixel, ``"0.1mm"``; a number alone is in millimetres. Without one lengths are in pixels.
     full : bool
@@ -84,7 +84,7 @@ def write_surface(
         Write ``normals.png``.
     flip_y : bool
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
-    monitor : Monitor
+    control : Control
         Told of the stages, and of every iteration of ``robust``.
     **options
         Further options of :func:`~photostereo.integrate`.
@@ -111,14 +111,14 @@ def write_surface(
         seconds[stage] = now - began
         began = now
 
-    surface = integrate(normals, mask, method=method, camera=camera, monitor=monitor, **options)
+    surface = integrate(normals, mask, method=method, camera=camera, control=control, **options)
     lap("integrate")
-    monitor.stage("depth and meshes", 1 + len(kinds))
+    control.stage("depth and meshes", 1 + len(kinds))
     heights = write_heights(folder, surface.depth, surface.mask, size)
     said: dict[str, str] = dict(heights["files"])
     if surface.tears:
         write_array(folder / "tears.npy", surface.torn_right | surface.torn_down)
-        said["tears.npy"] = "True where a link to the right or downward neighbour is cut."
+        said["tears.npy"] = "True where a link to the right or downward neighbor is cut."
     given = _unit_or_zero(np.asarray(normals), surface)
     if normal_map:
         path = write_normal_png(folder / "normals.png", given, surface.mask, flip_y=flip_y, size=size)
@@ -128,7 +128,7 @@ def write_surface(
         said[path.name] = describe_normals(flip_y, signed=True)
         path = write_heights_exr(folder / "depth.exr", surface.depth, surface.mask, size)
         said[path.name] = describe_heights(size, "NaN")
-    monitor.advance()
+    control.advance()
     lap("depth")
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
     if kinds:
@@ -141,7 +141,7 @@ def write_surface(
         for kind in plain:
             write_mesh(mesh, folder / f"mesh.{kind}", unit=size.unit)
             said[f"mesh.{kind}"] = describe_mesh(kind, size)
-            monitor.advance()
+            control.advance()
         facts |= {
             "vertices": len(mesh.vertices),
             "triangles": len(mesh.faces),
@@ -154,7 +154,7 @@ def write_surface(
             said |= {f"mesh.{kind}": describe_mesh(kind, size) for kind in light}
             said |= TEXTURES if "obj" in light else {}
             for _ in light:
-                monitor.advance()
+                control.advance()
             lap("textures")
     return surface, {
         "method": surface.method,

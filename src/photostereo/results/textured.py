@@ -75,7 +75,7 @@ def texture_mesh(
     ----------
     surface : Surface
     normals : (H, W, 3) array
-        The normals of the map; an unknown one takes the value of its nearest neighbour.
+        The normals of the map; an unknown one takes the value of its nearest neighbor.
     albedo : (H, W) or (H, W, 3) array, optional
         Linear; 99 % of it becomes white. Without one the mesh is light gray.
     triangles : int

@@ -80,7 +80,7 @@ def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
 
     Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a
     plain mean of unrelated patterns would be flatter than the rest. The cut is made where the step between two
-    neighbouring columns of the sample is an ordinary one.
+    neighboring columns of the sample is an ordinary one.
 
     Parameters
     ----------
@@ -133,11 +133,11 @@ def ordinary_start(maps: Sequence[Float64], axis: int, *, faint: Float64) -> int
 
 
 def even_seam(picture: Float64, axis: int) -> Float64:
-    """A smooth map that wraps, with the mean step over its border made the mean step between neighbours.
+    """A smooth map that wraps, with the mean step over its border made the mean step between neighbors.
 
     A smooth map has regions of small and of large steps, and the sharper maps beside it decide where the picture
     begins. The step is stretched or pressed by moving the values beside the border, less and less over the next
-    columns: by a part of one step, which is a part of a grey level.
+    columns: by a part of one step, which is a part of a gray level.
 
     >>> wave = np.sin(np.arange(64) / 64 * 2 * np.pi) + np.zeros((4, 1))
     >>> round(seam_ratio(even_seam(wave, 1), 1), 2)
@@ -180,7 +180,7 @@ def _oddness(steps: Float64) -> Float64:
 
 
 def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
-    """Mean step across the seam over the mean step between neighbouring columns (axis 1) or rows (axis 0).
+    """Mean step across the seam over the mean step between neighboring columns (axis 1) or rows (axis 0).
 
     >>> round(seam_ratio(np.sin(np.arange(32) / 32 * 2 * np.pi)[None, :] + np.zeros((4, 1)), 1), 1)
     1.6

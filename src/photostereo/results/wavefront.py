@@ -12,7 +12,7 @@ from photostereo.results.textured import TexturedMesh
 
 #: What lies beside ``mesh.obj``, and what it means.
 TEXTURES = {
-    "mesh.mtl": "The material of mesh.obj: which picture is its colour, which its normals.",
+    "mesh.mtl": "The material of mesh.obj: which picture is its color, which its normals.",
     "mesh_albedo.png": "Albedo, sRGB; its 99th percentile is white.",
     "mesh_normal.png": "Normals in tangent space, OpenGL (green up).",
 }

@@ -100,7 +100,7 @@ def contiguous(array: Array) -> Array:
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """An uninitialised array of the reference's kind, on its device.
+    """An uninitialized array of the reference's kind, on its device.
 
     >>> empty((2, 3), np.zeros(1), "float32").shape
     (2, 3)
@@ -148,7 +148,7 @@ class Device:
         return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
 
     def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
-        """An uninitialised array of the computer, and what puts it on this device once it is filled.
+        """An uninitialized array of the computer, and what puts it on this device once it is filled.
 
         For a GPU it lies in memory that the GPU reads by itself, several times faster; torch keeps it for the next one.
         """

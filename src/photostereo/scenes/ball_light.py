@@ -12,11 +12,11 @@ from photostereo.scenes.studio import WINDOW, Ball, Lamp, Studio, unit
 
 
 def lamp_is_near(
-    normals: FloatArray, views: FloatArray, centre: FloatArray, ball: Ball, lamp: Lamp, room: Studio
+    normals: FloatArray, views: FloatArray, center: FloatArray, ball: Ball, lamp: Lamp, room: Studio
 ) -> NDArray[np.bool_]:
     """Pixels in which some of the lamp's reflection may lie: a pixel further than its own middle tells."""
     facing = (normals * views).sum(axis=-1, keepdims=True)
-    towards, _ = lamp.seen_from(centre + ball.radius * np.nan_to_num(normals))
+    towards, _ = lamp.seen_from(center + ball.radius * np.nan_to_num(normals))
     cosine = np.clip(((2 * facing * normals - views) * towards).sum(axis=-1), -1, 1)
     per_pixel = 2.0 / (ball.radius * np.maximum(facing[..., 0], 0.05))
     reach = np.deg2rad(max(0.5 * room.lamp_width, 5.0 * room.haze)) + per_pixel
@@ -34,14 +34,14 @@ def visible_normals(
         square = 1 - nx**2 - ny**2
         nz = np.sqrt(np.where(square >= 0, square, np.nan))
         return np.stack([nx, ny, nz], axis=-1), np.broadcast_to([0.0, 0.0, 1.0], (*nx.shape, 3))
-    # A sphere of this radius whose centre is seen at (x, y), at the distance where a pixel is a pixel.
-    centre = np.array([ball.x - middle[0], middle[1] - ball.y, -focal])
+    # A sphere of this radius whose center is seen at (x, y), at the distance where a pixel is a pixel.
+    center = np.array([ball.x - middle[0], middle[1] - ball.y, -focal])
     rays = np.stack(np.broadcast_arrays(x - middle[0], middle[1] - y, np.array(-focal)), axis=-1)
     rays = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
-    along = rays @ centre
-    square = along**2 - (centre @ centre - ball.radius**2)
+    along = rays @ center
+    square = along**2 - (center @ center - ball.radius**2)
     distance = along - np.sqrt(np.where(square >= 0, square, np.nan))
-    return np.asarray((rays * distance[..., None] - centre) / ball.radius), -rays
+    return np.asarray((rays * distance[..., None] - center) / ball.radius), -rays
 
 
 def radiance(

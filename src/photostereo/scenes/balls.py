@@ -192,7 +192,7 @@ def _paint(
     rows = np.arange(max(int(ball.y - reach), 0), min(int(ball.y + reach) + 2, height))
     cols = np.arange(max(int(ball.x - reach), 0), min(int(ball.x + reach) + 2, width))
     middle = (0.5 * (width - 1), 0.5 * (height - 1))
-    centre = np.array([ball.x - middle[0], middle[1] - ball.y, ball.radius])
+    center = np.array([ball.x - middle[0], middle[1] - ball.y, ball.radius])
 
     def sampled(y: FloatArray, x: FloatArray, sent: _Radiance, fine: int) -> tuple[FloatArray, FloatArray]:
         """Mean radiance of pixels whose samples are at rows y and columns x, and the share that the ball covers."""
@@ -200,7 +200,7 @@ def _paint(
         hit = np.isfinite(normals[..., 2])
         n, v = normals[hit], views[hit]
         values = np.zeros(hit.shape)
-        values[hit] = sent(ball, n, v, centre + ball.radius * n, lamps, room)
+        values[hit] = sent(ball, n, v, center + ball.radius * n, lamps, room)
         shape = (hit.shape[0] // fine, fine, hit.shape[1] // fine, fine)
         return values.reshape(shape).mean(axis=(1, 3)), hit.reshape(shape).mean(axis=(1, 3))
 
@@ -214,7 +214,7 @@ def _paint(
     )
     margin = int(4 * room.blur) + 1
     for lamp in lamps:
-        near = lamp_is_near(normals, views, centre, ball, lamp[1], room)
+        near = lamp_is_near(normals, views, center, ball, lamp[1], room)
         if not (near.any() and lamp[0] > 0):
             continue
         y0, y1, x0, x1 = _bounds(near)

@@ -74,9 +74,9 @@ class BlinnPhong:
 
     def terms(self, nl: Array, nv: Array, lv: Array) -> tuple[Array, Array]:
         m = self.shininess
-        normalisation = (m + 2.0) * (m + 4.0) / (8.0 * (2.0 ** (-0.5 * m) + m))
+        normalization = (m + 2.0) * (m + 4.0) / (8.0 * (2.0 ** (-0.5 * m) + m))
         lobe = half_cosine(nl, nv, lv) ** m
-        return np.full_like(lobe, 1.0 - self.specular), self.specular * normalisation * lobe
+        return np.full_like(lobe, 1.0 - self.specular), self.specular * normalization * lobe
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class Plumage:
     height : lift above the skin, from 0 (root) to about 1 (tip), with a step wherever a feather ends
     along : position on the visible feather, 0 at its root and 1 at the middle of its tip
     across : position across it, −1 to 1
-    tone : a number in [0, 1) for each feather, to vary its colour
+    tone : a number in [0, 1) for each feather, to vary its color
     row : number of the row that the visible feather hangs from (at y = row · pitch)
     """
 

@@ -1,4 +1,4 @@
-"""An owl on a branch: the scene of the demonstration, with cliffs, cast shadows, plumage and colours.
+"""An owl on a branch: the scene of the demonstration, with cliffs, cast shadows, plumage and colors.
 
 Rounded parts are ellipsoids about a common plane. Their **squared** heights are polynomials, defined
 everywhere, so blending those before the root gives round joints and a round outline together. Parts in front
@@ -30,7 +30,7 @@ BARK = (0.24, 0.19, 0.145)
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of the figure: its height where it exists, and its colours (H, W, 3)."""
+    """A piece of the figure: its height where it exists, and its colors (H, W, 3)."""
 
     height: Jet
     exists: BoolArray
@@ -71,10 +71,10 @@ def figure(size: Size = 256) -> Surface:
 
 
 def _ellipse(
-    x: Jet, y: Jet, centre: tuple[float, float], axes: tuple[float, float], turn: float = 0.0
+    x: Jet, y: Jet, center: tuple[float, float], axes: tuple[float, float], turn: float = 0.0
 ) -> Jet:
     """1 − (x′/a)² − (y′/b)², turned counter-clockwise by ``turn`` degrees: positive inside."""
-    x, y = _turned(x - centre[0], y - centre[1], turn)
+    x, y = _turned(x - center[0], y - center[1], turn)
     return 1.0 - (x / axes[0]).square() - (y / axes[1]).square()
 
 

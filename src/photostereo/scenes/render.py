@@ -99,7 +99,7 @@ def render_scene(
         ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its
         parameters.
     texture : str or callable, optional
-        A name of :data:`photostereo.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colours, or
+        A name of :data:`photostereo.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
         a function of points (N, 3) and rng; by default what suits the scene.
     attached : bool
         Whether surfaces that face away from a light are dark. Without, n·l may be negative: an ideal that no
@@ -159,12 +159,12 @@ def render_scene(
 
 
 def albedo_of(surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: bool = False) -> Array:
-    """The albedo (H, W), or (H, W, 3) in colour, that a texture gives a surface; zero outside the mask."""
+    """The albedo (H, W), or (H, W, 3) in color, that a texture gives a surface; zero outside the mask."""
     albedo = np.zeros((*surface.mask.shape, 3))
     if texture == "painted":
         if surface.paint is None:
             raise ParameterError(
-                'This shape has no colours of its own, so the texture "painted" does not fit it.'
+                'This shape has no colors of its own, so the texture "painted" does not fit it.'
             )
         albedo[surface.mask] = surface.paint[surface.mask]
     else:

@@ -1,7 +1,7 @@
 """Cast shadows on a height field: which pixels cannot see a distant light.
 
 A pixel is in shadow if the straight line from it to the light passes below the surface. The line is followed
-in steps of one row or one column (whichever it crosses more of), where the height between two neighbouring
+in steps of one row or one column (whichever it crosses more of), where the height between two neighboring
 pixels is interpolated linearly. Outside the mask there is nothing that could throw a shadow; below the
 visible surface everything is solid.
 """
@@ -111,8 +111,8 @@ def _oriented(
 def _block_maxima(heights: Array, block: int) -> Array:
     """Highest value that a sample in each block can take; one column of the next block counts too."""
     rows, columns = heights.shape
-    neighbour = np.concatenate([heights[:, 1:], heights[:, -1:]], axis=1)
-    reach = np.maximum(heights, neighbour)
+    neighbor = np.concatenate([heights[:, 1:], heights[:, -1:]], axis=1)
+    reach = np.maximum(heights, neighbor)
     padded = np.full((-(-rows // block) * block, -(-columns // block) * block), NOTHING)
     padded[:rows, :columns] = reach
     blocks = padded.reshape(padded.shape[0] // block, block, padded.shape[1] // block, block)

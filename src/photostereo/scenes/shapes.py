@@ -1,7 +1,7 @@
 """Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief, coin.
 
 Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the
-pixel centres of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.owl`.
+pixel centers of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.owl`.
 """
 
 from __future__ import annotations
@@ -162,12 +162,12 @@ def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005)
     return surface_of(folds + thickness * weave, np.ones(u.value.shape, bool), scale)
 
 
-def _bell(x: Jet, centre: float, width: float) -> Jet:
-    return (-((x - centre) / width).square()).exp()
+def _bell(x: Jet, center: float, width: float) -> Jet:
+    return (-((x - center) / width).square()).exp()
 
 
 def _petals(u: Jet, v: Jet, count: int) -> Jet:
-    """cos(count · angle), faded to 0 at the centre: Re (u + iv)^count / (u² + v² + ε)^(count/2)."""
+    """cos(count · angle), faded to 0 at the center: Re (u + iv)^count / (u² + v² + ε)^(count/2)."""
     softened = u.square() + v.square() + 0.012
     real, imaginary, squared = u, v, softened
     for _ in range(int(np.log2(count))):

@@ -18,7 +18,7 @@ SECOND = np.array([0.55, -0.35, 0.76])
 
 @dataclass(frozen=True)
 class Ball:
-    """A ball on the table: kind (mirror, black or matte), centre (column, row) and radius in pixels."""
+    """A ball on the table: kind (mirror, black or matte), center (column, row) and radius in pixels."""
 
     kind: str
     x: float

@@ -33,7 +33,7 @@ class Surface:
     scale : float
         Pixels per object unit.
     paint : (H, W, 3) float64, optional
-        The object's own colours (linear RGB), for shapes that have them.
+        The object's own colors (linear RGB), for shapes that have them.
     """
 
     depth: Array
@@ -80,7 +80,7 @@ def frame_of(size: Size) -> tuple[int, int]:
 
 
 def grid(size: Size) -> tuple[Array, Array, float]:
-    """Object coordinates u, v of the pixel centres, and the number of pixels per object unit.
+    """Object coordinates u, v of the pixel centers, and the number of pixels per object unit.
 
     >>> u, v, scale = grid((2, 4))
     >>> u[0].tolist(), v[:, 0].tolist(), scale

@@ -24,7 +24,7 @@ def uniform(points: Array, rng: Rng = 0) -> Array:
 
 
 def checker(points: Array, rng: Rng = 0) -> Array:
-    """Cubes of two colours, six to the object's height: sharp edges of albedo on smooth geometry."""
+    """Cubes of two colors, six to the object's height: sharp edges of albedo on smooth geometry."""
     # The offset keeps the planes between cubes off the planes of symmetry, where rounding would decide.
     parity = np.floor(3.0 * points + 0.137).sum(axis=-1) % 2.0
     return np.where(parity[..., None] > 0.5, np.array([0.85, 0.80, 0.70]), np.array([0.20, 0.32, 0.42]))
@@ -55,8 +55,8 @@ def glaze(points: Array, rng: Rng = 0) -> Array:
         np.abs(height + 0.1 - 0.07 * np.sin(12.0 * np.arctan2(points[..., 0], points[..., 2] + 1e-9))) < 0.035
     )
     lines = (np.abs(np.abs(height + 0.1) - 0.24) < 0.02) | (np.abs(height - 0.72) < 0.03) | (height < -0.84)
-    colour = np.where((wave | lines)[..., None], blue, band)
-    return np.clip(colour * (1.0 + 0.18 * mottle[..., None]), 0.02, 1.0)
+    color = np.where((wave | lines)[..., None], blue, band)
+    return np.clip(color * (1.0 + 0.18 * mottle[..., None]), 0.02, 1.0)
 
 
 def stone(points: Array, rng: Rng = 0) -> Array:
@@ -68,7 +68,7 @@ def stone(points: Array, rng: Rng = 0) -> Array:
     return _mix(np.array([0.38, 0.27, 0.18]), np.array([0.82, 0.70, 0.52]), share)
 
 
-#: Textures by name. ``"painted"``, the object's own colours, is known to :mod:`photostereo.scenes.render`.
+#: Textures by name. ``"painted"``, the object's own colors, is known to :mod:`photostereo.scenes.render`.
 TEXTURES: dict[str, Texture] = {
     "uniform": uniform,
     "checker": checker,

@@ -20,25 +20,25 @@ STEPS = 30
 def step_within(
     hessian: Array,
     linear: Array,
-    centre: Array,
+    center: Array,
     radius: Array,
     weight: Array,
     pull: Array,
     tolerance: float,
     out: Array,
 ) -> None:
-    """Minimise ``nᵀH n − 2 hᵀn + w |n|² − 2 n·q`` subject to ``|n − m| ≤ radius``, pixel by pixel.
+    """Minimize ``nᵀH n − 2 hᵀn + w |n|² − 2 n·q`` subject to ``|n − m| ≤ radius``, pixel by pixel.
 
     With s = n − m and A = H + w I it is s(ν) = (A + ν I)⁻¹ (h + q − A m), and ν ≥ 0 the root of
     φ(ν) = 1/|s(ν)| − 1/radius, which is concave and grows: Newton's steps come from the left.
     """
     shared = hessian.shape[0] == 1
-    for i in prange(centre.shape[0]):
+    for i in prange(center.shape[0]):
         k = np.int64(0) if shared else np.int64(i)
         w = weight[i]
         a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
         a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
-        m0, m1, m2 = centre[i, 0], centre[i, 1], centre[i, 2]
+        m0, m1, m2 = center[i, 0], center[i, 1], center[i, 2]
         p0, p1, p2 = times_3x3(a00, a01, a02, a11, a12, a22, m0, m1, m2)
         g0, g1, g2 = (
             linear[i, 0] + pull[i, 0] - p0,

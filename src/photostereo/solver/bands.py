@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
@@ -26,9 +26,9 @@ STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
 BLOCK = 4096
 
 
-def looks_at_colours(capture: Capture, method: Method) -> bool:
+def looks_at_colors(capture: Capture, method: Method) -> bool:
     """Whether the method sees more than gray in these photographs."""
-    return capture.is_color and "colours" in method.model.sees
+    return capture.is_color and "colors" in method.model.sees
 
 
 class SolvedBand(NamedTuple):
@@ -39,10 +39,10 @@ class SolvedBand(NamedTuple):
     iterations: int
 
 
-class Within(Monitor):
+class Within(Control):
     """The stages of a band, told as so many steps of the whole: each part of them has its share of the time."""
 
-    def __init__(self, whole: Monitor, steps: int) -> None:
+    def __init__(self, whole: Control, steps: int) -> None:
         self.whole, self.steps, self.told = whole, steps, 0
         self.part(0.0, 1.0)
 
@@ -50,10 +50,13 @@ class Within(Monitor):
         """What is told from now on lies between these shares of the band; ``total`` steps of it are expected."""
         self.begin, self.share, self.total, self.done = begin, end - begin, total, 0
 
-    def stage(self, name: str, total: int | None = None) -> None:
+    def check(self) -> None:
+        self.whole.check()
+
+    def on_stage(self, name: str, total: int | None) -> None:
         self.total, self.done = total or 1, 0
 
-    def advance(self, steps: int = 1) -> None:
+    def on_advance(self, steps: int) -> None:
         self.done += steps
         self._tell(self.begin + self.share * min(1.0, self.done / self.total))
 
@@ -81,9 +84,9 @@ def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]
 
 
 def pixels_of_band(
-    capture: Capture, band: Band, scale: float, *, colours: bool, device: Device = CPU
+    capture: Capture, band: Band, scale: float, *, colors: bool, device: Device = CPU
 ) -> tuple[Array, Array | None]:
-    """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in colour (N, d, 3) if asked for.
+    """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in color (N, d, 3) if asked for.
 
     A few photographs at a time, so that there is never a second copy of them all.
     """
@@ -92,7 +95,7 @@ def pixels_of_band(
         return _gray_on_device(capture, band, scale, index, device), None
     d = len(capture)
     gray = np.empty((index.size, d), dtype=np.float32)
-    tinted = np.empty((index.size, d, 3), dtype=np.float32) if colours else None
+    tinted = np.empty((index.size, d, 3), dtype=np.float32) if colors else None
     for some in some_at_a_time(d):
         frames = capture.photographs.rows(band.first, band.last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
@@ -142,11 +145,11 @@ def _built(
     capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band, device: Device
 ) -> Model:
     mask = np.asarray(capture.mask[band.first : band.last])
-    looks = looks_at_colours(capture, entry)
-    pixels, colours = pixels_of_band(capture, band, survey.scale, colours=looks, device=device)
+    looks = looks_at_colors(capture, entry)
+    pixels, colors = pixels_of_band(capture, band, survey.scale, colors=looks, device=device)
     seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
-    if colours is not None:
-        seen["colours"] = colours
+    if colors is not None:
+        seen["colors"] = colors
     if "sample" in entry.model.sees:
         seen["sample"] = learned.model
     lights = np.ascontiguousarray(capture.lights.T)
@@ -159,7 +162,7 @@ def solve_band(
     learned: Learned,
     survey: Survey,
     band: Band,
-    monitor: Within,
+    control: Within,
     device: Device = CPU,
 ) -> SolvedBand:
     """The band's own rows, solved on a device."""
@@ -168,18 +171,18 @@ def solve_band(
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), 0)
     model = model_of_band(capture, entry, learned, survey, band, device)
-    monitor.part(READING, 1.0)
+    control.part(READING, 1.0)
     if entry.prior is None:
-        solution = Problem(model, device=device).solve(monitor=monitor)
+        solution = Problem(model, device=device).solve(control=control)
     else:
-        monitor.part(READING, STARTING)
-        start = model.start(monitor)
-        monitor.part(STARTING, 1.0, len(learned.follows))
+        control.part(READING, STARTING)
+        start = model.start(control)
+        control.part(STARTING, 1.0, len(learned.follows))
         following = {**learned.values, "follows": learned.follows}
         prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), device)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, learned.values["lam"], start, learned.share, device)
-        solution = problem.follow(len(learned.follows), monitor)
+        solution = problem.follow(len(learned.follows), control)
     frames = frames_of_band(capture, band) if capture.is_color else ()
     normals, albedo = pictures_of(
         mask, frames, capture.lights, model, solution, survey.scale, color=capture.is_color

@@ -1,6 +1,6 @@
 """Block coordinate descent: what every method with a dictionary repeats.
 
-    minimise  Σ_pixels data(n, u)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
+    minimize  Σ_pixels data(n, u)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
 
 One iteration is a pass over the atoms (D and B at fixed n) and the model's exact update (n and u at fixed D
 and B). Neither can raise the cost. Arrays are NumPy's or torch's; with a leading axis, several problems
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Iteration, Monitor
+from photostereo.core.control import Control, Iteration
 from photostereo.core.errors import CaptureError, OutputError, ParameterError
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.io.atomic import write_arrays
@@ -215,7 +215,7 @@ def descend(
     *,
     limit: int,
     tolerance: float,
-    monitor: Monitor,
+    control: Control,
     truth: NDArray[Any] | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 10,
@@ -227,8 +227,8 @@ def descend(
     On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end;
     in every iteration where a tolerance has to look at them.
     """
-    monitor.stage("iterations", limit)
-    monitor.advance(len(state.history))
+    control.stage("iterations", limit)
+    control.advance(len(state.history))
     weight = lam if is_tensor(lam) else like(np.asarray(lam, dtype=np.float64), state.normals)
     goal = None if truth is None else like(truth, state.normals)
     fetch_every = FETCH_EVERY if is_tensor(state.normals) and tolerance == 0 else 1
@@ -244,8 +244,8 @@ def descend(
         records = as_records(waiting, number, (now - began) / len(waiting))
         state.history = (*state.history, *records)
         for record in records:
-            monitor.iteration(record)
-            monitor.advance()
+            control.iteration(record)
+            control.advance()
         done = tolerance > 0 and np.isfinite(before) and before - records[-1].cost <= tolerance * abs(before)
         if checkpoint is not None and (saves or done):
             state.save(checkpoint)

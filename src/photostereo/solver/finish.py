@@ -14,7 +14,7 @@ from photostereo._version import __version__
 from photostereo.capture import Capture
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.metrics import ErrorSummary, angle_between, is_known, summarise_error, summary_of
+from photostereo.diagnosis.metrics import ErrorSummary, angle_between, is_known, summarize_error, summary_of
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.solver.problem import Solution
@@ -31,7 +31,7 @@ def as_reconstruction(
     parameters: Mapping[str, Any],
     seconds: Mapping[str, float],
     device: Device,
-    colours: Array | None = None,
+    colors: Array | None = None,
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
     normals, albedo = pictures_of(
@@ -42,7 +42,7 @@ def as_reconstruction(
         solution,
         scale,
         color=capture.is_color,
-        colours=colours,
+        colors=colors,
     )
     maps = model.maps(solution.normals, solution.unknowns)
     return Reconstruction(
@@ -69,7 +69,7 @@ def _error(normals: NDArray[np.float32], solution: Solution, capture: Capture) -
     if capture.truth is None:
         return None
     if not is_tensor(solution.normals):
-        return summarise_error(normals, capture.truth, capture.mask)
+        return summarize_error(normals, capture.truth, capture.mask)
     actual = like(capture.truth_in_mask(), solution.normals)
     return summary_of(angle_between(solution.normals, actual), is_known(actual))
 
@@ -83,12 +83,12 @@ def pictures_of(
     scale: float,
     *,
     color: bool,
-    colours: Array | None = None,
+    colors: Array | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colours only.
+    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colors only.
 
-    Made where the solution is, and fetched as finished pictures. ``colours`` (N, d, 3) are those photographs where the
-    solution is on a GPU and has them beside it; otherwise the colours are the computer's own work.
+    Made where the solution is, and fetched as finished pictures. ``colors`` (N, d, 3) are those photographs where the
+    solution is on a GPU and has them beside it; otherwise the colors are the computer's own work.
     """
     scaled = solution.normals
     xp = namespace(scaled)
@@ -97,8 +97,8 @@ def pictures_of(
     own = model.albedo(scaled, solution.unknowns)
     gray = (length if own is None else own) * scale
     tinted = gray
-    if color and colours is not None:
-        tinted = _tinted(gray, _along(unit, colours, lights))
+    if color and colors is not None:
+        tinted = _tinted(gray, _along(unit, colors, lights))
     elif color:
         tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights))
     largest = np.finfo(np.float32).max
@@ -122,10 +122,10 @@ def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     return to_numpy(pasted).reshape(*mask.shape, *values.shape[1:])
 
 
-def _along(unit: Array, colours: Array, lights: NDArray[Any]) -> Array:
-    """(N, 3) each channel's least-squares albedo along the normal found, from the colours (N, d, 3)."""
+def _along(unit: Array, colors: Array, lights: NDArray[Any]) -> Array:
+    """(N, 3) each channel's least-squares albedo along the normal found, from the colors (N, d, 3)."""
     shares = cast(unit @ like(np.linalg.pinv(lights), unit), "float32")
-    return cast((shares[..., None] * colours).sum(1), "float64")
+    return cast((shares[..., None] * colors).sum(1), "float64")
 
 
 def _along_frames(

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.capture.capture import gray_of
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.metrics import summarise_error
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.io.memory import available_memory
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.runtime.arrays import CPU, Device, in_full_precision, memory_in_words
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_at_colours, solve_band
+from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_at_colors, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import Method, method_for
@@ -70,7 +70,7 @@ def fits(capture: Capture, method: Method, memory: int) -> bool:
         len(capture),
         channels,
         prior=method.has_prior,
-        colours=looks_at_colours(capture, method),
+        colors=looks_at_colors(capture, method),
         workspace=method.model.workspace,
     )
     return need <= memory
@@ -87,7 +87,7 @@ def solve_large(
     crops: int = CROPS,
     deal: Deal | None = None,
     device: str = "cpu",
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
     **parameters: Any,
 ) -> Reconstruction:
     """Normals and albedo of a capture whose photographs do not fit into memory.
@@ -134,22 +134,22 @@ def solve_large(
     bands = bands_of(capture, entry, values, bytes_for_bands(where, budget))
     sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
     if entry.name == "ls" and sums <= budget and not where.uses_torch:
-        return _least_squares(capture, entry, monitor)
+        return _least_squares(capture, entry, control)
     capture.photographs.keep_decoded()
     clock = Clock()
     lights = np.ascontiguousarray(capture.lights.T)
     sample = choose_sample(capture.mask, crops=crops)
-    survey = take_survey(capture, sample, monitor)
+    survey = take_survey(capture, sample, control)
     clock.lap("survey")
-    learned = learn(entry, values, sample, survey, lights, monitor, where)
+    learned = learn(entry, values, sample, survey, lights, control, where)
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
-    monitor.stage("bands", len(bands) * STEPS_OF_A_BAND)
+    control.stage("bands", len(bands) * STEPS_OF_A_BAND)
     iterations = 0
     solved: Iterable[tuple[Band, SolvedBand]]
     if deal is None:
-        solved = _one_by_one(capture, entry, bands, learned, survey, monitor, where)
+        solved = _one_by_one(capture, entry, bands, learned, survey, control, where)
     else:
         solved = deal(capture, bands, learned, survey)
     for band, found in solved:
@@ -157,7 +157,7 @@ def solve_large(
         normals[own], albedo[own] = found.normals, found.albedo
         iterations = max(iterations, found.iterations)
         if deal is not None:
-            monitor.advance(STEPS_OF_A_BAND)
+            control.advance(STEPS_OF_A_BAND)
     clock.lap("solve")
     return _result(
         capture,
@@ -196,10 +196,10 @@ def bands_of(capture: Capture, entry: Method, values: Mapping[str, Any], memory:
         3 if capture.is_color else 1,
         memory,
         prior=entry.has_prior,
-        colours=looks_at_colours(capture, entry),
+        colors=looks_at_colors(capture, entry),
         sums=entry.model.joins,
         workspace=entry.model.workspace,
-        neighbours="mask" in entry.model.sees,
+        neighbors="mask" in entry.model.sees,
         step=values.get("stride", 1),
         rows=(int(present[0]), int(present[-1]) + 1),
     )
@@ -211,11 +211,11 @@ def _one_by_one(
     bands: Sequence[Band],
     learned: Learned,
     survey: Survey,
-    monitor: Monitor,
+    control: Control,
     device: Device,
 ) -> Iterator[tuple[Band, SolvedBand]]:
     for band in bands:
-        inside = Within(monitor, STEPS_OF_A_BAND)
+        inside = Within(control, STEPS_OF_A_BAND)
         yield band, solve_band(capture, entry, learned, survey, band, inside, device)
         inside.end()
 
@@ -243,24 +243,24 @@ def _result(
         albedo=albedo,
         mask=mask,
         capture=capture.name,
-        angular_error=None if truth is None else summarise_error(normals, truth, mask),
+        angular_error=None if truth is None else summarize_error(normals, truth, mask),
         versions={**versions(), **device.facts()},
         **facts,
     )
 
 
-def _least_squares(capture: Capture, entry: Method, monitor: Monitor) -> Reconstruction:
-    """One look at every photograph; in colour a second one, for the tint of the albedo."""
+def _least_squares(capture: Capture, entry: Method, control: Control) -> Reconstruction:
+    """One look at every photograph; in color a second one, for the tint of the albedo."""
     clock = Clock()
     index = np.flatnonzero(capture.mask)
     hashes: list[bytes] = []
 
     def looked_at() -> Iterator[NDArray[np.float32]]:
-        monitor.stage("photographs", len(capture))
+        control.stage("photographs", len(capture))
         for frame in capture.photographs.frames():
             hashes.append(hash_of(frame))
             yield gray_of(frame, index)
-            monitor.advance()
+            control.advance()
 
     model = Lambertian.from_frames(looked_at(), np.ascontiguousarray(capture.lights.T))
     clock.lap("statistics")

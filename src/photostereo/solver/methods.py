@@ -37,7 +37,7 @@ class Method:
     name, title : as users type it, and in words
     assumes : when to use it, one line
     model, prior : what it is made of; no prior for a pixelwise method
-    look : label, colour and marker in figures
+    look : label, color and marker in figures
     citation : where it comes from
     defaults : of parameters, where they differ from those of model and prior
     """
@@ -76,9 +76,9 @@ class Method:
         return device if self.on_gpu else "cpu"
 
     @property
-    def sees_colours(self) -> bool:
-        """Whether the photographs are to be read in colour for it."""
-        return "colours" in self.model.sees
+    def sees_colors(self) -> bool:
+        """Whether the photographs are to be read in color for it."""
+        return "colors" in self.model.sees
 
     @property
     def exact(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.capture.intensities import intensities
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
@@ -38,7 +38,7 @@ class Prepared:
     """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
 
     One of these serves every λ and μ of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
-    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colours`` (N, d, 3) are
+    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
     kept on a GPU, where the model saw them, for the albedo.
     """
 
@@ -50,7 +50,7 @@ class Prepared:
     model: Model
     seconds: dict[str, float]
     device: Device = CPU
-    colours: Array | None = None
+    colors: Array | None = None
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
@@ -59,10 +59,10 @@ class Prepared:
         lights = np.ascontiguousarray(self.capture.lights.T)
 
         def again(other: Array) -> Model:
-            colours = self.colours
-            if colours is None and "colours" in self.method.model.sees and self.capture.is_color:
-                colours = self.capture.colours(self.scale)
-            seen = also_seen(self.method, self.capture, colours)
+            colors = self.colors
+            if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
+                colors = self.capture.colors(self.scale)
+            seen = also_seen(self.method, self.capture, colors)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
         return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
@@ -82,19 +82,19 @@ class Prepared:
         self,
         values: Mapping[str, Any],
         *,
-        monitor: Monitor = SILENT,
+        control: Control = SILENT,
         resume: SolveState | str | Path | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,
     ) -> Reconstruction:
         """The reconstruction with these values of all parameters (of :meth:`Method.resolve`)."""
         clock = Clock(self.seconds)
-        problem, values = self._problem(values, monitor)
+        problem, values = self._problem(values, control)
         clock.lap("start")
         solution = problem.solve(
             max_iter=values.get("max_iter", 1),
             tol=values.get("tol", 0.0),
-            monitor=monitor,
+            control=control,
             truth=self.capture.truth_in_mask(),
             resume=resume,
             checkpoint=checkpoint,
@@ -114,14 +114,14 @@ class Prepared:
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
         return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
 
-    def _problem(self, values: Mapping[str, Any], monitor: Monitor) -> tuple[Problem, Mapping[str, Any]]:
+    def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
         if self.method.prior is None:
             return Problem(self.model, device=self.device), values
         # A value that is left open is chosen from the noise.
         evidence = self.evidence if values["lam"] is None or values["mu"] is None else None
         self.pixels.clear()
         noise, automatic = 0.0 if evidence is None else evidence.sigma, values["lam"] is None
-        start = self.model.start(monitor)
+        start = self.model.start(control)
         hessian = self.model.mean_hessian(start[1])
         prior, values = self.method.prior.build(self.capture.mask, values, noise, hessian, self.device)
         model: Model = self.model
@@ -142,7 +142,7 @@ class Prepared:
             parameters=values,
             seconds=clock.laps,
             device=self.device,
-            colours=self.colours,
+            colors=self.colors,
         )
         clock.lap("finish")
         return result
@@ -175,20 +175,20 @@ def prepare(
         summed = Lambertian.from_frames(capture.blocks_in_mask(scale), lights)
         clock.lap("statistics")
         return Prepared(entry, capture, values, scale, [], summed, clock.laps, where)
-    seen = intensities(capture, where, colours="colours" in entry.model.sees)
+    seen = intensities(capture, where, colors="colors" in entry.model.sees)
     clock.lap("prepare")
-    model = entry.model.build(seen.pixels, lights, **values, **also_seen(entry, capture, seen.colours))
+    model = entry.model.build(seen.pixels, lights, **values, **also_seen(entry, capture, seen.colors))
     clock.lap("statistics")
     held = [seen.pixels] if entry.has_prior else []
-    beside = seen.colours if where.uses_torch else None  # the computer looks at its photographs again
+    beside = seen.colors if where.uses_torch else None  # the computer looks at its photographs again
     return Prepared(entry, capture, values, seen.scale, held, model, clock.laps, where, beside)
 
 
-def also_seen(entry: Method, capture: Capture, colours: Array | None) -> dict[str, Any]:
+def also_seen(entry: Method, capture: Capture, colors: Array | None) -> dict[str, Any]:
     """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
     found: dict[str, Any] = {"mask": capture.mask} if "mask" in entry.model.sees else {}
-    if colours is not None:
-        found["colours"] = colours
+    if colors is not None:
+        found["colors"] = colors
     return found
 
 

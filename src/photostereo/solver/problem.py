@@ -1,6 +1,6 @@
 """A problem: a reflectance model, perhaps a prior, and its weight.
 
-    minimise  Σ_pixels data(n, u)  +  λ prior(n)
+    minimize  Σ_pixels data(n, u)  +  λ prior(n)
 
 Without a prior the model answers alone. With one, block coordinate descent: one loop for a single solve, for a
 grid of (λ, μ) and for the trials of a sweep.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import SILENT, Iteration, Monitor
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import ConvergenceWarning, ParameterError
 from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
 from photostereo.reflectance.model import Model, Unknowns
@@ -28,7 +28,7 @@ from photostereo.solver.within_noise import WithinNoise
 
 @dataclass(frozen=True)
 class Solution:
-    """The minimiser of a :class:`Problem`, still in the model's own arrays.
+    """The minimizer of a :class:`Problem`, still in the model's own arrays.
 
     Attributes
     ----------
@@ -114,21 +114,21 @@ class Problem:
         *,
         max_iter: int = 20,
         tol: float = 0.0,
-        monitor: Monitor = SILENT,
+        control: Control = SILENT,
         truth: NDArray[Any] | None = None,
         resume: SolveState | str | Path | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,
     ) -> Solution:
-        """The minimiser; see :func:`photostereo.solve` for the options."""
+        """The minimizer; see :func:`photostereo.solve` for the options."""
         if self.prior is None:
             if resume is not None or checkpoint is not None:
                 raise ParameterError(
                     "A method without a prior has no iteration to save or resume. Leave out `resume` and "
                     "`checkpoint`, or use a method with a dictionary, such as pdlnv."
                 )
-            return self._alone(monitor)
-        normals, unknowns = self.model.start(monitor) if self.start is None else self.start
+            return self._alone(control)
+        normals, unknowns = self.model.start(control) if self.start is None else self.start
         if np.ndim(to_numpy(self.lam)):
             normals = namespace(normals).stack([normals] * len(self.lam))
         state = begin(normals, unknowns, self.prior, resume=resume, device=self.device)
@@ -142,7 +142,7 @@ class Problem:
             self.lam,
             limit=max_iter,
             tolerance=tol,
-            monitor=monitor,
+            control=control,
             truth=truth,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
@@ -150,22 +150,22 @@ class Problem:
         share = self.share
         if share is None and isinstance(self.model, WithinNoise):
             share = best_share(
-                self.model, self.prior, self.lam, (normals, unknowns), state, monitor, self.device
+                self.model, self.prior, self.lam, (normals, unknowns), state, control, self.device
             )
         normals, unknowns, share = self._tempered(state, share)
         return Solution(
             normals, unknowns, status, len(state.history), state.history, state.dictionary, initial, share
         )
 
-    def follow(self, passes: int, monitor: Monitor = SILENT) -> Solution:
+    def follow(self, passes: int, control: Control = SILENT) -> Solution:
         """So many iterations with a prior that follows another's atoms: no figures are taken on the way."""
         assert self.prior is not None
-        normals, unknowns = self.model.start(monitor) if self.start is None else self.start
+        normals, unknowns = self.model.start(control) if self.start is None else self.start
         state = begin(normals, unknowns, self.prior, device=self.device)
         weight = like(np.asarray(self.lam, dtype=np.float64), normals)
         for _ in range(passes):
             half_steps(state, self.model, self.prior, weight)
-            monitor.advance()
+            control.advance()
         normals, unknowns, share = self._tempered(state, self.share)
         return Solution(normals, unknowns, "iterations", passes, share=share)
 
@@ -176,8 +176,8 @@ class Problem:
         normals = self.model.tempered(state.normals, share)
         return normals, self.model.update_unknowns(normals, state.unknowns), share
 
-    def _alone(self, monitor: Monitor) -> Solution:
-        fit = self.model.alone(monitor)
+    def _alone(self, control: Control) -> Solution:
+        fit = self.model.alone(control)
         if not fit.converged:
             warnings.warn(
                 f"The model stopped at its limit of {fit.iterations} iterations before every pixel met its tolerance.",

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import CPU, Array, Device, like
@@ -44,7 +44,7 @@ from photostereo.solver.within_noise import WithinNoise
 class Moved(Model):
     """A model whose data term is that of another, moved by t: data(n − t).
 
-    Its minimiser with a prior, over x = n − t, is the other's with the pull q − w t.
+    Its minimizer with a prior, over x = n − t, is the other's with the pull q − w t.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class Moved(Model):
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return self._model.mean_hessian(unknowns)
 
-    def alone(self, monitor: Monitor) -> Fit:
-        fit = self._model.alone(monitor)
+    def alone(self, control: Control) -> Fit:
+        fit = self._model.alone(control)
         return Fit(fit.normals + self._by, fit.unknowns, fit.iterations, fit.converged)
 
 
@@ -83,7 +83,7 @@ def best_share(
     lam: Array,
     start: tuple[Array, Unknowns],
     end: SolveState,
-    monitor: Monitor,
+    control: Control,
     device: Device = CPU,
 ) -> float:
     """α, where a descent that began at ``start`` came to ``end``; 1 where it moved nothing."""
@@ -98,9 +98,9 @@ def best_share(
     state = begin(normals + STEP * noise, unknowns, again, device=device)
     moved = Moved(model, STEP * noise)
     weight = like(np.asarray(lam, dtype=np.float64), normals)
-    monitor.stage("noise", len(end.history))
+    control.stage("noise", len(end.history))
     for _ in end.history:
         half_steps(state, moved, again, weight)
-        monitor.advance()
+        control.advance()
     change = (state.normals - normals - STEP * noise) - shift
     return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.capture import Capture
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.runtime.arrays import in_full_precision, memory_in_words
 from photostereo.solver.choice import DEFAULT_METHOD
@@ -26,7 +26,7 @@ def solve(
     *,
     prior: str | None = None,
     device: str = "cpu",
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
     resume: SolveState | str | Path | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 10,
@@ -45,7 +45,7 @@ def solve(
         Put this prior on a method that has none: ``prior="dictionary"``.
     device : str
         Where to compute: ``"cpu"``, or ``"cuda"`` for an NVIDIA GPU, which needs PyTorch (the ``gpu`` extra).
-    monitor : Monitor
+    control : Control
         Receives progress.
     resume : SolveState or path, optional
         Go on from a saved state; equals the uninterrupted solve. Only for methods with a dictionary.
@@ -80,7 +80,7 @@ def solve(
         prepared = prepare(capture, entry, device=device, **parameters)
     prepared.require(capture, entry, values, device_for(entry, device))
     result = prepared.solve(
-        values, monitor=monitor, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
+        values, control=control, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
     )
     return replace(result, chosen=why) if why else result
 
@@ -95,7 +95,7 @@ def solve_grid(
     prior: str | None = None,
     device: str = "cpu",
     at_once: int = 64,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
     prepared: Prepared | None = None,
     **parameters: Any,
 ) -> list[Reconstruction]:
@@ -145,12 +145,12 @@ def solve_grid(
     if prepared is None:
         prepared = prepare(capture, entry, device=device, **parameters)
     prepared.require(capture, entry, values[0], device_for(entry, device))
-    monitor.stage("settings", len(values))
+    control.stage("settings", len(values))
     # With a tolerance each problem ends on its own.
     together = at_once if prepared.device.uses_torch and values[0]["tol"] == 0 else 1
     results: list[Reconstruction] = []
     for first in range(0, len(values), together):
         part = values[first : first + together]
         results += prepared.solve_together(part) if together > 1 else [prepared.solve(part[0])]
-        monitor.advance(len(part))
+        control.advance(len(part))
     return results

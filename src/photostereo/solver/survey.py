@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
-from photostereo.core.control import SILENT, Iteration, Monitor
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.dictionary.automatic import settled
 from photostereo.priors.dictionary.patches import PatchGrid
@@ -40,13 +40,13 @@ class Survey:
     digest: str
 
 
-def take_survey(capture: Capture, sample: Sample, monitor: Monitor = SILENT) -> Survey:
+def take_survey(capture: Capture, sample: Sample, control: Control = SILENT) -> Survey:
     """Look at every photograph once."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
     hashes = []
-    monitor.stage("survey", len(capture))
+    control.stage("survey", len(capture))
     with ThreadPoolExecutor(max_workers=1) as pool:
         for number, frame in enumerate(capture.photographs.frames()):
             hashes.append(pool.submit(hash_of, frame))
@@ -54,7 +54,7 @@ def take_survey(capture: Capture, sample: Sample, monitor: Monitor = SILENT) -> 
             pixels[:, number] = gray_of(frame, sample.index)
             if number:
                 hashes[number - 1].result()  # no more than two photographs wait
-            monitor.advance()
+            control.advance()
     scale = float(np.percentile(brightness, 99))
     scale = scale if scale > 0 else 1.0
     pixels /= np.float32(scale)
@@ -87,12 +87,12 @@ def learn(
     sample: Sample,
     survey: Survey,
     lights: Any,
-    monitor: Monitor,
+    control: Control,
     device: Device = CPU,
 ) -> Learned:
     """Measure noise and strengths on the sample and learn its dictionary."""
     pixels = device.put(survey.pixels)
-    # The sample is kept in gray; a model that looks at neighbours is told where its pixels lie.
+    # The sample is kept in gray; a model that looks at neighbors is told where its pixels lie.
     beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
     options = {**entry.of_model(values), **beyond}
     model = entry.model.build(pixels, lights, **options)
@@ -102,21 +102,21 @@ def learn(
     def again(other: Array) -> Model:
         return entry.model.build(other, lights, **options)
 
-    start, evidence, noise = model.start(monitor), None, 0.0
+    start, evidence, noise = model.start(control), None, 0.0
     hessian = model.mean_hessian(start[1])
     if values["lam"] is None or values["mu"] is None:
         evidence = NoiseEvidence.of(model, pixels, lights, sample.mask, again)
         noise = evidence.sigma
-    # As if the crops had neighbours: every pixel of a large picture lies in so many patches.
+    # As if the crops had neighbors: every pixel of a large picture lies in so many patches.
     cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
     chosen = settled(values, noise, hessian, cover=cover)
     grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
     prior, _ = entry.prior.build(grid, chosen, noise, np.eye(3), device)  # type: ignore[arg-type]
     prior.keep_atoms()
-    monitor.stage("dictionary", 1)
+    control.stage("dictionary", 1)
     bound = (evidence, hessian) if evidence is not None and values["lam"] is None and noise else None
     bounded = model if bound is None else WithinNoise(model, start, *bound)
     solution = Problem(bounded, prior, chosen["lam"], start, device=device).solve(
-        max_iter=chosen["max_iter"], tol=chosen["tol"], monitor=monitor
+        max_iter=chosen["max_iter"], tol=chosen["tol"], control=control
     )
     return Learned(chosen, model, prior.learned, solution.history, solution.facts(), bound, solution.share)

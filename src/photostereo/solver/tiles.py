@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import in_words
 
-#: Rows of a halo: three patches of the default size; beyond them a neighbour's pull is below what can be seen.
+#: Rows of a halo: three patches of the default size; beyond them a neighbor's pull is below what can be seen.
 HALO = 24
 #: No band has fewer rows of its own.
 SMALLEST = 64
@@ -49,18 +49,18 @@ def bytes_of_row(
     channels: int,
     *,
     prior: bool,
-    colours: bool = False,
+    colors: bool = False,
     sums: bool = False,
     workspace: int = 0,
 ) -> int:
-    """What one row takes while it is solved: intensities by pixels (in colour too where the model looks at
-    ``colours``) and the few photographs being read, unless the model ``sums`` them up; the model (with so many bytes of
+    """What one row takes while it is solved: intensities by pixels (in color too where the model looks at
+    ``colors``) and the few photographs being read, unless the model ``sums`` them up; the model (with so many bytes of
     ``workspace`` for each intensity), the prior."""
-    looked_at = 1 + (channels if colours else 0)
+    looked_at = 1 + (channels if colors else 0)
     intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
     if sums:
         intensities = 0
-    intensities += workspace * photographs * (channels if colours else 1)
+    intensities += workspace * photographs * (channels if colors else 1)
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
@@ -70,12 +70,12 @@ def bytes_in_whole(
     channels: int,
     *,
     prior: bool,
-    colours: bool = False,
+    colors: bool = False,
     workspace: int = 0,
 ) -> int:
     """What a solve in one go takes."""
     height, width = frame
-    row = bytes_of_row(width, photographs, channels, prior=prior, colours=colours, workspace=workspace)
+    row = bytes_of_row(width, photographs, channels, prior=prior, colors=colors, workspace=workspace)
     # The photographs stay, and weights of every photograph and pixel are kept as a map.
     return OF_THE_PROGRAM + height * (row + width * (4 * photographs * (channels + 1) + OF_A_RESULT))
 
@@ -87,16 +87,16 @@ def plan_bands(
     memory: int,
     *,
     prior: bool,
-    colours: bool = False,
+    colors: bool = False,
     sums: bool = False,
     workspace: int = 0,
-    neighbours: bool = False,
+    neighbors: bool = False,
     step: int = 4,
     rows: tuple[int, int] | None = None,
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
 
-    They have a halo where there is a prior, or where the model itself looks at ``neighbours``; the other options are
+    They have a halo where there is a prior, or where the model itself looks at ``neighbors``; the other options are
     those of :func:`bytes_of_row`.
 
     Raises
@@ -112,9 +112,9 @@ def plan_bands(
     """
     height, width = frame
     top, bottom = (0, height) if rows is None else rows
-    halo = -(-HALO // step) * step if prior or neighbours else 0
+    halo = -(-HALO // step) * step if prior or neighbors else 0
     row = bytes_of_row(
-        width, photographs, channels, prior=prior, colours=colours, sums=sums, workspace=workspace
+        width, photographs, channels, prior=prior, colors=colors, sums=sums, workspace=workspace
     )
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     if spare // row >= bottom - top:

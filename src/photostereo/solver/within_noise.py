@@ -5,7 +5,7 @@ it takes for noise. But the photographs say how large noise can be: around the m
 is τ² = v trace(H⁻¹) / 3 in each component, with H the mean Hessian of the data cost and v the noise of an
 intensity. So with a prior of automatic strength each pixel solves
 
-    minimise  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
+    minimize  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
 
 β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot tell one normal from
 another, and the prior may choose; beyond it they speak against it.
@@ -19,7 +19,7 @@ the capture's noise would be several times its length: the prior could turn it a
 noise is smaller. With f degrees of freedom f s² / v is χ², so v ≤ f s² / χ²_f(0.1 %) in all but a thousandth of the
 pixels, and v is no larger than that.
 
-The ball is convex and does not move, the descent starts inside it, and each step is the exact minimiser over it: the
+The ball is convex and does not move, the descent starts inside it, and each step is the exact minimizer over it: the
 cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
 pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
 nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.noise import noise_of_intensities, noise_of_misfit, noise_over_blocks
 from photostereo.diagnosis.noise_fields import noise_fields
@@ -140,7 +140,7 @@ class WithinNoise(Model):
     Parameters
     ----------
     model : Model
-    start : of the model, its own normals and unknowns: the centre of each pixel's ball
+    start : of the model, its own normals and unknowns: the center of each pixel's ball
     noise : standard deviation of an intensity to the model, see :func:`noise_to`; or all the evidence
     hessian : mean Hessian of the data cost; by default the model's own
 
@@ -150,7 +150,7 @@ class WithinNoise(Model):
     >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
     >>> own = np.array([[0.1, 0.2, 0.9]])
     >>> model = Lambertian(own @ L, L)
-    >>> bounded = WithinNoise(model, model.start(Monitor()), 0.01)
+    >>> bounded = WithinNoise(model, model.start(Control()), 0.01)
     >>> weight, pull = np.array([50.0]), np.array([[50.0, 0.0, 0.0]])
     >>> far = np.linalg.norm(model.update_normals({}, weight, pull) - own)
     >>> near = np.linalg.norm(bounded.update_normals({}, weight, pull) - own)
@@ -168,13 +168,13 @@ class WithinNoise(Model):
         self._model = model
         self._evidence = noise if isinstance(noise, NoiseEvidence) else None
         sigma = noise.disturbing if isinstance(noise, NoiseEvidence) else noise
-        centre, unknowns = start
-        self._centre = cast(centre, "float64")
+        center, unknowns = start
+        self._center = cast(center, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
         self._hessian, self._excess = hessian, model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
-        self._misfit = model.misfit(centre, unknowns)
-        variance = sigma**2 + 0.0 * self._centre[..., 0]
+        self._misfit = model.misfit(center, unknowns)
+        variance = sigma**2 + 0.0 * self._center[..., 0]
         if self._misfit is not None:
             xp = namespace(variance)
             if self._evidence is not None and self._evidence.told < float("inf"):
@@ -196,7 +196,7 @@ class WithinNoise(Model):
     def _tried(self) -> TriedNoise | None:
         if self._evidence is None or self._evidence.tried is None:
             return None
-        return self._evidence.tried(self._centre)
+        return self._evidence.tried(self._center)
 
     @cached_property
     def _doubt(self) -> Array:
@@ -225,7 +225,7 @@ class WithinNoise(Model):
         if share >= 1.0:
             return normals
         kept = share + (1.0 - share) * self._doubt
-        return self._centre + kept[..., None] * (normals - self._centre)
+        return self._center + kept[..., None] * (normals - self._center)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)
@@ -234,21 +234,21 @@ class WithinNoise(Model):
         from photostereo.solver.ball_kernels import step_within
 
         hessian, linear = (contiguous(cast(part, "float64")) for part in quadratic)
-        normals = np.empty_like(self._centre)
+        normals = np.empty_like(self._center)
         pull = contiguous(cast(pull, "float64"))
-        step_within(hessian, linear, self._centre, self._radius, weight, pull, RADIUS_TOLERANCE, normals)
+        step_within(hessian, linear, self._center, self._radius, weight, pull, RADIUS_TOLERANCE, normals)
         return normals
 
     def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         """The same step with nothing but the model's own, for any model and any kind of array."""
-        centre, radius = self._centre, self._radius
+        center, radius = self._center, self._radius
         xp = namespace(radius)
 
         def answer(multiplier: Array) -> tuple[Array, Array]:
             normals = self._model.update_normals(
-                unknowns, weight + multiplier, pull + multiplier[..., None] * centre
+                unknowns, weight + multiplier, pull + multiplier[..., None] * center
             )
-            return normals, ((normals - centre) ** 2).sum(-1) ** 0.5
+            return normals, ((normals - center) ** 2).sum(-1) ** 0.5
 
         before = 0.0 * radius
         normals, length = answer(before)
@@ -273,7 +273,7 @@ class WithinNoise(Model):
         scale = xp.where(
             length > radius, radius / xp.maximum(length, 1e-30 + 0.0 * length), 1.0 + 0.0 * length
         )
-        return centre + scale[..., None] * (normals - centre)
+        return center + scale[..., None] * (normals - center)
 
     @property
     def noise(self) -> float | None:
@@ -282,11 +282,11 @@ class WithinNoise(Model):
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return self._model.mean_hessian(unknowns)
 
-    def alone(self, monitor: Monitor) -> Fit:
-        return self._model.alone(monitor)
+    def alone(self, control: Control) -> Fit:
+        return self._model.alone(control)
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        return self._model.start(monitor)
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
+        return self._model.start(control)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return self._model.update_unknowns(normals, unknowns)

@@ -1,8 +1,8 @@
 """Fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
 
 A block of 2^l × 2^l squares between pixels becomes one cell where all its pixels lie inside the mask, no link
-in it is torn, and no height in it is farther than a tolerance from the mesh. Neighbouring cells differ by at
-most one level; a cell with a finer neighbour is a fan around its middle pixel, any other two triangles, so
+in it is torn, and no height in it is farther than a tolerance from the mesh. Neighboring cells differ by at
+most one level; a cell with a finer neighbor is a fan around its middle pixel, any other two triangles, so
 that there are no cracks. Borders and tears keep every pixel. Vertices are pixels, with their own heights.
 
 Measure
@@ -120,11 +120,11 @@ def find_tolerance(errors: list[Float32], whole: Bool, others: int, triangles: i
 
 def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
     """For levels 1, 2, …, which blocks are split: those with a larger error, and those that would have a
-    neighbour two levels finer."""
+    neighbor two levels finer."""
     split = [level > tolerance for level in errors]
     for fine in range(len(split) - 1):
         needed = split[fine].copy()
-        # A split block needs neighbours of its own size or finer: whatever holds them is split too.
+        # A split block needs neighbors of its own size or finer: whatever holds them is split too.
         needed[1:] |= split[fine][:-1]
         needed[:-1] |= split[fine][1:]
         needed[:, 1:] |= split[fine][:, :-1]
@@ -147,7 +147,7 @@ def _cells(split: list[Bool], level: int) -> tuple[IntArray, IntArray]:
 
 
 def _finer_sides(split: list[Bool], level: int) -> NDArray[np.int8]:
-    """(4, cells): whether the neighbours in the north, south, west and east of each cell are finer."""
+    """(4, cells): whether the neighbors in the north, south, west and east of each cell are finer."""
     rows, cols = _cells(split, level)
     finer = np.pad(split[level - 1], 1).astype(np.int8)
     return np.stack(

@@ -28,7 +28,7 @@ class Surface:
         The connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related,
         unless anchors say so: each has the mean zero.
     torn_right, torn_down : (H, W) bool
-        Whether the link to the right neighbour, or to the one below, is cut.
+        Whether the link to the right neighbor, or to the one below, is cut.
     method, status : str
         The status is "converged", "direct" or "max_iter".
     iterations : int

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, did_you_mean
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.integrated import Surface
@@ -48,11 +48,11 @@ def integrate(
     max_iter: int | None = None,
     tol: float = 1e-5,
     sharpness: float = 4.0,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> Surface:
     """Integrate a normal map into heights.
 
-    Solves ``minimise_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three readings: over a
+    Solves ``minimize_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three readings: over a
     rectangle without weights (``simchony``: two cosine transforms), over the links inside a mask
     (``poisson``), or with a soft choice between the forward and the backward difference of each pixel, so
     that the surface may tear at occlusions (``robust``).
@@ -61,7 +61,7 @@ def integrate(
     ----------
     normals : (H, W, 3) array
         x right, y up, z towards the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
-        NaN inside the mask mean "unknown" and are filled from their neighbours.
+        NaN inside the mask mean "unknown" and are filled from their neighbors.
     mask : (H, W) array, optional
         Where to integrate; without one, wherever there is a normal.
     method : {"poisson", "simchony", "robust"}
@@ -69,7 +69,7 @@ def integrate(
     weights : (H, W) array, optional
         Confidence of each normal, not negative; not for ``simchony``.
     camera : 3 × 3 matrix or Camera, optional
-        Pinhole camera in pixels (columns, rows from the top left pixel centre); orthographic without.
+        Pinhole camera in pixels (columns, rows from the top left pixel center); orthographic without.
     anchors : (H, W) array, optional
         Known heights, NaN where unknown, in the units of the result; not for ``simchony``. They count
         ``anchor_weight`` times as much as a slope, which makes them nearly exact; lower it for noisy ones.
@@ -81,7 +81,7 @@ def integrate(
     max_iter, tol, sharpness
         Of ``robust``: at most so many reweightings (150), the relative fall of the energy below which it
         stops, and how sharply (k) it chooses between the two sides, in 1/pixel².
-    monitor : Monitor
+    control : Control
         Receives progress: the iterations of ``robust``, percents of the digits that ``poisson`` has to win.
 
     Returns
@@ -129,7 +129,7 @@ def integrate(
         )
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     labels = np.asarray(label(inside)[0], dtype=np.int32)
-    options = _Options(method, rtol, max_iter, tol, sharpness, reporter(monitor, method))
+    options = _Options(method, rtol, max_iter, tol, sharpness, reporter(control, method))
 
     if method == "simchony":
         if weights is not None or anchors is not None:
@@ -297,7 +297,7 @@ def _solve_group(
     options: _Options,
 ) -> _Outcome:
     """Heights of the pixels of ``group``, a mask of the source's picture."""
-    from photostereo.surface.multigrid import DIRECT_LIMIT, centre_parts
+    from photostereo.surface.multigrid import DIRECT_LIMIT, center_parts
 
     whole = np.zeros_like(group)
     if options.method == "poisson" and np.count_nonzero(group) > DIRECT_LIMIT:
@@ -315,7 +315,7 @@ def _solve_group(
         )
         status = "converged" if solution.residual <= options.rtol else "max_iter"
         pulled = None if pull is None else pull[group]
-        solution.values[group] = centre_parts(solution.values[group], labels[group], pulled)
+        solution.values[group] = center_parts(solution.values[group], labels[group], pulled)
         return _Outcome(solution.values, whole, whole, status, solution.iterations, solution.residual)
 
     found, parts = np.unique(labels[group], return_inverse=True)

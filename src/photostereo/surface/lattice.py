@@ -1,9 +1,9 @@
 """The weighted least squares over the links of a pixel grid, as pictures: what :mod:`.multigrid` solves.
 
-    minimise_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)²
+    minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)²
 
 as in :mod:`~photostereo.surface.links`, but with every number at its place in the picture: ``right[r, c]`` is
-the weight of the link from pixel (r, c) to its right neighbour, ``down[r, c]`` of that to the one below, zero
+the weight of the link from pixel (r, c) to its right neighbor, ``down[r, c]`` of that to the one below, zero
 where there is no link. No index, no matrix: two numbers a pixel. The targets g and t appear in the right-hand
 side only.
 """

@@ -79,10 +79,8 @@ def inner_product(first: Float64, second: Float32, products: Float64) -> Any:
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def plus_neighbours(
-    total: float, right: Float64, down: Float64, values: Float32, row: int, col: int
-) -> float:
-    """``total`` plus the weighted values of a pixel's neighbours."""
+def plus_neighbors(total: float, right: Float64, down: Float64, values: Float32, row: int, col: int) -> float:
+    """``total`` plus the weighted values of a pixel's neighbors."""
     if col > 0:
         total += right[row, col - 1] * values[row, col - 1]
     if col < values.shape[1] - 1:
@@ -95,17 +93,15 @@ def plus_neighbours(
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def relax(
-    right: Float64, down: Float64, inverse: Float32, side: Float32, values: Float32, colour: int
-) -> Any:
-    """One Gauss–Seidel sweep over the pixels of one colour of a chessboard."""
+def relax(right: Float64, down: Float64, inverse: Float32, side: Float32, values: Float32, color: int) -> Any:
+    """One Gauss–Seidel sweep over the pixels of one color of a chessboard."""
     height, width = values.shape
     for row in prange(height):
-        for col in range((row + colour) % 2, width, 2):
+        for col in range((row + color) % 2, width, 2):
             scale = inverse[row, col]
             if scale == 0:
                 continue
-            total = plus_neighbours(side[row, col], right, down, values, row, col)
+            total = plus_neighbors(side[row, col], right, down, values, row, col)
             values[row, col] = scale * total
 
 
@@ -121,7 +117,7 @@ def jacobi_change(
             if scale == 0:
                 out[row, col] = 0
                 continue
-            total = plus_neighbours(side[row, col], right, down, values, row, col)
+            total = plus_neighbors(side[row, col], right, down, values, row, col)
             out[row, col] = scale * total - values[row, col]
 
 
@@ -134,7 +130,7 @@ def restrict(right: Float64, down: Float64, change: Float32, out: Float32) -> An
             total = 0.0
             for row in range(2 * block_row, min(2 * block_row + 2, height)):
                 for col in range(2 * block_col, min(2 * block_col + 2, width)):
-                    total = plus_neighbours(total, right, down, change, row, col)
+                    total = plus_neighbors(total, right, down, change, row, col)
             out[block_row, block_col] = total
 
 

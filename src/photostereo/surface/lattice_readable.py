@@ -1,6 +1,6 @@
 """What the solver does to a lattice, in array operations: the reference of its compiled kernels.
 
-With the links of a pixel to its neighbours, ``N`` the weighted sum over neighbours and ``D`` the diagonal
+With the links of a pixel to its neighbors, ``N`` the weighted sum over neighbors and ``D`` the diagonal
 (the sum of its links' weights and its pull), the matrix is ``A = D − N``. ``P`` takes a picture of half the
 resolution to the full one: every pixel starts with the value of its block of 2 × 2 and takes one Jacobi step
 of ``A``, so ``P = D⁻¹ N E`` with ``E`` the enlargement. With equal weights that is ½ of its own block and ¼ of
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def neighbours(right: Array, down: Array, values: Array) -> Array:
-    """``N values``: the weighted sum over the four neighbours of each pixel."""
+def neighbors(right: Array, down: Array, values: Array) -> Array:
+    """``N values``: the weighted sum over the four neighbors of each pixel."""
     total = np.zeros(values.shape, dtype=np.result_type(right, values))
     total[:, :-1] += right[:, :-1] * values[:, 1:]
     total[:, 1:] += right[:, :-1] * values[:, :-1]
@@ -29,38 +29,38 @@ def neighbours(right: Array, down: Array, values: Array) -> Array:
 
 def degree(right: Array, down: Array, pull: Array | None) -> Array:
     """``D``: the diagonal of the matrix."""
-    total = neighbours(right, down, np.ones_like(right))
+    total = neighbors(right, down, np.ones_like(right))
     return total if pull is None else total + pull
 
 
 def apply_laplacian(right: Array, down: Array, pull: Array | None, values: Array) -> Array:
     """``A values``."""
     right, down = right.astype(np.float64), down.astype(np.float64)
-    return np.asarray(degree(right, down, pull) * values - neighbours(right, down, values))
+    return np.asarray(degree(right, down, pull) * values - neighbors(right, down, values))
 
 
-def relax(right: Array, down: Array, inverse: Array, side: Array, values: Array, colour: int) -> Array:
-    """One Gauss–Seidel sweep over the pixels of one colour of a chessboard."""
+def relax(right: Array, down: Array, inverse: Array, side: Array, values: Array, color: int) -> Array:
+    """One Gauss–Seidel sweep over the pixels of one color of a chessboard."""
     row, col = np.indices(values.shape)
-    chosen = ((row + col) % 2 == colour) & (inverse > 0)
-    return np.where(chosen, inverse * (side + neighbours(right, down, values)), values)
+    chosen = ((row + col) % 2 == color) & (inverse > 0)
+    return np.where(chosen, inverse * (side + neighbors(right, down, values)), values)
 
 
 def jacobi_change(right: Array, down: Array, inverse: Array, side: Array, values: Array) -> Array:
     """``D⁻¹ (side − A values)``."""
-    return np.where(inverse > 0, inverse * (side + neighbours(right, down, values)) - values, 0)
+    return np.where(inverse > 0, inverse * (side + neighbors(right, down, values)) - values, 0)
 
 
 def restrict(right: Array, down: Array, change: Array) -> Array:
     """``Pᵀ r = Eᵀ N D⁻¹ r`` from ``change = D⁻¹ r``."""
-    return sum_blocks(neighbours(right, down, change))
+    return sum_blocks(neighbors(right, down, change))
 
 
 def prolong(right: Array, down: Array, inverse: Array, coarse: Array) -> Array:
     """``P coarse``."""
     height, width = right.shape
     large = np.repeat(np.repeat(coarse, 2, axis=0), 2, axis=1)[:height, :width]
-    return np.asarray(inverse * neighbours(right, down, large))
+    return np.asarray(inverse * neighbors(right, down, large))
 
 
 def even(picture: Array) -> Array:

@@ -1,8 +1,8 @@
-"""Links between neighbouring mask pixels, and the weighted least squares over them.
+"""Links between neighboring mask pixels, and the weighted least squares over them.
 
 Every method of this folder ends in the same problem. With one difference ``z_b − z_a`` per link,
 
-    minimise_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
+    minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
 
 ``w`` the link's weight, ``g`` its target, and a pull ``s`` towards ``t`` where depths are known. Its normal
 equations are a weighted graph Laplacian with five entries a row: memory is linear in pixels.
@@ -29,7 +29,7 @@ class Links:
     size : int
         How many pixels.
     first, second : (m,) int32
-        The two ends of each link: first those along columns (``second`` is the right neighbour), then those
+        The two ends of each link: first those along columns (``second`` is the right neighbor), then those
         along rows (``second`` is below).
     along_cols : int
         How many links of the first kind.

@@ -1,4 +1,4 @@
-"""A triangle mesh of an integrated surface, with the normals of the map and the colours of the albedo.
+"""A triangle mesh of an integrated surface, with the normals of the map and the colors of the albedo.
 
 Vertices are ``(x right, y up, z towards the camera)``, a right-handed frame, in the user's units.
 Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on its
@@ -45,7 +45,7 @@ def build_mesh(
     normals : (H, W, 3) array
         Become the vertex normals; where one is unknown, the normal of the mesh is used.
     albedo : (H, W) or (H, W, 3) array, optional
-        Linear; becomes vertex colours, sRGB-encoded, the 99th percentile being white.
+        Linear; becomes vertex colors, sRGB-encoded, the 99th percentile being white.
     pixel_size : float
         Width of a pixel in the units of the mesh (at the mean distance, with a camera).
     base : float, optional
@@ -63,7 +63,7 @@ def build_mesh(
     Raises
     ------
     ParameterError
-        If no three neighbouring pixels make a triangle.
+        If no three neighboring pixels make a triangle.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def build_mesh(
         faces, pixels, _ = triangulate_adaptively(surface, most, across_tears=base is not None)
     if len(faces) == 0:
         raise ParameterError(
-            "The mask has no three neighbouring pixels, so there is no triangle to make a mesh of "
+            "The mask has no three neighboring pixels, so there is no triangle to make a mesh of "
             f"({np.count_nonzero(surface.mask)} pixels in {surface.parts} parts)."
         )
     # Two fans that touch in a point need two vertices: many programs refuse such a mesh otherwise.
@@ -142,7 +142,7 @@ def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64
 def vertex_colors(
     albedo: NDArray[np.generic], inside: NDArray[np.bool_], pixels: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """sRGB-encoded RGBA colours (V, 4) of pixels from a linear albedo, gray or RGB."""
+    """sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
         raise ParameterError(f"The albedo is {albedo.shape}, but the mask is {inside.shape} pixels.")
     white = white_of(albedo, inside)
@@ -175,7 +175,7 @@ def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Floa
 
 
 def decimate_mesh(mesh: trimesh.Trimesh, triangles: int) -> trimesh.Trimesh:
-    """A mesh of about so many triangles (quadric edge collapse); normals and colours come from the nearest
+    """A mesh of about so many triangles (quadric edge collapse); normals and colors come from the nearest
     vertex.
 
     A mesh that is already smaller is returned unchanged.

@@ -101,11 +101,11 @@ class _Level:
         self.inverse = np.divide(1, inverse, out=inverse, where=inverse > 0)
         self.values, self.side, self.change = (np.zeros_like(self.inverse) for _ in range(3))
 
-    def relax(self, colours: tuple[int, int]) -> None:
+    def relax(self, colors: tuple[int, int]) -> None:
         from photostereo.surface import lattice_kernels
 
-        for colour in SWEEPS * colours:
-            lattice_kernels.relax(self.right, self.down, self.inverse, self.side, self.values, colour)
+        for color in SWEEPS * colors:
+            lattice_kernels.relax(self.right, self.down, self.inverse, self.side, self.values, color)
 
 
 class Multigrid:
@@ -210,7 +210,7 @@ def conjugate_gradients(
     return LinearSolution(values, iterations, size / scale)
 
 
-def centre_parts(values: Float64, parts: IntArray, pulled: Float64 | None) -> Float64:
+def center_parts(values: Float64, parts: IntArray, pulled: Float64 | None) -> Float64:
     """Give every connected part that nothing pulls on the mean zero."""
     count = int(parts.max()) + 1
     mean = np.bincount(parts, values, count) / np.maximum(np.bincount(parts, minlength=count), 1)

@@ -1,8 +1,8 @@
 """Least squares inside a mask, each slope equation weighted by n_z.
 
-    minimise_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y along rows
+    minimize_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y along rows
 
-over the links between neighbours inside the mask, n̄ the mean normal and c̄ the mean confidence of the two
+over the links between neighbors inside the mask, n̄ the mean normal and c̄ the mean confidence of the two
 ends. Divided by n̄_z this is the least squares over half-point slopes of Simchony et al. (1990), weighted
 by n̄_z²: grazing normals, whose slopes explode, do not rule the rest. On a ball it is exact, whatever the
 size of a pixel, because the sum of the normals at both ends of a chord is orthogonal to the chord.
@@ -20,7 +20,7 @@ from photostereo.surface.lattice import Lattice
 from photostereo.surface.links import Laplacian, Links
 from photostereo.surface.multigrid import (
     LinearSolution,
-    centre_parts,
+    center_parts,
     conjugate_gradients,
     solve_direct,
 )
@@ -109,7 +109,7 @@ def solve_poisson(
     laplacian.set_weights(weight, pull)
     side = laplacian.right_hand_side(weight, goal, pull, target)
     solution = solve_direct(laplacian.matrix, side, parts, pull)
-    return replace(solution, values=centre_parts(solution.values, parts, pull))
+    return replace(solution, values=center_parts(solution.values, parts, pull))
 
 
 def solve_large_poisson(

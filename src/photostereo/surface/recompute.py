@@ -1,9 +1,9 @@
 """The normals of a depth map: how well a surface honours the normals that it was made from.
 
 Measure
-    Per pixel and axis, the slope is the mean of the one-sided differences to the neighbours inside the
+    Per pixel and axis, the slope is the mean of the one-sided differences to the neighbors inside the
     mask: the central difference where there are two, the one-sided one at the border, zero where there is
-    none. The normal ``(−∂z/∂col, ∂z/∂row, 1)``, normalised, is compared with the input by its angle.
+    none. The normal ``(−∂z/∂col, ∂z/∂row, 1)``, normalized, is compared with the input by its angle.
 
     With tears, links that the surface says are cut do not count, as long as the pixel has another link
     along that axis. Without, the whole step counts as slope: the two figures bracket what a viewer sees.

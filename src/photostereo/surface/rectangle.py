@@ -1,6 +1,6 @@
 """The rectangle solver of Simchony, Chellappa and Shao.
 
-    minimise_z   Σ_links  (z_b − z_a − ½(p_a + p_b))²
+    minimize_z   Σ_links  (z_b − z_a − ½(p_a + p_b))²
 
 over all links of a rectangle with natural boundaries, ``p`` the slope of the axis. The normal equations are a
 Poisson problem with constant coefficients, which the discrete cosine transform (DCT-II) diagonalises with the

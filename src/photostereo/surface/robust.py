@@ -1,6 +1,6 @@
 """Integration that may tear the surface at occlusions: each pixel trusts the side on which it is continuous.
 
-    minimise_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
+    minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
 
 with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where
 both residuals are small this is their mean square, a least squares like that of
@@ -39,7 +39,7 @@ from photostereo.surface.links import Laplacian, find_links
 from photostereo.surface.multigrid import (
     DIRECT_LIMIT,
     LinearSolution,
-    centre_parts,
+    center_parts,
     conjugate_gradients,
     solve_direct,
 )
@@ -209,7 +209,7 @@ def descend(
         if calm == 3:
             break
     return RobustSolution(
-        centre_parts(now.values, problem.parts, problem.pull),
+        center_parts(now.values, problem.parts, problem.pull),
         torn_links(problem.field.mask, problem.shares(now.values)),
         tuple(energies),
         len(energies) - 1,

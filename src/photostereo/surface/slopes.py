@@ -145,7 +145,7 @@ class SlopeSource:
     """The slope equations of a normal map, made from its rows when they are asked for.
 
     Normals need not be unit. A zero or non-finite one gives an equation of slope zero with a weight of
-    1e-4, so that its neighbours fill it. One that faces away is cut to a grazing one; if most do, the map
+    1e-4, so that its neighbors fill it. One that faces away is cut to a grazing one; if most do, the map
     is in another convention, and that is an error.
 
     Parameters

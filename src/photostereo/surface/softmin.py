@@ -4,7 +4,7 @@
 
 with ``p = r₊²`` and ``m = r₋²`` the squared residuals of the forward and the backward slope equation of a
 pixel along an axis, ``r_± = facing · ∂_± z − tilt``. The minimum is attained at the *share* ``w = 1 / (1 +
-exp(−k (m − p)))``. A pixel with a neighbour on one side only has nothing to choose from: its share is ½ and
+exp(−k (m − p)))``. A pixel with a neighbor on one side only has nothing to choose from: its share is ½ and
 its energy ``½ r²``.
 """
 
@@ -142,7 +142,7 @@ def shift_tears(field: SlopeField, values: Float64, sharpness: float) -> Float64
     """Move pixels beside tears to the other side where that lowers the energy.
 
     A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by
-    pixel, as each would leave its neighbours in the strip. So all pixels on one side of all tears are moved
+    pixel, as each would leave its neighbors in the strip. So all pixels on one side of all tears are moved
     at once, and the move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the whole
     energy does.
     """

@@ -1,4 +1,4 @@
-"""Triangles between neighbouring mask pixels: none across a tear, none outside the mask."""
+"""Triangles between neighboring mask pixels: none across a tear, none outside the mask."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Faces = NDArray[np.int64]
 def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
     """Triangles over pixel numbers (row · W + col), counter-clockwise seen from the camera.
 
-    Between four neighbouring pixels there are four right-angled triangles; each has two links as legs and
+    Between four neighboring pixels there are four right-angled triangles; each has two links as legs and
     may only be used if both hold. If all four links hold, two triangles share the diagonal that bends less
     (the one whose ends differ less in height). With one link torn, the end of a tear, two triangles would
     overlap: the one with the shorter diagonal is kept.

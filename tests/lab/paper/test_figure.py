@@ -51,7 +51,7 @@ def test_panels_hold_the_pixels_of_the_results(made) -> None:
         assert np.array_equal(pictures(panel)[0], expected[frame], equal_nan=True)
         assert panel.texts[0].get_text() == f"mean {np.nanmean(expected[capture.mask]):.2f}°"
     scales = {image.get_clim() for panel in panels[6:8] for image in panel.get_images()}
-    assert len(scales) == 1, "one colour bar for all"
+    assert len(scales) == 1, "one color bar for all"
     widths = {round(panel.get_position().width, 9) for panel in panels}
     assert len(widths) == 1
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from photostereo import render_scene
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import LineMonitor
+from photostereo.batch.progress import LineControl
 from photostereo.capture import write_diligent
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
@@ -101,7 +101,7 @@ def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
         tmp_path,
         quick=True,
         options=RunOptions(workers=2),
-        monitor=LineMonitor(lines.append),
+        control=LineControl(lines.append),
     )
     assert [(end.name, end.failed) for end in ends] == [(name, 0) for name in names]
     assert [end.done > 0 for end in ends] == [True, True, False]

@@ -64,5 +64,5 @@ def test_grids_fit_the_registry(size):
 def test_every_method_has_its_own_look():
     assert set(method_names()) >= set(ALL_METHODS)
     looks = [look_of(name) for name in method_names()]
-    for part in ("label", "colour", "marker"):
+    for part in ("label", "color", "marker"):
         assert len({getattr(look, part) for look in looks}) == len(looks), part

@@ -15,7 +15,7 @@ from distributed.security import Security
 from photostereo.batch import deal, warmth
 from photostereo.batch.cluster import connect
 from photostereo.batch.limits import Limits
-from photostereo.batch.progress import LineMonitor, RunMonitor
+from photostereo.batch.progress import LineControl, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.run import run_trials
@@ -29,7 +29,7 @@ def a_plan(captures, seeds):
     )
 
 
-class SendsASignal(RunMonitor):
+class SendsASignal(RunControl):
     """Sends a signal to a worker process when some trials are done."""
 
     def __init__(self, process, sign, after):
@@ -47,11 +47,11 @@ def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
     store = Store(tmp_path)
     with connect(workers=2) as client:
         victim = next(iter(client.run(os.getpid).values()))
-        monitor = SendsASignal(victim, signal.SIGSTOP, after=4)
+        control = SendsASignal(victim, signal.SIGSTOP, after=4)
         began = time.monotonic()
-        end = run_trials(plan.trials, store, client, limits=Limits(job=4), monitor=monitor)
+        end = run_trials(plan.trials, store, client, limits=Limits(job=4), control=control)
         assert time.monotonic() - began < 150
-    assert monitor.sent
+    assert control.sent
     assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
     (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]
     assert "deadline" in failed["error"]
@@ -64,8 +64,8 @@ def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
     with connect(workers=1) as client:
         client.run(_leave_dead, nanny=True)
         (victim,) = client.run(os.getpid).values()
-        monitor = SendsASignal(victim, signal.SIGKILL, after=2)
-        end = run_trials(plan.trials, store, client, limits=Limits(without_workers=2), monitor=monitor)
+        control = SendsASignal(victim, signal.SIGKILL, after=2)
+        end = run_trials(plan.trials, store, client, limits=Limits(without_workers=2), control=control)
     assert end.done >= 2
     assert end.failed >= 1
     assert end.done + end.failed == len(plan.trials) == len(store.rows())
@@ -153,7 +153,7 @@ def test_a_client_without_the_key_is_refused(client):
 def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch):
     monkeypatch.setattr(warmth, "COLD_SECONDS", 0.001)
     said: list[str] = []
-    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineMonitor(said.append))
+    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineControl(said.append))
     assert "Compiling" in said[0]
     assert "Compiled" in said[1]
     warm = client.run(lambda: ("cbr", "cpu") in __import__("photostereo.batch.warmth").jobs.warmth._warm)

@@ -19,7 +19,7 @@ from distributed import LocalCluster, WorkerPlugin
 from photostereo import load, solve
 from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import LineMonitor, RunMonitor
+from photostereo.batch.progress import LineControl, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps import worker as worker_module
@@ -118,7 +118,7 @@ def test_maps_are_kept_for_the_trials_that_want_them(captures, client, tmp_path)
     assert [path.stem for path in (tmp_path / "arrays").iterdir()] == [wanted.hash]
 
 
-class KillsAWorker(RunMonitor):
+class KillsAWorker(RunControl):
     """Kills a worker process when some trials are done."""
 
     def __init__(self, client, after):
@@ -135,10 +135,10 @@ class KillsAWorker(RunMonitor):
 def test_trials_of_a_killed_worker_are_retried(captures, tmp_path):
     plan = a_plan(captures, seeds=tuple(range(8)))
     with connect(workers=2) as client:
-        monitor = KillsAWorker(client, after=5)
+        control = KillsAWorker(client, after=5)
         store = Store(tmp_path)
-        end = run_trials(plan.trials, store, client, monitor=monitor)
-    assert monitor.killed is not None
+        end = run_trials(plan.trials, store, client, control=control)
+    assert control.killed is not None
     assert (end.done, end.failed) == (len(plan.trials), 0)
     assert set(store.rows()) == {trial.hash for trial in plan.trials}
 
@@ -240,7 +240,7 @@ def test_a_scheduler_by_its_address(write_plan, tmp_path):
         address = cluster.scheduler_address
         assert address.startswith("tcp://127.0.0.1:")
         end = sweep(
-            plan, tmp_path / "out", options=RunOptions(scheduler=address), monitor=LineMonitor(lines.append)
+            plan, tmp_path / "out", options=RunOptions(scheduler=address), control=LineControl(lines.append)
         )
     assert (end.done, end.failed) == (end.total, 0)
     assert any("dashboard: http" in line for line in lines)

@@ -72,7 +72,7 @@ for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 60):
 
 
 def test_processes_write_at_the_same_time(tmp_path):
-    # Four writers, every second one on the same trials as its neighbour.
+    # Four writers, every second one on the same trials as its neighbor.
     starts = ("0", "50", "0", "50")
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, first]) for first in starts]
     assert [writer.wait(100) for writer in writers] == [0, 0, 0, 0]

@@ -90,7 +90,7 @@ def test_random_patches_are_seeded_different_and_never_empty():
         initial_dictionary("random-patches", SIZE, 151, patches=patches)
 
 
-def test_an_array_is_checked_and_normalised():
+def test_an_array_is_checked_and_normalized():
     D = initial_dictionary("dct", SIZE, 30)
     given = D.astype(np.float32)
     result = initial_dictionary(given, SIZE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
@@ -22,7 +22,7 @@ class HalfLambert(Model):
     def mean_hessian(self, unknowns: Unknowns) -> np.ndarray:
         return to_numpy(self._gram)
 
-    def alone(self, monitor: Monitor) -> Fit:
+    def alone(self, control: Control) -> Fit:
         return Fit(namespace(self._gram).linalg.solve(self._gram, self._moment.T).T)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:

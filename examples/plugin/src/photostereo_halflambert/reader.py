@@ -16,7 +16,7 @@ class StackReader:
     LAYOUT = "stack"
     EXPECTS = "a folder with stack.npy and lights.txt"
 
-    def recognises(self, path: Path) -> bool:
+    def recognizes(self, path: Path) -> bool:
         return (path / "stack.npy").is_file() and (path / "lights.txt").is_file()
 
     def read(self, path: Path, options: ReadOptions) -> Capture:

@@ -36,7 +36,7 @@ NAME_LETTERS = 200
 _TRUTHS = ("truth", "truth_depth", "truth_albedo")
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """A file named ``.npz``."""
     return path.is_file() and path.suffix.lower() == ".npz"
 

@@ -48,7 +48,7 @@ _SIDECAR = "photostereo.json"
 _TRUTHS = {"truth": "Normal_gt", "truth_depth": "Depth_gt", "truth_albedo": "Albedo_gt"}
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """A folder with light directions, and with intensities or a list of names beside them."""
     return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
 

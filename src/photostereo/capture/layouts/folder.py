@@ -31,7 +31,7 @@ _STRENGTH_FILES = ("intensities.csv", "intensities.txt", "light_intensities.txt"
 _NOT_PHOTOGRAPHS = frozenset({"mask", "ambient", "flat", "normal_gt", "normals", "albedo", "depth"})
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """A folder with a light file of one of the known names."""
     return path.is_dir() and any((path / name).is_file() for name in LIGHT_FILES)
 

@@ -32,7 +32,7 @@ EXPECTS = "Harvard: a folder with Objects/ and refined_light.txt or light_direct
 _REFINED, _DIRECTIONS = "refined_light.txt", "light_directions.txt"
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """A folder with ``Objects/`` and one of the two light files."""
     return (path / "Objects").is_dir() and ((path / _REFINED).is_file() or (path / _DIRECTIONS).is_file())
 

@@ -24,7 +24,7 @@ LAYOUT = "RTI"
 EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filename x y z)"
 
 
-def recognises(path: Path) -> bool:
+def recognizes(path: Path) -> bool:
     """An ``.lp`` file, or a folder that holds one."""
     return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
 

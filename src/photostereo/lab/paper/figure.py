@@ -1,6 +1,6 @@
 """A figure for a paper: results side by side, as papers of this field print them.
 
-Columns are the reference and the results; rows are normal maps, close-ups, error maps on one colour scale with
+Columns are the reference and the results; rows are normal maps, close-ups, error maps on one color scale with
 one bar, and relit pictures. Text stays text in PDF and SVG, pictures keep their pixels.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 7.16
 FONT, SMALL = 8.0, 7.0
 LABEL, BAR, GAP, TITLE, CAPTION = 0.18, 0.42, 0.03, 0.17, 0.15
-#: Colours of the frames of close-ups (Okabe and Ito).
+#: Colors of the frames of close-ups (Okabe and Ito).
 FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
 
 
@@ -64,7 +64,7 @@ def draw_figure(
     lights : sequence of directions
         A row of relit pictures each.
     limit : float, optional
-        Degrees at which the colours of the errors end; by default the 98th percentile of all of them.
+        Degrees at which the colors of the errors end; by default the 98th percentile of all of them.
     width : float
         Inches.
     """
@@ -150,20 +150,20 @@ def _show(panel: Axes, picture: NDArray[Any]) -> None:
     panel.imshow(np.clip(picture, 0, 1), interpolation="none")
 
 
-def _mark(panel: Axes, zoom: Box, frame: Box, colour: str) -> None:
+def _mark(panel: Axes, zoom: Box, frame: Box, color: str) -> None:
     from matplotlib.patches import Rectangle
 
     corner = (zoom[1].start - frame[1].start - 0.5, zoom[0].start - frame[0].start - 0.5)
     panel.add_patch(
-        Rectangle(corner, _width(zoom), _height(zoom), fill=False, edgecolor=colour, linewidth=0.9)
+        Rectangle(corner, _width(zoom), _height(zoom), fill=False, edgecolor=color, linewidth=0.9)
     )
 
 
-def _border(panel: Axes, colour: str) -> None:
+def _border(panel: Axes, color: str) -> None:
     from matplotlib.patches import Rectangle
 
     panel.add_patch(
-        Rectangle((0, 0), 1, 1, transform=panel.transAxes, fill=False, edgecolor=colour, linewidth=1.4)
+        Rectangle((0, 0), 1, 1, transform=panel.transAxes, fill=False, edgecolor=color, linewidth=1.4)
     )
 
 

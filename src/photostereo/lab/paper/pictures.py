@@ -1,4 +1,4 @@
-"""Figures of maps: normals, errors with one colour bar, surfaces, dictionaries as images."""
+"""Figures of maps: normals, errors with one color bar, surfaces, dictionaries as images."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def picture_of_normals(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.
 def draw_maps(
     maps: Maps, *, title: str, captions: Mapping[str, str], limit: float | None = None, box: Box | None = None
 ) -> Figure:
-    """Normal maps above, error maps below with one colour bar; the truth first. A close-up of ``box``
+    """Normal maps above, error maps below with one color bar; the truth first. A close-up of ``box``
     between them.
 
     Parameters
     ----------
     captions : label → text below its name
-    limit : degrees at which the colours end; by default the 98th percentile of all errors
+    limit : degrees at which the colors end; by default the 98th percentile of all errors
     """
     first = next(iter(maps.values()))
     mask, truth = first["mask"].astype(bool), first["truth"]
@@ -128,11 +128,11 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
 def picture_of_surface(
     depth: NDArray[Any], mask: NDArray[Any], *, turn: float = 32.0, tilt: float = 12.0, size: int = 420
 ) -> NDArray[np.float64]:
-    """A matte surface turned and tilted by so many degrees, as a grey picture of at most ``size`` rows,
+    """A matte surface turned and tilted by so many degrees, as a gray picture of at most ``size`` rows,
     white around.
 
     The pixels are painted from the back to the front; what the larger spacing after turning leaves open is
-    filled from the neighbours.
+    filled from the neighbors.
     """
     from scipy.ndimage import binary_closing, distance_transform_edt
 
@@ -156,7 +156,7 @@ def picture_of_surface(
 
 
 def _shaded(depth: NDArray[Any]) -> NDArray[np.float64]:
-    """Grey values of a matte surface lit from the upper left, with a weaker light from the right."""
+    """Gray values of a matte surface lit from the upper left, with a weaker light from the right."""
     rows, columns = np.gradient(depth)
     normals = np.stack([-columns, rows, np.ones_like(depth)], axis=-1)
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
@@ -174,7 +174,7 @@ def _integrate(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
 def picture_of_atoms(
     atoms: NDArray[Any], patch: tuple[int, int, int] = (8, 8, 3), columns: int = 16
 ) -> NDArray[Any]:
-    """Every atom as a small colour image, each stretched to its own largest value, in a grid.
+    """Every atom as a small color image, each stretched to its own largest value, in a grid.
 
     >>> picture_of_atoms(np.eye(192), columns=16).shape
     (109, 145, 3)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.options import HERE, RunOptions
-from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_text
 from photostereo.lab.paper.catalog import Catalog
@@ -49,7 +49,7 @@ def reproduce(
     only_figures: bool = False,
     options: RunOptions = HERE,
     device: str = "cpu",
-    monitor: RunMonitor = SILENT_RUN,
+    control: RunControl = SILENT_RUN,
 ) -> list[RunSummary]:
     """Run experiments of the paper and write their tables and figures.
 
@@ -63,7 +63,7 @@ def reproduce(
     only_figures : draw tables and figures again from the store, compute nothing
     options : where trials run, for how long, and whether those that failed are run again
     device : of the workers; on a GPU the settings of a grid are solved together
-    monitor : receives progress
+    control : receives progress
 
     Raises
     ------
@@ -73,7 +73,7 @@ def reproduce(
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     store = Store(out)
     if only_figures:
-        summaries = [_redraw(run, store, monitor) for run in chosen]
+        summaries = [_redraw(run, store, control) for run in chosen]
     else:
         if data is None:
             raise ParameterError("Name the folder that holds the captures with --data.")
@@ -84,15 +84,15 @@ def reproduce(
         )
         with cluster as client:
             if client is not None:
-                monitor.say(f"Dask dashboard: {client.dashboard_link}")
+                control.say(f"Dask dashboard: {client.dashboard_link}")
             trials_on = partial(run_trials, store=store, client=client, limits=options.limits, device=device)
             summaries = [
-                _run(run, plan, facts, store, trials_on, options.retry_failed, monitor)
+                _run(run, plan, facts, store, trials_on, options.retry_failed, control)
                 for run, plan, facts in planned
             ]
     from photostereo.lab.paper.index import write_index
 
-    monitor.say(f"All tables and figures: {write_index(store, monitor)}")
+    control.say(f"All tables and figures: {write_index(store, control)}")
     return summaries
 
 
@@ -118,21 +118,21 @@ def _run(
     store: Store,
     trials_on: Callable[..., Progress],
     retry_failed: bool,
-    monitor: RunMonitor,
+    control: RunControl,
 ) -> RunSummary:
     for note in facts["notes"]:
-        monitor.say(f"{run.name}: {note}")
+        control.say(f"{run.name}: {note}")
     store.keep_plan(plan, facts)
     if not plan.trials:
-        monitor.say(f"{run.name}: none of its objects is in the data folder.")
+        control.say(f"{run.name}: none of its objects is in the data folder.")
         return RunSummary(run.name, store.folder / run.name, 0, 0, tuple(facts["notes"]))
-    monitor.stage(run.name, len(plan.trials))
+    control.stage(run.name, len(plan.trials))
     try:
-        end = trials_on(plan.trials, retry_failed=retry_failed, monitor=monitor)
+        end = trials_on(plan.trials, retry_failed=retry_failed, control=control)
         _fetch_maps(run, plan, store, trials_on)
     finally:
-        monitor.end()
-    _report(run, plan, facts, store, monitor)
+        control.end()
+    _report(run, plan, facts, store, control)
     return RunSummary(run.name, store.folder / run.name, end.done, end.failed, tuple(facts["notes"]))
 
 
@@ -146,7 +146,7 @@ def _fetch_maps(run: NamedRun, plan: Plan, store: Store, trials_on: Callable[...
         trials_on((t for t in plan.trials if t.hash in wanted), keep=wanted)
 
 
-def _redraw(run: NamedRun, store: Store, monitor: RunMonitor) -> RunSummary:
+def _redraw(run: NamedRun, store: Store, control: RunControl) -> RunSummary:
     remembered = store.plan(run.name)
     if remembered is None:
         known = ", ".join(store.plan_names()) or "none"
@@ -156,20 +156,20 @@ def _redraw(run: NamedRun, store: Store, monitor: RunMonitor) -> RunSummary:
         )
     plan, facts = remembered
     if plan.trials:
-        _report(run, plan, facts, store, monitor)
+        _report(run, plan, facts, store, control)
     rows = store.rows(trial.hash for trial in plan.trials)
     failed = sum(row["status"] == "failed" for row in rows.values())
     return RunSummary(run.name, store.folder / run.name, len(rows) - failed, failed, tuple(facts["notes"]))
 
 
-def _report(run: NamedRun, plan: Plan, facts: dict[str, Any], store: Store, monitor: RunMonitor) -> None:
+def _report(run: NamedRun, plan: Plan, facts: dict[str, Any], store: Store, control: RunControl) -> None:
     out = RunOutputs(
-        run.name, run.title, plan, store, store.folder / run.name, tuple(facts["notes"]), monitor
+        run.name, run.title, plan, store, store.folder / run.name, tuple(facts["notes"]), control
     )
     out.folder.mkdir(exist_ok=True)
     run.report(out)
     for failure in out.failures():
-        monitor.say(f"{run.name}: {failure}")
+        control.say(f"{run.name}: {failure}")
         out.say(failure)
     heading = [f"## {run.name}: {run.title}", "", f"The paper: {run.source}.", ""]
     notes = [line for note in out.notes for line in (note, "")]

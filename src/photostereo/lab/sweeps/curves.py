@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from photostereo.lab.sweeps.plan import Cell
-from photostereo.lab.sweeps.style import colour_of, look_of, name_of, new_figure
+from photostereo.lab.sweeps.style import color_of, look_of, name_of, new_figure
 from photostereo.lab.sweeps.summary import PROTOCOLS, CellResult, Protocol, average_over_objects
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ def _draw_panel(
         if points:
             x, y, spread = zip(*points, strict=True)
             panel.errorbar(
-                x, y, yerr=spread, label=name_of(label), color=colour_of(label, number),
+                x, y, yerr=spread, label=name_of(label), color=color_of(label, number),
                 marker=look_of(label).marker, markersize=4, linewidth=1.4, capsize=2,
             )  # fmt: skip
 
 
 def _draw_paper(panel: Axes, paper: PaperPoints) -> None:
     for number, (label, (x, y)) in enumerate(paper.items()):
-        panel.plot([x], [y], "+", markersize=11, markeredgewidth=2, color=colour_of(label, number))
+        panel.plot([x], [y], "+", markersize=11, markeredgewidth=2, color=color_of(label, number))
     from matplotlib.lines import Line2D
 
     cross = Line2D([], [], color="black", marker="+", markersize=9, markeredgewidth=2, linestyle="none")
@@ -126,7 +126,7 @@ def draw_bars(
         width = 0.84 / max(1, len(series))
         for number, (label, heights) in enumerate(series.items()):
             places = [group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))]
-            panel.bar(places, heights, width * 0.92, color=colour_of(label, number), label=name_of(label))
+            panel.bar(places, heights, width * 0.92, color=color_of(label, number), label=name_of(label))
             for place, value in zip(places, paper.get(label, ()), strict=False):
                 if value is not None and protocol == beside:
                     panel.plot(

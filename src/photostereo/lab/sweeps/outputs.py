@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from photostereo.batch.progress import SILENT_RUN, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, RunControl
 from photostereo.io.safe import read_npz
 from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.store import Store
@@ -41,7 +41,7 @@ class RunOutputs:
     store: Store
     folder: Path
     notes: tuple[str, ...] = ()
-    monitor: RunMonitor = SILENT_RUN
+    control: RunControl = SILENT_RUN
     page: list[str] = field(default_factory=list)
 
     @cached_property
@@ -77,7 +77,7 @@ class RunOutputs:
         table.write(self.folder, name)
         if show:
             self.page.append(Table(title, table.header, table.rows).markdown())
-            self.monitor.table(title, list(header), [list(row) for row in rows])
+            self.control.table(title, list(header), [list(row) for row in rows])
 
     def figure(self, figure: Figure, caption: str, *, name: str = "figure") -> None:
         """Write a figure as PDF and PNG and put it on the page with its caption."""

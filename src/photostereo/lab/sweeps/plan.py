@@ -13,7 +13,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption, Task, Trial, plain
+from photostereo.batch.fingerprint import plain
+from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption, Task, Trial
 
 
 @dataclass(frozen=True)

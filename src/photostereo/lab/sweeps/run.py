@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from photostereo.batch.deal import Coordinator, Job, Tally
 from photostereo.batch.limits import Limits
-from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.batch.warmth import warm_workers
 from photostereo.lab.sweeps.grids import grids_of
 from photostereo.lab.sweeps.store import Outcome, Store
@@ -28,7 +28,7 @@ def run_trials(
     retry_failed: bool = False,
     limits: Limits | None = None,
     device: str = "cpu",
-    monitor: RunMonitor = SILENT_RUN,
+    control: RunControl = SILENT_RUN,
 ) -> Progress:
     """Run the trials that the store does not have, and write each result as it comes.
 
@@ -41,7 +41,7 @@ def run_trials(
     retry_failed : run failed trials again
     limits : how long a trial, and a cluster without workers, may take; what takes longer is a failed row
     device : of the workers; on a GPU the settings of a grid over (λ, μ) are solved together
-    monitor : receives progress
+    control : receives progress
 
     Returns
     -------
@@ -61,10 +61,10 @@ def run_trials(
         fail=lambda words: Outcome(status="failed", error=words),
         tally=Tally(len(every), len(before) - failed, failed),
         limits=limits,
-        monitor=monitor,
+        control=control,
     )
     if missing:
-        warm_workers(client, [trial.method for trial in missing], limits, monitor, device)
+        warm_workers(client, [trial.method for trial in missing], limits, control, device)
     grids = grids_of(missing) if device != "cpu" else {}
     coordinator.add(
         Job(

@@ -1,4 +1,4 @@
-"""How figures look: one colour and one name per method, wherever it appears."""
+"""How figures look: one color and one name per method, wherever it appears."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from photostereo.reflectance.entry import Look
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: For labels without a colour of their own.
+#: For labels without a color of their own.
 _OTHERS = ("#117733", "#332288", "#aa4499", "#999933", "#661100", "#44aa99")
 
 #: Dots per inch of the PNG beside each PDF.
@@ -20,7 +20,7 @@ PNG_DPI = 130
 
 
 def look_of(label: str, number: int = 0) -> Look:
-    """Name, colour and marker of a method; for other labels the label, and a colour by their number.
+    """Name, color and marker of a method; for other labels the label, and a color by their number.
 
     Words in brackets behind a method stay behind its name.
     """
@@ -34,12 +34,12 @@ def look_of(label: str, number: int = 0) -> Look:
     except ParameterError:
         return Look(label, other)
     look = replace(look, label=look.label + bracket + words)
-    return look if look.colour else replace(look, colour=other)
+    return look if look.color else replace(look, color=other)
 
 
-def colour_of(method: str, number: int = 0) -> str:
-    """A method's own colour; for others one that depends on their number."""
-    return look_of(method, number).colour
+def color_of(method: str, number: int = 0) -> str:
+    """A method's own color; for others one that depends on their number."""
+    return look_of(method, number).color
 
 
 def name_of(method: str) -> str:

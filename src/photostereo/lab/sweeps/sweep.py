@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from photostereo.batch.options import HERE, RunOptions
-from photostereo.batch.progress import SILENT_RUN, Progress, RunMonitor
+from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.io.atomic import write_text
 from photostereo.lab.sweeps.curves import draw_curves
 from photostereo.lab.sweeps.outputs import RunOutputs
@@ -28,7 +28,7 @@ def sweep(
     only_figures: bool = False,
     options: RunOptions = HERE,
     device: str = "cpu",
-    monitor: RunMonitor = SILENT_RUN,
+    control: RunControl = SILENT_RUN,
 ) -> Progress:
     """Run a plan written as TOML; see :mod:`.plan_file` for its form.
 
@@ -49,8 +49,8 @@ def sweep(
     store.keep_plan(plan, {"notes": []})
     if not only_figures:
         with options.connect() as client:
-            monitor.say(f"Dask dashboard: {client.dashboard_link}")
-            monitor.stage(plan.name, len(plan.trials))
+            control.say(f"Dask dashboard: {client.dashboard_link}")
+            control.stage(plan.name, len(plan.trials))
             try:
                 run_trials(
                     plan.trials,
@@ -60,16 +60,16 @@ def sweep(
                     retry_failed=options.retry_failed,
                     limits=options.limits,
                     device=device,
-                    monitor=monitor,
+                    control=control,
                 )
             finally:
-                monitor.end()
-    return report_sweep(plan, store, monitor)
+                control.end()
+    return report_sweep(plan, store, control)
 
 
-def report_sweep(plan: Plan, store: Store, monitor: RunMonitor = SILENT_RUN) -> Progress:
+def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> Progress:
     """Tables and figures of a sweep from its store."""
-    outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), monitor)
+    outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), control)
     _write_trials(outputs)
     curve_tables(outputs, _scene_of, "scene", {})
     tidy_table(outputs, _scene_of, "scene", {})
@@ -78,7 +78,7 @@ def report_sweep(plan: Plan, store: Store, monitor: RunMonitor = SILENT_RUN) -> 
         figure = draw_curves(chosen, axis, words, title=plan.name, panels=captures_of(plan))
         outputs.figure(figure, plan.name, name=name)
     for failure in outputs.failures():
-        monitor.say(failure)
+        control.say(failure)
     failed = sum(row["status"] == "failed" for row in outputs.rows.values())
     return Progress(len(plan.trials), len(outputs.rows) - failed, failed, 0)
 

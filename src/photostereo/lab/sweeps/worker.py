@@ -102,7 +102,7 @@ def run_trial(
 
 
 def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Outcome:
-    from photostereo.diagnosis.metrics import summarise_error
+    from photostereo.diagnosis.metrics import summarize_error
     from photostereo.solver.methods import find_method
 
     scene = load_scene(*trial.scene)
@@ -124,7 +124,7 @@ def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Ou
             result = results[setting]
         else:
             result, spent = _solve_one(trial, capture, device, keep)
-    summary = summarise_error(result.normals, scene.truth, capture.mask)
+    summary = summarize_error(result.normals, scene.truth, capture.mask)
     facts = result.summary()
     return Outcome(
         status="done",

@@ -4,7 +4,7 @@
 ``layouts``    where the lights stand, near or far
 ``pixels``     single pixels with what may surround them
 ``heights``    random objects as height fields
-``rendered``   pixels of those objects with cast shadows and light from neighbours
+``rendered``   pixels of those objects with cast shadows and light from neighbors
 ``sensor``     noise, clipped highlights, damaged photographs
 ``validation`` the fixed validation set
 ``loop``       the training itself, with checkpoints

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 def draw_lights(sets: int, count: int, device: torch.device | str) -> Tensor:
-    """Directions (sets, count, 3): a rectangle (half), a cone of 25 to 80 degrees, or rings, a little off centre."""
+    """Directions (sets, count, 3): a rectangle (half), a cone of 25 to 80 degrees, or rings, a little off center."""
 
     def u(low: float, high: float, *shape: int) -> Tensor:
         return low + (high - low) * torch.rand(sets, *shape, device=device)

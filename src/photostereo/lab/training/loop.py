@@ -78,12 +78,12 @@ def batches(settings: Settings, device: torch.device | str) -> Iterator[Batch]:
             parts: list[Batch] = []
             if pool is not None:
                 each = max(1, min(settings.pixels, int(sets * settings.rendered) // settings.scenes))
-                colours, lights, normals = show_pool(pool, each, count)
-                parts.append(flatten(expose(colours, strong=settings.strong), lights, normals))
+                colors, lights, normals = show_pool(pool, each, count)
+                parts.append(flatten(expose(colors, strong=settings.strong), lights, normals))
             single = sets - (len(parts[0][0]) if parts else 0)
             if settings.rendered < 1 and single > 0:
-                colours, lights, normals = draw_pixels(single, count, device)
-                parts.append((expose(colours[:, None], strong=settings.strong)[:, 0], lights, normals))
+                colors, lights, normals = draw_pixels(single, count, device)
+                parts.append((expose(colors[:, None], strong=settings.strong)[:, 0], lights, normals))
             merged = tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
             usable = (merged[0].amax((1, 2)) > 0) & torch.isfinite(merged[0]).all(-1).all(-1)
             order = torch.nonzero(usable)[:, 0]
@@ -131,7 +131,7 @@ def _train(
 ) -> SetNetwork:
     torch.manual_seed(settings.seed)
     network = SetNetwork(settings.width, settings.stages).to(device)
-    optimiser = torch.optim.AdamW(
+    optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.rate, weight_decay=1e-3, betas=(0.9, 0.99)
     )
     if begin is not None:
@@ -142,7 +142,7 @@ def _train(
         state = torch.load(resume, map_location=device, weights_only=True)
         network.load_state_dict(state["network"])
         average.load_state_dict(state["average"])
-        optimiser.load_state_dict(state["optimiser"])
+        optimizer.load_state_dict(state["optimizer"])
         step, spent = int(state["step"]), float(state["spent"])
         torch.manual_seed(settings.seed + step)
     if settings.compiled:
@@ -158,7 +158,7 @@ def _train(
         state = {
             "network": network.state_dict(),
             "average": average.state_dict(),
-            "optimiser": optimiser.state_dict(),
+            "optimizer": optimizer.state_dict(),
             "step": step,
             "spent": spent,
             "settings": asdict(settings),
@@ -181,23 +181,23 @@ def _train(
         if say is not None:
             say(json.dumps(line))
 
-    for colours, lights, truth in batches(settings, device):
+    for colors, lights, truth in batches(settings, device):
         spent = already + time.perf_counter() - begun
         over = spent >= total or (stop_after and spent - already >= stop_after * 60)
         if over or (steps is not None and step >= steps):
             break
         warm = min(1.0, (step + 1) / 300)
-        for group in optimiser.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = settings.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * spent / total)))
         with torch.autocast(device_type=device.split(":")[0], dtype=torch.bfloat16, enabled=device != "cpu"):
-            answers = forward(colours, lights)
+            answers = forward(colors, lights)
         loss, error = loss_of(answers, truth, settings.likelihood)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         step += 1
-        seen += colours.shape[0] * colours.shape[1]
+        seen += colors.shape[0] * colors.shape[1]
         decay = min(settings.average, 1 - 1 / (step + 1))
         with torch.no_grad():
             torch._foreach_lerp_(list(average.parameters()), list(network.parameters()), 1 - decay)

@@ -179,10 +179,10 @@ def _reflect(values: tuple[Tensor, ...], normals: Tensor, lights: Tensor) -> Ten
     f0 = torch.lerp(m.reflectance.expand(-1, 3), m.base, m.metallic)[:, None]
     tint = f0 + (1 - f0) * ((1 - facing).clamp(0, 1) ** 5)[..., None]
     tint = tint * ((~matte) | (m.metallic > 0)).float()[..., None]
-    colours = under + (ggx(m.alpha, m.alpha_across) * strayed(1) * lit)[..., None] * tint
-    colours = colours + (m.sheen * (1 - facing).clamp(0, 1) ** 3 * (1 - nv) ** 2 * lit)[..., None]
+    colors = under + (ggx(m.alpha, m.alpha_across) * strayed(1) * lit)[..., None] * tint
+    colors = colors + (m.sheen * (1 - facing).clamp(0, 1) ** 3 * (1 - nv) ** 2 * lit)[..., None]
     covered = (1 - m.coat * schlick(torch.full_like(nl, 0.04), nl)) * (
         1 - m.coat * schlick(torch.full_like(nv, 0.04), nv)
     )
     coat = m.coat * ggx(m.coat_alpha, m.coat_alpha) * schlick(torch.full_like(facing, 0.04), facing) * lit
-    return colours * covered[..., None] + coat[..., None]
+    return colors * covered[..., None] + coat[..., None]

@@ -1,6 +1,6 @@
 """Single pixels: a normal, a material, lights, and what may surround it, without a scene.
 
-Up to three caps hide parts of the sky, never the camera, and throw coloured light back; ground below, haze and
+Up to three caps hide parts of the sky, never the camera, and throw colored light back; ground below, haze and
 ambient light reach what the lamp does not.
 """
 
@@ -13,7 +13,7 @@ from torch.nn import functional
 from photostereo.lab.training.layouts import draw_distances, draw_lights, jittered, seen_from
 from photostereo.lab.training.materials import draw_materials, reflect
 
-#: A batch: colours (B, d, 3), lights (B, d, 3), true normals (B, 3).
+#: A batch: colors (B, d, 3), lights (B, d, 3), true normals (B, 3).
 Batch = tuple[Tensor, Tensor, Tensor]
 
 
@@ -38,25 +38,25 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
     place = torch.randn(count, 3, device=device) * torch.tensor([0.45, 0.45, 0.2], device=device)
     true, falloff = seen_from(true, place, draw_distances(count, device))
     materials = draw_materials(count, device)
-    colours = reflect(materials, normals, true)
+    colors = reflect(materials, normals, true)
     mixed = count // 5  # worn or patchy: two materials in one pixel
     share = torch.rand(mixed, 1, 1, device=device) * 0.7
     second = reflect(draw_materials(mixed, device), normals[:mixed], true[:mixed])
-    colours[:mixed] = torch.lerp(colours[:mixed], second, share)
+    colors[:mixed] = torch.lerp(colors[:mixed], second, share)
     part = slice(mixed, mixed + count // 8)  # two facets in one pixel
     facet = functional.normalize(
         normals[part] + 0.5 * torch.randn_like(normals[part]) * torch.rand_like(normals[part, :1]), dim=-1
     )
     facet = functional.normalize(torch.cat([facet[:, :2], facet[:, 2:].abs().clamp_min(0.05)], -1), dim=-1)
     share = torch.rand(len(facet), 1, device=device) * 0.5
-    colours[part] = torch.lerp(colours[part], reflect(materials[part], facet, true[part]), share[..., None])
+    colors[part] = torch.lerp(colors[part], reflect(materials[part], facet, true[part]), share[..., None])
     normals[part] = functional.normalize(torch.lerp(normals[part], facet, share), dim=-1)
 
     visible, bounce = _surroundings(count, normals, true, device)
-    colours = colours * visible[..., None] + materials.diffuse_albedo()[:, None] * bounce
-    colours = colours * strength * falloff[..., None]
+    colors = colors * visible[..., None] + materials.diffuse_albedo()[:, None] * bounce
+    colors = colors * strength * falloff[..., None]
     order = torch.randperm(count, device=device)
-    return colours[order], lights[order], normals[order]
+    return colors[order], lights[order], normals[order]
 
 
 def _surroundings(
@@ -75,20 +75,20 @@ def _surroundings(
         # Where a wall is likely: beside the pixel, more often on the side it does not face.
         azimuth = torch.atan2(normals[:, 1:2], normals[:, :1]) + 3.1416 * torch.randn(count, 1, device=device)
         tilt = u(0.35, 1.75)
-        centre = torch.cat(
+        center = torch.cat(
             [torch.sin(tilt) * torch.cos(azimuth), torch.sin(tilt) * torch.sin(azimuth), torch.cos(tilt)], -1
         )
         radius = torch.minimum(u(0.1, 0.9), tilt - 0.08)
-        angle = torch.acos((lights * centre[:, None]).sum(-1).clamp(-0.9999, 0.9999))
+        angle = torch.acos((lights * center[:, None]).sum(-1).clamp(-0.9999, 0.9999))
         soft = torch.exp(u(-4.5, -1.6))
         visible = visible * (1 - present * torch.sigmoid((radius - angle) / soft))
         wall = functional.normalize(
-            -centre + 0.7 * torch.randn_like(centre) + torch.tensor([0, 0, 0.6], device=device), dim=-1
+            -center + 0.7 * torch.randn_like(center) + torch.tensor([0, 0, 0.6], device=device), dim=-1
         )
         lit = (lights * wall[:, None]).sum(-1).clamp_min(0)
-        reach = (normals * centre).sum(-1, keepdim=True).clamp_min(0) * torch.sin(radius) ** 2
-        colour = (torch.rand(count, 3, device=device) * 0.5 + 0.5) * u(0.0, 0.9)
-        bounce = bounce + (present * reach * lit)[..., None] * colour[:, None]
+        reach = (normals * center).sum(-1, keepdim=True).clamp_min(0) * torch.sin(radius) ** 2
+        color = (torch.rand(count, 3, device=device) * 0.5 + 0.5) * u(0.0, 0.9)
+        bounce = bounce + (present * reach * lit)[..., None] * color[:, None]
     ground = (u() < 0.4).float() * u(0.0, 0.8) * (1 - normals[:, 2:]) / 2
     bounce = bounce + (ground * lights[..., 2])[..., None] * (
         0.6 + 0.4 * torch.rand(count, 1, 3, device=device)

@@ -1,9 +1,9 @@
-"""Pixels of rendered objects: shadows that hang together, and light that neighbours throw back.
+"""Pixels of rendered objects: shadows that hang together, and light that neighbors throw back.
 
 A pool holds the geometry of S height fields: P pixels each, lights, which part of each light arrives (rays
 marched over the field, soft at the edges), and the form factors to a coarse grid of patches. The same
 geometry is then shown several times with other materials, a subset of the lights and another sensor. The
-neighbours' light is diffuse, coloured, of two bounces: E₁ = E₀ + F ρ E₀, and at the pixel F_p ρ E₁.
+neighbors' light is diffuse, colored, of two bounces: E₁ = E₀ + F ρ E₀, and at the pixel F_p ρ E₁.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def draw_pool(
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def show_pool(pool: Pool, pixels: int, photographs: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Noise-free photographs of a pool with fresh materials: colours (S, P, d, 3), lights (S, d, 3), normals (S, P, 3)."""
+    """Noise-free photographs of a pool with fresh materials: colors (S, P, d, 3), lights (S, d, 3), normals (S, P, 3)."""
     scenes, device = len(pool.lights), pool.lights.device
     chosen = torch.randint(0, pool.normals.shape[1] - pixels + 1, (1,)).item()
     some = slice(int(chosen), int(chosen) + pixels)
@@ -187,7 +187,7 @@ def show_pool(pool: Pool, pixels: int, photographs: int) -> tuple[Tensor, Tensor
     directions = torch.gather(pool.directions[:, some], 2, index).reshape(-1, photographs, 3)
     visible, strengths = pick(pool.visible[:, some]), pick(pool.strengths[:, some])
     materials, patch_albedo = _dress(pool, some)
-    colours = reflect(materials, normals, directions).reshape(scenes, pixels, photographs, 3)
+    colors = reflect(materials, normals, directions).reshape(scenes, pixels, photographs, 3)
 
     direct = pick(pool.arriving)[..., None]  # (S, Q, d, 1)
     reflected = patch_albedo[:, :, None] * direct
@@ -198,9 +198,9 @@ def show_pool(pool: Pool, pixels: int, photographs: int) -> tuple[Tensor, Tensor
         torch.rand(scenes, 1, 1, 1, device=device) * 0.05 * (torch.rand(scenes, 1, 1, 1, device=device) < 0.5)
     )
     albedo = materials.diffuse_albedo().reshape(scenes, pixels, 1, 3)
-    colours = colours * visible[..., None] + albedo * (near + ambient)
+    colors = colors * visible[..., None] + albedo * (near + ambient)
     lights = torch.gather(pool.lights, 1, which[..., None].expand(-1, -1, 3))
-    return colours * strengths[..., None], lights, pool.normals[:, some]
+    return colors * strengths[..., None], lights, pool.normals[:, some]
 
 
 def _dress(pool: Pool, some: slice) -> tuple[Materials, Tensor]:
@@ -230,9 +230,9 @@ def _dress(pool: Pool, some: slice) -> tuple[Materials, Tensor]:
     return materials, albedo.clamp_max(0.95)
 
 
-def flatten(colours: Tensor, lights: Tensor, normals: Tensor) -> Batch:
+def flatten(colors: Tensor, lights: Tensor, normals: Tensor) -> Batch:
     """Scenes to a shuffled batch of pixels."""
-    scenes, pixels, photographs, _ = colours.shape
-    order = torch.randperm(scenes * pixels, device=colours.device)
+    scenes, pixels, photographs, _ = colors.shape
+    order = torch.randperm(scenes * pixels, device=colors.device)
     lights = lights[order // pixels]
-    return colours.reshape(-1, photographs, 3)[order], lights, normals.reshape(-1, 3)[order]
+    return colors.reshape(-1, photographs, 3)[order], lights, normals.reshape(-1, 3)[order]

@@ -40,12 +40,12 @@ def draw_validation(device: torch.device | str, sets: int = 4096) -> dict[str, B
         pool = draw_pool(scenes, 32, 96, device, size=128, steps=64)
         found = {}
         for name, (photographs, decibels, _) in CONDITIONS.items():
-            colours, lights, normals = draw_pixels(sets // 2, photographs, device)
-            colours = _poisson(colours[:, None], decibels)[:, 0]
+            colors, lights, normals = draw_pixels(sets // 2, photographs, device)
+            colors = _poisson(colors[:, None], decibels)[:, 0]
             shown, scene_lights, truth = show_pool(pool, 32, photographs)
             shown = _poisson(shown, decibels).reshape(-1, photographs, 3)
             found[name] = (
-                torch.cat([colours, shown]),
+                torch.cat([colors, shown]),
                 torch.cat([lights, scene_lights.repeat_interleave(32, 0)]),
                 torch.cat([normals, truth.reshape(-1, 3)]),
             )
@@ -70,8 +70,8 @@ def evaluate(network: SetNetwork, batches: dict[str, Batch], chunk: int = 2048) 
     """Mean angles in degrees by condition, of single, rendered and steep pixels, of the predicted error, and the score."""
     network.eval()
     report, score = {}, 0.0
-    for name, (colours, lights, truth) in batches.items():
-        parts = [network(c, li)[-1] for c, li in zip(colours.split(chunk), lights.split(chunk), strict=True)]
+    for name, (colors, lights, truth) in batches.items():
+        parts = [network(c, li)[-1] for c, li in zip(colors.split(chunk), lights.split(chunk), strict=True)]
         error = torch.rad2deg(angles(torch.cat([p[0] for p in parts]), truth))
         half = len(error) // 2
         report[name] = float(error.mean())

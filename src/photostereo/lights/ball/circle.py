@@ -8,14 +8,14 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 
-#: What a circle given by hand, or by a painted mask, may be off; how many neighbouring edges err alike; and the least
+#: What a circle given by hand, or by a painted mask, may be off; how many neighboring edges err alike; and the least
 #: error of an edge. In pixels.
 _TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Circle:
-    """A circle in the frame: centre (x to the right, y **down**: columns and rows, pixel centres at integers).
+    """A circle in the frame: center (x to the right, y **down**: columns and rows, pixel centers at integers).
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Circle:
     coverage : share of the outline inside the frame that is seen as an edge
     residual : root mean square distance of those edges from the circle, in pixels
     points : (n, 2) the edges themselves
-    errors : standard errors of the centre and of the radius in pixels, where the pixels of the rim told them
+    errors : standard errors of the center and of the radius in pixels, where the pixels of the rim told them
     """
 
     x: float
@@ -49,8 +49,8 @@ class Circle:
 
     def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
         """The circle moved by so many pixels and larger by ``growth``; its points go with it."""
-        centre = np.array([self.x, self.y])
-        points = (self.points - centre) * (1 + growth / self.radius) + centre + np.array([dx, dy])
+        center = np.array([self.x, self.y])
+        points = (self.points - center) * (1 + growth / self.radius) + center + np.array([dx, dy])
         return replace(
             self,
             x=float(self.x + dx),
@@ -61,7 +61,7 @@ class Circle:
 
     def scaled(self, factor: float) -> Circle:
         """The circle in a frame that is ``factor`` times as fine."""
-        shift = 0.5 * (factor - 1.0)  # pixel centres, not corners, are at integers
+        shift = 0.5 * (factor - 1.0)  # pixel centers, not corners, are at integers
         return Circle(
             factor * self.x + shift,
             factor * self.y + shift,
@@ -73,7 +73,7 @@ class Circle:
         )
 
     def standard_errors(self) -> tuple[float, float]:
-        """Standard errors of the centre and the radius in pixels: told by the rim, by its edges, or as typed by hand.
+        """Standard errors of the center and the radius in pixels: told by the rim, by its edges, or as typed by hand.
 
         >>> Circle(10, 10, 5).standard_errors()
         (0.5, 0.5)
@@ -85,7 +85,7 @@ class Circle:
         dx, dy = self.points[:, 0] - self.x, self.points[:, 1] - self.y
         length = np.maximum(np.hypot(dx, dy), 1e-9)
         design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
-        # Edges on neighbouring rays share their pixels and what disturbs them.
+        # Edges on neighboring rays share their pixels and what disturbs them.
         inverse = np.linalg.pinv(design.T @ design / _ALIKE)
         spread = max(self.residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0))
         return float(np.hypot(spread[0], spread[1])), float(spread[2])

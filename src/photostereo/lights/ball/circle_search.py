@@ -1,7 +1,7 @@
 """Circles in a stack of photographs: where balls may be, to a fraction of a pixel.
 
-Every edge pixel votes for the centres of circles that it could lie on (Hough), on a pyramid of halved frames. The best
-are then fitted on the finest level: along rays from the centre the edges that lie across the ray are found to a
+Every edge pixel votes for the centers of circles that it could lie on (Hough), on a pyramid of halved frames. The best
+are then fitted on the finest level: along rays from the center the edges that lie across the ray are found to a
 fraction of a pixel, a robust vote over triples of them settles which belong together, and a least-squares circle with
 Tukey's weights goes through those.
 
@@ -101,7 +101,7 @@ def _refined(pyramid: Sequence[Outlines], level: int, guess: Circle) -> Circle |
 
 
 def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
-    """Larger circles with the same centre: a mirror shows the horizon as a circle inside its outline, and sharper."""
+    """Larger circles with the same center: a mirror shows the horizon as a circle inside its outline, and sharper."""
     reach = 1.9 * circle.radius
     left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
     window = (slice(top, int(circle.y + reach) + 2), slice(left, int(circle.x + reach) + 2))
@@ -122,7 +122,7 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
 
 
 def _faint_around(outlines: Outlines, circle: Circle) -> list[Circle]:
-    """Around a circle, one with the same centre whose edge is too faint for single rays but not for their mean."""
+    """Around a circle, one with the same center whose edge is too faint for single rays but not for their mean."""
     angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
     shares = np.arange(1.08, 1.8, 0.5 / circle.radius)
     x = circle.x + circle.radius * shares[None] * np.cos(angles)[:, None]
@@ -147,7 +147,7 @@ def _faint_around(outlines: Outlines, circle: Circle) -> list[Circle]:
 
 
 def vague_circle(inner: Circle, radius: float, points: FloatArray) -> Circle:
-    """A circle around another one, whose centre is that of the inner one until its rim tells better.
+    """A circle around another one, whose center is that of the inner one until its rim tells better.
 
     Perspective, and a table that is not level, move a horizon inside the ball that mirrors it.
     """
@@ -213,7 +213,7 @@ def _ray_count(radius: float) -> int:
 def _edges_along_rays(
     outlines: Outlines, circle: Circle, reach: float
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-    """Edges across the rays from the centre, within ``reach`` of the circle: ray, point (x, y), strength."""
+    """Edges across the rays from the center, within ``reach`` of the circle: ray, point (x, y), strength."""
     angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
     step = 0.5 if circle.radius < 200 else 1.0
     radii = np.arange(circle.radius - reach, circle.radius + reach + step, step)
@@ -246,27 +246,27 @@ def _consensus(
     chance = np.sqrt(weights)
     chance = chance / chance.sum()
     triples = rng.choice(len(points), size=(240, 3), p=chance)
-    centres, radii, good = _circles_through(points[triples])
-    shift = np.hypot(centres[:, 0] - circle.x, centres[:, 1] - circle.y)
+    centers, radii, good = _circles_through(points[triples])
+    shift = np.hypot(centers[:, 0] - circle.x, centers[:, 1] - circle.y)
     good &= (shift < 0.3 * circle.radius) & (np.abs(radii / circle.radius - 1) < 0.3)
     if not good.any():
         return None
-    centres, radii = centres[good], radii[good]
-    centres, radii = np.vstack([centres, [[circle.x, circle.y]]]), np.append(radii, circle.radius)
+    centers, radii = centers[good], radii[good]
+    centers, radii = np.vstack([centers, [[circle.x, circle.y]]]), np.append(radii, circle.radius)
     # Each ray counts once, with the strongest of its edges that lie on the circle; weak edges count less, but
     # not in proportion: half of a ball's outline may be ten times fainter than the other half.
-    dx = points[None, :, 0] - centres[:, None, 0]
-    dy = points[None, :, 1] - centres[:, None, 1]
+    dx = points[None, :, 0] - centers[:, None, 0]
+    dy = points[None, :, 1] - centers[:, None, 1]
     miss = np.abs(np.sqrt(dx * dx + dy * dy) - radii[:, None])
     value = np.where(miss < tolerance, (weights**0.25)[None], 0.0)
     first = np.flatnonzero(np.diff(rays, prepend=-1))  # points are in the order of their rays
     total = np.maximum.reduceat(value, first, axis=1).sum(axis=1)
     best = int(np.argmax(total))
-    return Circle(float(centres[best, 0]), float(centres[best, 1]), float(radii[best]))
+    return Circle(float(centers[best, 0]), float(centers[best, 1]), float(radii[best]))
 
 
 def _circles_through(points: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Circles through triples of points (n, 3, 2): centres, radii and which of them exist."""
+    """Circles through triples of points (n, 3, 2): centers, radii and which of them exist."""
     a, b, c = points[:, 0], points[:, 1], points[:, 2]
     ab, ac = b - a, c - a
     det = 2 * (ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0])

@@ -1,12 +1,12 @@
 """The geometry of a ball: its normals, and the direction of the lamp that a highlight on it mirrors.
 
-The camera looks along -z. On an orthographic picture a point of the ball at (dx, dy) from its centre, in units of
+The camera looks along -z. On an orthographic picture a point of the ball at (dx, dy) from its center, in units of
 the radius and y up, has the normal n = (dx, dy, √(1 - dx² - dy²)).
 
 The light that reaches the camera from a highlight obeys the law of the mirror, l = 2 (n·v) n - v with v = (0, 0, 1).
 
 With a focal length f (in pixels) the camera sees every point along its own ray, and the outline of the ball is a
-cone: all unit rays e to the outline satisfy e·c = cos α, with c the direction to the centre and α the half angle.
+cone: all unit rays e to the outline satisfy e·c = cos α, with c the direction to the center and α the half angle.
 That is linear in c / cos α, so the cone follows from the edges by linear least squares, and no circle is assumed.
 A ball at distance 1 then has the radius sin α, and the ray to the highlight meets it at n.
 """
@@ -75,7 +75,7 @@ def mirrored_directions(
 
 
 def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
-    """Direction from the camera to the ball's centre, and the half angle α (radians) under which it is seen."""
+    """Direction from the camera to the ball's center, and the half angle α (radians) under which it is seen."""
     points = circle.points
     if len(points) < 12:
         angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
@@ -101,10 +101,10 @@ def _perspective_normals(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera
 ) -> tuple[FloatArray, FloatArray]:
     """Normals where the rays through the pixels meet the ball (NaN where they miss it), and the rays."""
-    centre, half = outline_cone(circle, camera)
+    center, half = outline_cone(circle, camera)
     rays = camera.rays(x, y)
-    along = rays @ centre
+    along = rays @ center
     square = along * along - np.cos(half) ** 2  # |c|² - R² = cos² α at distance 1
     distance = along - np.sqrt(np.where(square >= 0, square, np.nan))
-    normals = (rays * distance[..., None] - centre) / np.sin(half)
+    normals = (rays * distance[..., None] - center) / np.sin(half)
     return np.asarray(normals), rays

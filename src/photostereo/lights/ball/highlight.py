@@ -132,7 +132,7 @@ def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
 
 
 def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
-    """Standard deviation of a pixel, from differences of neighbours that the room does not explain.
+    """Standard deviation of a pixel, from differences of neighbors that the room does not explain.
 
     Four in five differences lie below 1.81 deviations; the median would be zero where a sensor clips noise at black.
     """

@@ -1,4 +1,4 @@
-"""Where circles may be: every edge pixel votes for the centres of circles that it could lie on (Hough)."""
+"""Where circles may be: every edge pixel votes for the centers of circles that it could lie on (Hough)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from photostereo.lights.ball.outlines import Outlines
 
 
 def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> list[tuple[float, Circle]]:
-    """Peaks of the vote for (centre, radius), with the share of the visible outline that voted."""
+    """Peaks of the vote for (center, radius), with the share of the visible outline that voted."""
     rows, cols = _thin_edges(outlines)
     if len(rows) < 12:
         return []
@@ -41,7 +41,7 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
 
 
 def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of edge pixels: stronger than chance, and than their neighbours across the edge."""
+    """Rows and columns of edge pixels: stronger than chance, and than their neighbors across the edge."""
     strength = outlines.strength
     rows, cols = np.mgrid[: strength.shape[0], : strength.shape[1]].astype(np.float32)
     ridge = np.ones(strength.shape, dtype=bool)
@@ -58,7 +58,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def _visible_outline(radius: float, pad: int, frame: tuple[int, int]) -> NDArray[np.float32]:
-    """For every centre the length of the circle's outline inside the frame, coarsely."""
+    """For every center the length of the circle's outline inside the frame, coarsely."""
     height, width = frame
     shape = (height + 2 * pad, width + 2 * pad)
     coarse = (max(shape[0] // 4, 2), max(shape[1] // 4, 2))

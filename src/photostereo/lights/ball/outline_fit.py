@@ -4,7 +4,7 @@ Edges are where single rays change most; the pixels of the rim know more. And th
 ball ends: seen at a grazing angle everything shiny is a perfect mirror (Fresnel), and what the rim mirrors is what lies
 behind it. So the ball fades into its surroundings before it ends, the visible edge is one or two per cent inside the true
 outline, and directions computed with that radius are up to a degree too flat. Across the rim, with ρ the distance from
-the centre in radii,
+the center in radii,
 
     inside   I = a (1 - g F) + B g F,    F = (1 - c)⁵,  c = √(1 - ρ²)    (Schlick's form of Fresnel's law)
     outside  I = b
@@ -12,7 +12,7 @@ the centre in radii,
 blurred by the lens. B is the mean brightness of the ground, which the rim mirrors: either of what lies around the ball or
 of what lies behind this part of the rim; the one that fits better is taken. Levels a and b change slowly along and across
 each short piece of the rim, and from photograph to photograph: for a given outline they are linear, so they are
-eliminated by projection, and centre, radius, blur and gloss g remain for Gauss and Newton. Pieces at which something
+eliminated by projection, and center, radius, blur and gloss g remain for Gauss and Newton. Pieces at which something
 else ends (the object, a stand, a shadow) are forgotten by a robust sum. Pieces, not pixels, count as independent where
 it says how well the outline is known: the pattern of a table is the same in all photographs.
 """
@@ -53,11 +53,11 @@ _TURNS = 15
 #: Errors are this many times what the scatter of the pieces says, and no less than this many pixels: what is wrong with
 #: the model is wrong alike in many pieces.
 _MODEL, _LEAST = 2.0, 0.005
-#: A centre that moves by so many pixels is looked at once more.
+#: A center that moves by so many pixels is looked at once more.
 _MOVED = 0.2
 #: A circle lies as close to the edges as another where their usual distance grows by no more than this factor.
 _AS_CLOSE = 1.15
-#: Edges and pixels that place the centre further apart than so many standard errors contradict each other.
+#: Edges and pixels that place the center further apart than so many standard errors contradict each other.
 _CONTRADICTION = 3.0
 
 
@@ -185,15 +185,15 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
         return replace(settled, errors=(max(error, 0.5 * apart), max(radius_error, 0.5 * odd)))
     # Edges and pixels contradict each other: the rim is none of those that the model knows. Edges assume less; what is
     # left to tell is how far inside the outline they are.
-    grown = _best_fit(rim, circle, centre=False)
+    grown = _best_fit(rim, circle, center=False)
     radius = circle.radius if grown is None else grown.radius
     return replace(circle.moved(0.0, 0.0, radius - circle.radius), errors=(0.5 * apart, 0.5 * apart))
 
 
 def _agreement(edges: Circle, settled: Circle) -> tuple[float, bool]:
-    """How far the centre moved from where the edges place it, and whether the edges allow that.
+    """How far the center moved from where the edges place it, and whether the edges allow that.
 
-    They do within what both know; and wherever the typical edge lies as close to a circle around the new centre: on a
+    They do within what both know; and wherever the typical edge lies as close to a circle around the new center: on a
     pattern single edges lead astray.
     """
     known = float(np.hypot(edges.standard_errors()[0], settled.standard_errors()[0]))
@@ -205,11 +205,11 @@ def _agreement(edges: Circle, settled: Circle) -> tuple[float, bool]:
     return apart, after <= _AS_CLOSE * before
 
 
-def _best_fit(rim: _Rim, circle: Circle, *, centre: bool = True) -> Circle | None:
+def _best_fit(rim: _Rim, circle: Circle, *, center: bool = True) -> Circle | None:
     """The better of two fits: to a rim that mirrors all ground around the ball, and to one that ends sharply."""
     fits = [
-        _fit(rim, circle, behind=False, gloss=1.0, centre=centre),
-        _fit(rim, circle, behind=True, gloss=0.3, centre=centre),
+        _fit(rim, circle, behind=False, gloss=1.0, center=center),
+        _fit(rim, circle, behind=True, gloss=0.3, center=center),
     ]
     usual = 2.0 * min(float(np.median(misfit)) for misfit, _, _ in fits) + 1e-15
     _, state, errors = min(fits, key=lambda fit: float((fit[0] / (fit[0] + usual)).sum()))
@@ -247,7 +247,7 @@ def _settled_in_halves(images: FloatArray, circle: Circle) -> Circle:
 
 
 def _fit(
-    rim: _Rim, circle: Circle, *, behind: bool, gloss: float, centre: bool
+    rim: _Rim, circle: Circle, *, behind: bool, gloss: float, center: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Misfit of each piece, state, and standard errors of x, y and radius, by Levenberg and Marquardt."""
     mirrored = rim.mirrored(behind=behind)
@@ -255,7 +255,7 @@ def _fit(
     low = np.array([-np.inf, -np.inf, 4.0, np.log(_SHARPEST), 0.0])
     high = np.array([np.inf, np.inf, np.inf, np.log(_SOFTEST), 1.0])
     left = rim.left_over(state, mirrored)
-    damping, usual, first = 1e-3, 1.0, 0 if centre else 2
+    damping, usual, first = 1e-3, 1.0, 0 if center else 2
     for turn in range(_TURNS):
         misfit = _misfits(left)
         if turn < 5:

@@ -100,7 +100,7 @@ def shared_outlines(images: FloatArray, *, black: float | None = None) -> Outlin
         gy = cv2.Sobel(value, cv2.CV_32F, 0, 1, scale=0.125, borderType=cv2.BORDER_REPLICATE)
         high = cv2.dilate(value, window)
         contrast = high - cv2.erode(value, window)
-        # |g|² / |g| of the normalised gradient, as sums of its doubled angle
+        # |g|² / |g| of the normalized gradient, as sums of its doubled angle
         weight = cv2.magnitude(gx, gy)
         weight *= contrast + (np.float32(black) + np.float32(_FLAT) * high)
         np.maximum(weight, 1e-20, out=weight)

@@ -20,7 +20,7 @@ _FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5
 #: Where a label may stand beside its mark, in pixels, the best places first.
 _BESIDE = [(reach * x, reach * y) for reach in (1, 1.8, 2.8) for x, y in
            ((13, -11), (13, 14), (-13, -11), (-13, 14), (17, 3), (-17, 3), (0, -15), (0, 20))]  # fmt: skip
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 def calibration_picture(
@@ -74,7 +74,7 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
     def at(x: float, y: float) -> tuple[int, int]:
         return round(((x - left + 0.5) * zoom - 0.5) * 16), round(((y - top + 0.5) * zoom - 0.5) * 16)
 
-    marks: list[tuple[tuple[int, int], str, Colour]] = []
+    marks: list[tuple[tuple[int, int], str, Color]] = []
     for ball in balls:
         radius = round(ball.circle.radius * zoom * 16)
         cv2.circle(panel, at(ball.circle.x, ball.circle.y), radius, _CIRCLE, 1, cv2.LINE_AA, 4)
@@ -82,9 +82,9 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
             continue
         for number, (x, y) in enumerate(zip(ball.highlights.x, ball.highlights.y, strict=True)):
             if np.isfinite(x):
-                colour = _WRONG if number in suspects else _MARK
-                cv2.circle(panel, at(x, y), 6 * 16, colour, 1, cv2.LINE_AA, 4)
-                marks.append((at(x, y), str(number + 1), colour))
+                color = _WRONG if number in suspects else _MARK
+                cv2.circle(panel, at(x, y), 6 * 16, color, 1, cv2.LINE_AA, 4)
+                marks.append((at(x, y), str(number + 1), color))
     _label(panel, marks, halo=(0, 0, 0))
     return panel
 
@@ -99,14 +99,14 @@ def _hemisphere(directions: FloatArray, strengths: FloatArray, suspects: Sequenc
         down = int(middle + radius * tilt / 90)
         cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
     cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
-    marks: list[tuple[tuple[int, int], str, Colour]] = []
+    marks: list[tuple[tuple[int, int], str, Color]] = []
     for number, (x, y, z) in enumerate(directions):
         tilt = np.degrees(np.arccos(np.clip(z, -1, 1))) / 90 * radius
         length = max(float(np.hypot(x, y)), 1e-9)
         place = round((middle + tilt * x / length) * 16), round((middle - tilt * y / length) * 16)
-        colour = _WRONG if number in suspects else _CIRCLE
+        color = _WRONG if number in suspects else _CIRCLE
         size = round(7 * 16 * float(np.sqrt(strengths[number])))
-        cv2.circle(panel, place, size, colour, -1, cv2.LINE_AA, 4)
+        cv2.circle(panel, place, size, color, -1, cv2.LINE_AA, 4)
         marks.append((place, str(number + 1), _INK))
     _label(panel, marks, halo=_PAPER)
     return panel
@@ -118,12 +118,12 @@ def _title(words: str) -> Picture:
     return strip
 
 
-def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Colour]], *, halo: Colour) -> None:
+def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color) -> None:
     """Write each mark's text beside it, where it covers least of the other marks and texts."""
     taken = np.zeros(panel.shape[:2], np.float32)
     for (x, y), _, _ in marks:
         cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
-    for (x, y), text, colour in marks:
+    for (x, y), text, color in marks:
         (width, height), _ = cv2.getTextSize(text, _FONT, _SIZE, 1)
 
         def box(
@@ -141,4 +141,4 @@ def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Colour]],
         taken[box(best)] = 1.0
         corner = (int(x / 16 + best[0] - width / 2), int(y / 16 + best[1] + height / 2))
         cv2.putText(panel, text, corner, _FONT, _SIZE, halo, 3, cv2.LINE_AA)
-        cv2.putText(panel, text, corner, _FONT, _SIZE, colour, 1, cv2.LINE_AA)
+        cv2.putText(panel, text, corner, _FONT, _SIZE, color, 1, cv2.LINE_AA)

@@ -2,7 +2,7 @@
 
 A shiny ball at c sees the lamp from its highlight c + r n along a direction l. Two balls or more give lines that
 meet at the lamp, in least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is least at the solution of a 3 × 3 system. The balls
-stand on one table that faces the camera, so their centres are one radius above it. How well the distance is known
+stand on one table that faces the camera, so their centers are one radius above it. How well the distance is known
 follows from how far the balls are apart: with the base b and an error e of the directions, the relative error of the
 distance D is about e D / b, and where this is above a half the lamp is as good as infinitely far. So it is where the
 balls see it in directions that differ by no more than what each may be off: lines that are nearly parallel meet
@@ -42,16 +42,16 @@ def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[
     if len(shiny) < 2:
         return None, ""
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
-    centres = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
-    base = float(max(np.linalg.norm(a - b) for a in centres for b in centres))
+    centers = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
+    base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
     if not _differ(shiny):
         return None, ""
     count = len(shiny[0].directions)
     positions = np.full((count, 3), np.nan)
     for number in range(count):
         lines = [
-            (centre + ball.circle.radius * _half(ball.directions[number]), ball.directions[number])
-            for centre, ball in zip(centres, shiny, strict=True)
+            (center + ball.circle.radius * _half(ball.directions[number]), ball.directions[number])
+            for center, ball in zip(centers, shiny, strict=True)
             if np.isfinite(ball.directions[number]).all()
         ]
         if len(lines) >= 2:

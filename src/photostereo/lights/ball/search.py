@@ -38,7 +38,7 @@ _CLEAR = 0.8
 _MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
 #: So much of a matte ball's disc lies inside the frame: the shading of a mere cap fits many things.
 _MATTE_SHARE = 0.4
-#: A ball is of one colour; an eye, a button or a head is not.
+#: A ball is of one color; an eye, a button or a head is not.
 _MATTE_PATCHINESS = 0.35
 #: Deviation of a photograph from that shading, as a share of its brightness.
 _MATTE_RESIDUAL = 0.05
@@ -213,10 +213,10 @@ def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = N
     # The direction turns twice as fast as the normal, and the faster the closer to the rim.
     place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
     cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
-    centre, radius = circle.standard_errors()
+    center, radius = circle.standard_errors()
     noise = _SPOT_NOISE * highlights.noise / np.maximum(highlights.peak, 1e-12)
     error = np.sqrt(
-        centre**2 + (place * radius) ** 2 + _SPOT**2 + (_SPOT_SHARE * highlights.spread) ** 2 + noise**2
+        center**2 + (place * radius) ** 2 + _SPOT**2 + (_SPOT_SHARE * highlights.spread) ** 2 + noise**2
     )
     residual = np.degrees(2 * error / (circle.radius * cosine))
     return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
@@ -276,7 +276,7 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
             outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
     shares = [scene_misfit(images, ball.directions, outside) for ball in group]
     lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
-    # Of those that explain nearly as much the most complete, and of circles around one centre the outermost.
+    # Of those that explain nearly as much the most complete, and of circles around one center the outermost.
     able = [
         ball
         for ball, share in zip(group, shares, strict=True)

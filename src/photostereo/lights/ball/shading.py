@@ -28,12 +28,12 @@ _TERMINATOR = 0.06
 _AWAY = 0.12
 #: Into the pixels so close to the outline the lens mixes what lies beyond it.
 _LENS = 2.5
-#: Pixels whose deviations from the model are alike, as a number of neighbours: at least so many, and as many as are seen
+#: Pixels whose deviations from the model are alike, as a number of neighbors: at least so many, and as many as are seen
 #: in squares with this share of the radius as their side (noise differs from pixel to pixel, paint that is not quite
 #: matte does not).
 _ALIKE, _SQUARE = 4.0, 0.3
-#: A ball whose albedo varies by less than this is of one colour.
-_ONE_COLOUR = 0.1
+#: A ball whose albedo varies by less than this is of one color.
+_ONE_COLOR = 0.1
 #: The light of the room is believed in where it lowers their mean deviation to this share.
 _ROOM_HELPS = 0.8
 
@@ -98,7 +98,7 @@ def settle_circle(
     """The circle with which a matte ball's shading agrees best, and its outline within ``edge`` pixels or so.
 
     All pixels of the ball know where its middle is, not those of the outline alone. With the derivatives of the normals
-    by centre and radius the model is linear in these three numbers too; the lamps are eliminated photograph by
+    by center and radius the model is linear in these three numbers too; the lamps are eliminated photograph by
     photograph, which leaves 3 × 3 equations. The outline enters as a prior.
 
     Examples
@@ -116,7 +116,7 @@ def settle_circle(
         values, normals, places = _pixels(images, circle, camera, share=0.93)
         usable = _unclipped(values)
         lamps, room, texture = _fit_with_room(values, normals, usable)
-        if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOUR:
+        if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOR:
             texture = np.ones_like(texture)  # what varies then is the error of the circle
         miss = values - texture * _model(normals, lamps, room)
         slopes = np.stack(
@@ -154,7 +154,7 @@ def settle_circle(
             joint += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :7]
             pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
         moment, right = _without_room(joint, pull, lit=bool(room.any()))
-        # What the model cannot explain is alike in neighbouring pixels: so many of them count as one.
+        # What the model cannot explain is alike in neighboring pixels: so many of them count as one.
         alike = max(_ALIKE, together / max(single, 1e-30))
         moment, right = moment / alike, right / alike
         prior = np.eye(3) / edge**2

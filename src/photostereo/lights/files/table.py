@@ -23,7 +23,7 @@ class LightTable:
     Attributes
     ----------
     path : the file
-    vectors : (d, 3) directions as written, not normalised, none of them zero
+    vectors : (d, 3) directions as written, not normalized, none of them zero
     intensities : (d,) or (d, 3) strengths, or None
     files : base names of the photographs, one per light, or None
     positions : (d, 3) of near lamps in pixels from the middle of the frame, or None

@@ -3,7 +3,7 @@
 A dictionary of K atoms of length m is undercomplete (K < m), square, or overcomplete (K > m). The cosine
 dictionaries serve all three: the K lowest frequencies, the orthonormal DCT-II, and a DCT-II with finer
 frequencies (the usual overcomplete DCT: ``cos(pi k (t + 1/2) / K)`` with the mean removed for k > 0, then
-normalised).
+normalized).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from photostereo.core.errors import ParameterError, did_you_mean
 #: The names that :func:`initial_dictionary` knows.
 KINDS = ("dct", "dct-separable", "identity", "random-patches")
 
-#: An array given as a dictionary may miss unit norm by this much (rounding in a file); it is then normalised.
+#: An array given as a dictionary may miss unit norm by this much (rounding in a file); it is then normalized.
 NORM_TOLERANCE = 1e-3
 
 
@@ -36,7 +36,7 @@ def initial_dictionary(
     kind : str or (K, m) array
         ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y
         and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) where K > m.
-        ``"random-patches"``: K different patches, normalised. An array is checked and normalised to rounding.
+        ``"random-patches"``: K different patches, normalized. An array is checked and normalized to rounding.
     size : (w_x, w_y, w_z)
         Patch size, ``m = w_x w_y w_z``.
     atoms : int, optional

@@ -83,7 +83,7 @@ class PatchGrid:
         size : (w_x, w_y, w_z)
             Columns, rows and components of a patch; ``w_z`` is 1 or 3.
         stride : int or (s_x, s_y)
-            Distance between neighbouring patches, at most the patch's width, so that every pixel is covered.
+            Distance between neighboring patches, at most the patch's width, so that every pixel is covered.
 
         Raises
         ------

@@ -33,7 +33,7 @@ def hard_threshold(y: FloatArray, mu: float) -> FloatArray:
 
 
 def best_atom(E: FloatArray, g: FloatArray, d: FloatArray) -> FloatArray:
-    """The unit vector that minimises ``||E - g d^T||``: ``E^T g`` normalised, and ``e_1`` where g is zero.
+    """The unit vector that minimizes ``||E - g d^T||``: ``E^T g`` normalized, and ``e_1`` where g is zero.
 
     Where g is not zero but ``E^T g`` is, every unit vector does equally well, and ``d`` stays.
     """
@@ -56,7 +56,7 @@ def update_dictionary(
 ) -> tuple[FloatArray, FloatArray]:
     """One pass over the atoms, which lowers the cost in each code and each atom in turn::
 
-        minimise  || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
+        minimize  || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
     For i = 1 ... K, with ``E_i = P - sum_{k != i} g_k d_k^T`` from the latest values::
 

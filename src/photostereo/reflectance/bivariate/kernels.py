@@ -256,7 +256,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, ridge, usable, n, a):  # typ
     """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where nothing can be
     told.
 
-    The cost is homogeneous on the cone: the minimiser with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)²,
+    The cost is homogeneous on the cone: the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)²,
     rescaled.
     """
     pixels, size = Q.shape[0], Q.shape[1]

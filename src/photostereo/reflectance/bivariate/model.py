@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.batches import pixel_batches
@@ -73,7 +73,7 @@ class Bivariate(Model):
     >>> L /= np.linalg.norm(L, axis=0)
     >>> n = np.array([[0.1, 0.2, 0.9]])
     >>> gamma_curve = np.sqrt(n @ L)  # l·n is the square of the intensity, up to its scale: of order (2, 0)
-    >>> found = Bivariate(gamma_curve, L).alone(Monitor()).normals
+    >>> found = Bivariate(gamma_curve, L).alone(Control()).normals
     >>> bool(np.allclose(found / np.linalg.norm(found), n / np.linalg.norm(n), atol=1e-6))
     True
     """
@@ -127,12 +127,12 @@ class Bivariate(Model):
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._lights_gram)
 
-    def alone(self, monitor: Monitor) -> Fit:
+    def alone(self, control: Control) -> Fit:
         from photostereo.reflectance.bivariate import kernels
 
         count, size = self._cross.shape[:2]
         normals, coefficients = np.empty((count, 3)), np.empty((count, size))
-        for part in pixel_batches(count, monitor, "bivariate regression", size=BATCH):
+        for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
             kernels.constrained_fit(
                 self._gram[part],
                 self._cross[part],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.reflectance.algebra import symmetric_entries
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
@@ -22,7 +22,7 @@ class Lambertian(Model):
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|^2
 
     The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3 × 3
-    matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r the exact minimiser is pixelwise,
+    matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r the exact minimizer is pixelwise,
 
         (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
 
@@ -40,7 +40,7 @@ class Lambertian(Model):
     --------
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
     >>> n = np.array([[0.1, 0.2, 0.9]])
-    >>> bool(np.allclose(Lambertian(n @ L, L).alone(Monitor()).normals, n))
+    >>> bool(np.allclose(Lambertian(n @ L, L).alone(Control()).normals, n))
     True
     """
 
@@ -58,7 +58,7 @@ class Lambertian(Model):
 
         >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
         >>> n = np.array([[0.1, 0.2, 0.9]])
-        >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Monitor()).normals, n))
+        >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Control()).normals, n))
         True
         """
         sums, energy, seen = np.zeros((3, 1)), 0.0, 0
@@ -91,7 +91,7 @@ class Lambertian(Model):
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return to_numpy(self._gram)
 
-    def alone(self, monitor: Monitor) -> Fit:
+    def alone(self, control: Control) -> Fit:
         return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:

@@ -23,7 +23,7 @@ class LearnedParameters:
     outline: bool = flag(
         True, "the mask's outline is where the surface turns away, wherever that is plausible"
     )
-    neighbours: bool = flag(True, "look at neighbours together where the noise cannot tell them apart")
+    neighbors: bool = flag(True, "look at neighbors together where the noise cannot tell them apart")
 
 
 NET = ModelEntry(
@@ -35,7 +35,7 @@ NET = ModelEntry(
     look=Look("net", "#cc3311", "d"),
     parameters=LearnedParameters,
     exact=False,
-    sees=("colours", "mask", "sample"),
+    sees=("colors", "mask", "sample"),
     workspace=18,
     on_gpu=True,
 )

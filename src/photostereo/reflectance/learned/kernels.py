@@ -21,15 +21,15 @@ CHUNK = 16_384
 MULTIPLICATIONS = 1 << 18
 
 
-def predict(colours: Floats, lights: Floats, weights: Weights) -> tuple[Floats, Floats]:
+def predict(colors: Floats, lights: Floats, weights: Weights) -> tuple[Floats, Floats]:
     """As :func:`.network.predict`: unit normals (N, 3) and expected errors (N,) in radians."""
-    count = len(colours)
+    count = len(colors)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
     packed = [_packed(stage) for stage in weights.stages]
     for first in range(0, count, CHUNK):
         part = slice(first, min(first + CHUNK, count))
-        values = np.ascontiguousarray(colours[part], dtype=np.float32)
+        values = np.ascontiguousarray(colors[part], dtype=np.float32)
         normals[part], errors[part] = _predict_chunk(values, lights, packed)
     return normals, errors
 
@@ -43,12 +43,12 @@ def _packed(stage: StageWeights) -> tuple[tuple[Floats, ...], tuple[Floats, ...]
 
 
 def _predict_chunk(
-    colours: Floats, lights: Floats, packed: list[tuple[tuple[Floats, ...], tuple[Floats, ...]]]
+    colors: Floats, lights: Floats, packed: list[tuple[tuple[Floats, ...], tuple[Floats, ...]]]
 ) -> tuple[Floats, Floats]:
-    pixels, photographs = colours.shape[:2]
+    pixels, photographs = colors.shape[:2]
     gray = np.empty((pixels, photographs), np.float32)
-    scaled = np.empty_like(colours)
-    _normalise(colours, gray, scaled)
+    scaled = np.empty_like(colors)
+    _normalize(colors, gray, scaled)
     normal = network.first_guess(gray, lights)
     log_error = np.full(pixels, UNKNOWN_ERROR, np.float32)
     step = np.empty((pixels, 4), np.float32)
@@ -65,27 +65,27 @@ def _predict_chunk(
 
 
 @njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _normalise(colours: Floats, gray: Floats, scaled: Floats) -> None:
+def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
     """Channel means and channels, divided by the former's root mean square over the photographs."""
     pixels, photographs = gray.shape
     third = np.float32(1.0 / 3.0)
     for p in prange(pixels):
         total = np.float32(0.0)
         for j in range(photographs):
-            value = (colours[p, j, 0] + colours[p, j, 1] + colours[p, j, 2]) * third
+            value = (colors[p, j, 0] + colors[p, j, 1] + colors[p, j, 2]) * third
             gray[p, j] = value
             total += value * value
         scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(1e-12))
         for j in range(photographs):
             gray[p, j] *= scale
             for c in range(3):
-                scaled[p, j, c] = colours[p, j, c] * scale
+                scaled[p, j, c] = colors[p, j, c] * scale
 
 
 @njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
 def _run_stage(
     gray: Floats,
-    colours: Floats,
+    colors: Floats,
     lights: Floats,
     normal: Floats,
     cosine: Floats,
@@ -112,7 +112,7 @@ def _run_stage(
         stop = (np.int64(worker) + 1) * pixels // workers
         for p in range(first, stop):
             _fill_tokens(
-                gray[p], colours[p], lights, normal[p, 2], cosine[p], sine[p], log_error[p], typical, tokens
+                gray[p], colors[p], lights, normal[p, 2], cosine[p], sine[p], log_error[p], typical, tokens
             )
             _multiply(tokens, matrices[0], rows, x)
             _activate(x, vectors[0], vectors[1], vectors[2])
@@ -144,7 +144,7 @@ def _multiply(x: Floats, matrix: Floats, rows: int, out: Floats) -> None:
 @njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
 def _fill_tokens(
     gray: Floats,
-    colours: Floats,
+    colors: Floats,
     lights: Floats,
     nz: np.float32,
     cosine: np.float32,
@@ -195,7 +195,7 @@ def _fill_tokens(
         tokens[j, 14] = log_error - typical
         tokens[j, 15] = misfit / (abs(misfit) + np.float32(0.1))
         for c in range(3):
-            root = np.sqrt(max(colours[j, c], zero) + small)
+            root = np.sqrt(max(colors[j, c], zero) + small)
             tokens[j, 16 + c] = min(root, np.float32(3.0))
 
 

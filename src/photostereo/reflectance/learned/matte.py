@@ -12,7 +12,7 @@ misfit hides partly in the fit itself.
 photographs, and to those in which the pixel is lit. The second, whose d, s² and g are each pixel's own, is taken where
 it is told ten times better: where nothing is in shadow, leaving out the darkest photographs would only add noise.
 
-**Neighbours.** Under noise a gloss hides below t σ², yet misleads the fit of every pixel that has it. A material goes on
+**Neighbors.** Under noise a gloss hides below t σ², yet misleads the fit of every pixel that has it. A material goes on
 beyond one pixel, so the misfit is also looked at over the pixels around (:func:`misfits_around`): the mean of s²/σ² over 49
 pixels tells a material that is not matte from noise seven times finer than one pixel can. The larger of the two counts.
 """
@@ -36,7 +36,7 @@ HIDDEN_MISFIT = 10.0
 LIT_NOISE, LIT_SHARE, FEWEST = 2.0, 0.02, 5
 #: The lit photographs alone are taken where their variance is below this share of the other's.
 MUCH_BETTER = 0.1
-#: Half the side of the window over which the misfit of neighbours is looked at together.
+#: Half the side of the window over which the misfit of neighbors is looked at together.
 AROUND = 3
 
 
@@ -56,7 +56,7 @@ class MatteFit:
         return 2.0 * (2.0 / (freedom * (freedom > 1.0) + (freedom <= 1.0))) ** 0.5
 
     def variance(self, noise: Array, around: Array | None = None) -> Array:
-        """v (N,) with noise of variance σ² (N,); ``around`` is the misfit that neighbours share, in units of σ²."""
+        """v (N,) with noise of variance σ² (N,); ``around`` is the misfit that neighbors share, in units of σ²."""
         excess = self.misfit - noise * (1.0 + self.scatter)
         excess = excess * (excess > 0)
         if around is not None:

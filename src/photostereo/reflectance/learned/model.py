@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
@@ -45,11 +45,11 @@ class Learned(Model):
     ----------
     pixels : (N, d) gray intensities
     lights : (3, d) unit columns
-    colours : (N, d, 3) intensities, where the photographs have colour
-    mask : (H, W) where the pixels lie, row by row; without it neighbours and the outline say nothing
+    colors : (N, d, 3) intensities, where the photographs have color
+    mask : (H, W) where the pixels lie, row by row; without it neighbors and the outline say nothing
     weights : an archive that ``photostereo train`` wrote; the package's own where missing
     outline : whether the mask's outline is an occluding contour, so that it tells where the surface turns away
-    neighbours : whether neighbours that the noise cannot tell apart are looked at together
+    neighbors : whether neighbors that the noise cannot tell apart are looked at together
     sample : the model of a sample of the capture that these pixels are a part of: its noise was measured there
     """
 
@@ -58,11 +58,11 @@ class Learned(Model):
         pixels: Array,
         lights: NDArray[Any],
         *,
-        colours: Array | None = None,
+        colors: Array | None = None,
         mask: NDArray[np.bool_] | None = None,
         weights: str | Path | None = None,
         outline: bool = True,
-        neighbours: bool = True,
+        neighbors: bool = True,
         sample: Learned | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
@@ -80,28 +80,28 @@ class Learned(Model):
         )
         if (self._strengths != 1.0).any():
             pixels = pixels / like(self._strengths, pixels)
-            colours = None if colours is None else colours / like(self._strengths[:, None], pixels)
+            colors = None if colors is None else colors / like(self._strengths[:, None], pixels)
         self._pixels, self._lights = pixels, lights
-        if neighbours and mask is not None and bool(noise.any()):
-            pixels, colours, noise = _quieter(pixels, colours, mask, noise)
-        # Neighbours of one block share what JPEG did to it: together they tell nothing that one of them does not.
+        if neighbors and mask is not None and bool(noise.any()):
+            pixels, colors, noise = _quieter(pixels, colors, mask, noise)
+        # Neighbors of one block share what JPEG did to it: together they tell nothing that one of them does not.
         alone = self._block_table is not None
         unexplained = namespace(noise).maximum(noise, variance_of(seen, self._block_table))
         around = (None, None) if mask is None or alone else misfits_around(pixels, lights, unexplained, mask)
 
-        def told(pixels: Array, colours: Array | None, some: slice) -> tuple[Witness, Witness]:
-            normals, error = _predict(pixels, colours, lights, numbers)
+        def told(pixels: Array, colors: Array | None, some: slice) -> tuple[Witness, Witness]:
+            normals, error = _predict(pixels, colors, lights, numbers)
             whole, lit = (None if part is None else part[some] for part in around)
             matte = matte_witness(pixels, lights, unexplained[some], (whole, lit))
             return combine(Witness(normals, error * error), matte), matte
 
-        def witnesses(pixels: Array, colours: Array | None, some: slice) -> Witness:
-            return told(pixels, colours, some)[0]
+        def witnesses(pixels: Array, colors: Array | None, some: slice) -> Witness:
+            return told(pixels, colors, some)[0]
 
-        found, matte = told(pixels, colours, slice(None))
+        found, matte = told(pixels, colors, slice(None))
         self._level: float | None = None
         # Tried only where a prior asks for it.
-        self._try_noise = partial(try_noise, witnesses, found, pixels, colours, noise, lights)
+        self._try_noise = partial(try_noise, witnesses, found, pixels, colors, noise, lights)
         self._variance = found.variance  # without the outline's word
         if outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / matte.variance)
@@ -135,7 +135,7 @@ class Learned(Model):
         """How far the photographs' noise moves one component of a normal.
 
         Only noise differs from pixel to pixel without reason, so only noise is for a prior to remove: an error that
-        the network shares with its neighbours is not.
+        the network shares with its neighbors is not.
         """
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
@@ -146,7 +146,7 @@ class Learned(Model):
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return np.eye(3)
 
-    def alone(self, monitor: Monitor) -> Fit:
+    def alone(self, control: Control) -> Fit:
         return Fit(self._normals)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
@@ -187,20 +187,20 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _quieter(
-    pixels: Array, colours: Array | None, mask: NDArray[np.bool_], noise: Array
+    pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array
 ) -> tuple[Array, Array | None, Array]:
-    """Pixels averaged with neighbours that the noise cannot tell apart, and the variance that is left."""
+    """Pixels averaged with neighbors that the noise cannot tell apart, and the variance that is left."""
     values = pixels
-    if colours is not None:
-        values = namespace(pixels).concatenate([pixels[..., None], colours], -1)
+    if colors is not None:
+        values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
     averaged, share = _together_for(pixels)(values, pixels, mask, noise)
-    if colours is None:
+    if colors is None:
         return averaged, None, noise * share
     return contiguous(averaged[..., 0]), contiguous(averaged[..., 1:]), noise * share
 
 
 def _together_for(pixels: Array) -> Any:
-    """The average over neighbours for this kind of array."""
+    """The average over neighbors for this kind of array."""
     if is_tensor(pixels):
         from photostereo.reflectance.learned.torch_together import together as on_tensors
 
@@ -212,7 +212,7 @@ def try_noise(
     witnesses: Callable[[Array, Array | None, slice], Witness],
     found: Witness,
     pixels: Array,
-    colours: Array | None,
+    colors: Array | None,
     noise: Array,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
@@ -228,10 +228,10 @@ def try_noise(
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
     gray = to_numpy(pixels[some])
-    if colours is None:
+    if colors is None:
         shaken, tinted = gray + deviation * rng.standard_normal(gray.shape)[:, rank], None
     else:
-        values = to_numpy(colours[some])
+        values = to_numpy(colors[some])
         extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
         shaken, tinted = gray + extra @ np.asarray(GRAY_WEIGHTS), (values + extra).astype(np.float32)
     again = witnesses(
@@ -257,16 +257,16 @@ def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[
 
 
 def _predict(
-    pixels: Array, colours: Array | None, lights: NDArray[Any], weights: Weights
+    pixels: Array, colors: Array | None, lights: NDArray[Any], weights: Weights
 ) -> tuple[Array, Array]:
     directions = np.ascontiguousarray(lights.T, dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
 
-        normals, errors = predict_torch(pixels, colours, directions, weights)
+        normals, errors = predict_torch(pixels, colors, directions, weights)
         return normals, errors
     from photostereo.reflectance.learned.kernels import predict
 
-    if colours is None:
-        colours = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
-    return predict(colours, directions, weights)
+    if colors is None:
+        colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
+    return predict(colors, directions, weights)

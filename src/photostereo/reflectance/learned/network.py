@@ -28,31 +28,31 @@ FEATURES = 19
 UNKNOWN_ERROR, TYPICAL_ERROR = -1.5, -2.0
 
 
-def predict(colours: Floats, lights: Floats, weights: Weights) -> tuple[Floats, Floats]:
+def predict(colors: Floats, lights: Floats, weights: Weights) -> tuple[Floats, Floats]:
     """Unit normals (N, 3) and expected errors (N,) in radians.
 
     Parameters
     ----------
-    colours : (N, d, 3) linear intensities; gray photographs have three equal channels
+    colors : (N, d, 3) linear intensities; gray photographs have three equal channels
     lights : (d, 3) unit directions
     weights : the network's numbers
     """
-    gray, colours = normalised(colours.astype(np.float32))
+    gray, colors = normalized(colors.astype(np.float32))
     lights = lights.astype(np.float32)
     normal = first_guess(gray, lights)
     log_error = np.full(len(gray), UNKNOWN_ERROR, np.float32)
     for stage in weights.stages:
         turned, cosine, sine = turn(lights, normal)
-        step = run_stage(stage, tokens_of(gray, colours, turned, normal[:, 2], log_error))
+        step = run_stage(stage, tokens_of(gray, colors, turned, normal[:, 2], log_error))
         normal, log_error = refine(normal, cosine, sine, step)
     return normal, np.exp(log_error)
 
 
-def normalised(colours: Floats) -> tuple[Floats, Floats]:
+def normalized(colors: Floats) -> tuple[Floats, Floats]:
     """Mean of the channels and the channels, divided by the former's root mean square over the photographs."""
-    gray = colours.mean(-1)
+    gray = colors.mean(-1)
     scale = 1.0 / np.sqrt(np.square(gray).mean(1, keepdims=True) + 1e-12)
-    return (gray * scale).astype(np.float32), (colours * scale[..., None]).astype(np.float32)
+    return (gray * scale).astype(np.float32), (colors * scale[..., None]).astype(np.float32)
 
 
 def first_guess(gray: Floats, lights: Floats) -> Floats:
@@ -75,7 +75,7 @@ def turn(lights: Floats, normal: Floats) -> tuple[Floats, Floats, Floats]:
     return np.stack([x, y, np.broadcast_to(lights[:, 2], x.shape)], -1), cosine, sine
 
 
-def tokens_of(gray: Floats, colours: Floats, lights: Floats, tilt: Floats, log_error: Floats) -> Floats:
+def tokens_of(gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_error: Floats) -> Floats:
     """The tokens (N, d, 19) of one stage; lights in the turned frame, tilt = n_z.
 
     Light (3), n·l, n·h, l·h, n_z; v, √v, v/(v + 0.4), log of v over n·l; what is left of v after the best matte fit,
@@ -111,7 +111,7 @@ def tokens_of(gray: Floats, colours: Floats, lights: Floats, tilt: Floats, log_e
         log_error[:, None] - TYPICAL_ERROR,
         misfit / (np.abs(misfit) + 0.1),
     ]
-    roots = np.minimum(np.sqrt(np.maximum(colours, 0.0) + 1e-6), 3.0)
+    roots = np.minimum(np.sqrt(np.maximum(colors, 0.0) + 1e-6), 3.0)
     tokens = [np.broadcast_to(column, nl.shape) for column in columns] + [roots[..., c] for c in range(3)]
     return np.stack(tokens, -1).astype(np.float32)
 

@@ -6,7 +6,7 @@ deviation. The median of its absolute value over pixels of like brightness and a
 shadows and highlights, a few entries of each pixel, do not move it. Where the photographs have few levels, no noise is
 smaller than that of their steps, step²/12.
 
-What JPEG leaves hangs together over 8 × 8 pixels and escapes a difference of neighbours, yet is no misfit of a model: where
+What JPEG leaves hangs together over 8 × 8 pixels and escapes a difference of neighbors, yet is no misfit of a model: where
 blocks are seen (:func:`photostereo.diagnosis.blocks.has_blocks`), the same is measured from block to block.
 """
 

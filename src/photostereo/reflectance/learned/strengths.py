@@ -69,9 +69,9 @@ def lamp_strengths(pixels: Array, lights: NDArray[Any], noise: Array) -> NDArray
     size = -(-len(ratios) // PARTS)
     medians = [_medians(ratios[first : first + size]) for first in range(0, len(ratios), size)]
     strength, parts = to_numpy(strengths), np.log(to_numpy(xp.stack(medians) / middle))
-    centre, deviation = _closest_half(np.log(strength))
-    apart = np.log(strength) - centre
-    alike = ((parts - centre) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
+    center, deviation = _closest_half(np.log(strength))
+    apart = np.log(strength) - center
+    alike = ((parts - center) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
     return np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0).astype(np.float32)
 
@@ -116,8 +116,8 @@ def _medians(ratios: Array) -> Array:
 def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:
     """Middle and deviation of the half of the values that lie closest together.
 
-    >>> centre, deviation = _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0]))
-    >>> round(centre, 3), round(deviation, 3)
+    >>> center, deviation = _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0]))
+    >>> round(center, 3), round(deviation, 3)
     (0.0, 0.148)
     """
     ordered = np.sort(values)

@@ -1,4 +1,4 @@
-// Neighbours that the noise cannot tell apart, one row of them at a time (`down`, and `right` from -reach to reach): the
+// Neighbors that the noise cannot tell apart, one row of them at a time (`down`, and `right` from -reach to reach): the
 // loops of `together.py`. A pixel belongs to one warp, whose lanes share its photographs.
 
 #define LANES 32
@@ -8,7 +8,7 @@
          p += (long long)gridDim.x * blockDim.x / LANES)
 
 // The mask pixel so far away; -1 where there is none. `places` are flat, `index` has a row for each of the picture.
-__device__ int neighbour(const int* index, int place, int height, int width, int down, int right) {
+__device__ int neighbor(const int* index, int place, int height, int width, int down, int right) {
     const int r = place / width + down, c = place % width + right;
     return r >= 0 && r < height && c >= 0 && c < width ? index[r * width + c] : -1;
 }
@@ -20,7 +20,7 @@ extern "C" __global__ void distances(const float* guide, const int* index, const
     const int lane = threadIdx.x % LANES;
     EACH_PIXEL(p, pixels)
     for (int right = -reach; right <= reach; ++right) {
-        const int other = neighbour(index, places[p], height, width, down, right);
+        const int other = neighbor(index, places[p], height, width, down, right);
         float total = 0.0f;
         if (other >= 0) {
             for (int k = lane; k < photographs; k += LANES) {
@@ -34,7 +34,7 @@ extern "C" __global__ void distances(const float* guide, const int* index, const
     }
 }
 
-// The distances are averaged over 3 x 3 pixels and weighed; the neighbours' values are added by that weight.
+// The distances are averaged over 3 x 3 pixels and weighed; the neighbors' values are added by that weight.
 extern "C" __global__ void gather(const float* values, const int* index, const int* places, const float* distance,
                                   const float* noise, float* result, float* total, float* squares, double softness,
                                   int pixels, int count, int height, int width, int down, int reach) {
@@ -44,7 +44,7 @@ extern "C" __global__ void gather(const float* values, const int* index, const i
         if (down == 0 && right == 0) continue;
         const float* there = distance + (size_t)(right + reach) * height * width;
         const int place = places[p], row = place / width, column = place % width;
-        const int other = neighbour(index, place, height, width, down, right);
+        const int other = neighbor(index, place, height, width, down, right);
         if (other < 0) continue;
         float sum = 0.0f;
         int known = 0;

@@ -1,4 +1,4 @@
-"""Neighbours that the noise cannot tell apart are looked at together.
+"""Neighbors that the noise cannot tell apart are looked at together.
 
 The photographs of one pixel are d numbers. Where two pixels of a small window differ by no more than the noise
 explains (their mean squared difference, averaged over the 3 × 3 pixels around each, is near 2σ²), they are the same
@@ -40,7 +40,7 @@ def together(
     reach: int = REACH,
     softness: float = SOFTNESS,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Averages of (N, ...) values over neighbours alike in ``guide`` (N, d), and the noise's share (N,) that is left.
+    """Averages of (N, ...) values over neighbors alike in ``guide`` (N, d), and the noise's share (N,) that is left.
 
     ``noise`` (N,) is the variance of one value of the guide.
     """

@@ -31,12 +31,12 @@ def network_of(weights: Weights, device: torch.device) -> SetNetwork:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def predict(
-    pixels: torch.Tensor, colours: torch.Tensor | None, lights: NDArray[Any], weights: Weights
+    pixels: torch.Tensor, colors: torch.Tensor | None, lights: NDArray[Any], weights: Weights
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities."""
     network = network_of(weights, pixels.device)
     directions = torch.from_numpy(lights).to(pixels.device)
-    values = pixels[..., None].expand(-1, -1, 3) if colours is None else colours
+    values = pixels[..., None].expand(-1, -1, 3) if colors is None else colors
     run = Stage.__call__
     if pixels.is_cuda:
         from photostereo.reflectance.learned.torch_fused_stage import run_stage as run

@@ -76,18 +76,18 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
         self.stages = nn.ModuleList(Stage(width) for _ in range(stages))
 
     def forward(
-        self, colours: Tensor, lights: Tensor, run: Callable[[Stage, Tensor], Tensor] = Stage.__call__
+        self, colors: Tensor, lights: Tensor, run: Callable[[Stage, Tensor], Tensor] = Stage.__call__
     ) -> list[tuple[Tensor, Tensor]]:
         """(normals, log of the expected angle in radians) after every stage; ``run`` may be a faster form of one."""
-        gray, colours = normalised(colours)
+        gray, colors = normalized(colors)
         normal = first_guess(gray, lights)
         if lights.ndim == 2:
-            lights = lights.expand(colours.shape[0], -1, -1)
+            lights = lights.expand(colors.shape[0], -1, -1)
         log_error = torch.full_like(normal[:, 0], -1.5)
         answers = []
         for stage in self.stages:
             turned, cosine, sine = turn(lights, normal)
-            tokens = tokens_of(gray, colours, turned, normal[:, 2], log_error.detach())
+            tokens = tokens_of(gray, colors, turned, normal[:, 2], log_error.detach())
             step = run(stage, tokens)
             start = torch.stack(
                 [torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1
@@ -107,11 +107,11 @@ def pooled(x: Tensor) -> Tensor:
     return torch.cat([x.mean(1), x.amax(1)], -1)
 
 
-def normalised(colours: Tensor) -> tuple[Tensor, Tensor]:
+def normalized(colors: Tensor) -> tuple[Tensor, Tensor]:
     """Mean of the channels and the channels, divided by the former's root mean square over the photographs."""
-    gray = colours.mean(-1)
+    gray = colors.mean(-1)
     scale = torch.rsqrt(gray.square().mean(1, keepdim=True) + TINY)
-    return gray * scale, colours * scale[..., None]
+    return gray * scale, colors * scale[..., None]
 
 
 def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.stack([x, y, lights[..., 2]], -1), cosine, sine
 
 
-def tokens_of(gray: Tensor, colours: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor) -> Tensor:
+def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor) -> Tensor:
     """The tokens (B, d, FEATURES) of one stage; lights in the turned frame, tilt = n_z."""
     nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
     nl = nx * lights[..., 0] + nz * lights[..., 2]
@@ -173,7 +173,7 @@ def tokens_of(gray: Tensor, colours: Tensor, lights: Tensor, tilt: Tensor, log_e
         (log_error[:, None] + 2.0).expand_as(nl),
         misfit / (misfit.abs() + 0.1),
     ]
-    roots = torch.sqrt(colours.clamp_min(0.0) + 1e-6).clamp_max(3.0)
+    roots = torch.sqrt(colors.clamp_min(0.0) + 1e-6).clamp_max(3.0)
     return torch.cat([torch.stack(features, -1), roots], -1)
 
 

@@ -1,4 +1,4 @@
-"""Neighbours that the noise cannot tell apart, on torch tensors: the function of :mod:`.together`, all pixels at once."""
+"""Neighbors that the noise cannot tell apart, on torch tensors: the function of :mod:`.together`, all pixels at once."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def together(
     reach: int = REACH,
     softness: float = SOFTNESS,
 ) -> tuple[Tensor, Tensor]:
-    """Averages of (N, ...) values over neighbours alike in ``guide`` (N, d), and the noise's share (N,) that is left."""
+    """Averages of (N, ...) values over neighbors alike in ``guide`` (N, d), and the noise's share (N,) that is left."""
     scale = min(softness / guide.shape[1], SOFTEST)
     if pixels.is_cuda:
         return _fused(pixels, guide, mask, noise, reach, scale)
-    # A frame of nothing around the picture: every neighbour has a place.
+    # A frame of nothing around the picture: every neighbor has a place.
     framed = np.pad(mask, reach)
     numbers = np.full(framed.shape, -1)
     numbers[framed] = np.arange(len(guide))
@@ -64,7 +64,7 @@ def together(
 def _fused(
     pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """The same in two launches for each row of neighbours, ``together.cu``."""
+    """The same in two launches for each row of neighbors, ``together.cu``."""
     from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
     flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, empty, is_tensor, like, to_numpy
@@ -47,7 +47,7 @@ def robust_pca(
     observed: Array | None = None,
     tol: float = 1e-7,
     max_iter: int = 200,
-    monitor: Monitor = SILENT,
+    control: Control = SILENT,
 ) -> Decomposition:
     r"""Split a matrix into a low-rank and a sparse part (robust principal component analysis).
 
@@ -100,7 +100,7 @@ def robust_pca(
     mu = 1.25 / norm
     limit = LARGEST * mu
     kernels.begin(Y, seen, max(norm, max(float(Y.max()), -float(Y.min())) / lam), mu, X, dual, grams)
-    monitor.stage("low rank", max_iter)
+    control.stage("low rank", max_iter)
     rank, converged, iterations = columns, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
@@ -111,7 +111,7 @@ def robust_pca(
         mu_next = min(GROWTH * mu, limit)
         kernels.sweep(Y, X, dual, seen, like(left, X), like(right, X), lam, mu, mu_next, residuals, grams)
         mu = mu_next
-        monitor.advance()
+        control.advance()
         converged = float(residuals.sum()) < energy * tol * tol
     kernels.subtract_scaled(X, dual, mu, low_rank)
     return Decomposition(low_rank, rank, iterations, converged)
@@ -201,7 +201,7 @@ class LowRank(Model):
     >>> n = rng.normal(size=(500, 3))
     >>> y = n @ L
     >>> y[rng.random(y.shape) < 0.05] = 9
-    >>> fit = LowRank(y, L).alone(Monitor())
+    >>> fit = LowRank(y, L).alone(Control())
     >>> bool(abs(fit.normals - n).max() < 1e-4)
     True
     """
@@ -222,19 +222,19 @@ class LowRank(Model):
         self._weight, self._shadow, self._tol, self._max_iter = weight, shadow, tol, max_iter
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
-    def decompose(self, monitor: Monitor = SILENT) -> Decomposition:
+    def decompose(self, control: Control = SILENT) -> Decomposition:
         """The low-rank part of the photographs; computed once."""
-        return self._clean(monitor)[0]
+        return self._clean(control)[0]
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return np.asarray(self._lights @ self._lights.T)
 
-    def alone(self, monitor: Monitor) -> Fit:
-        parts, model = self._clean(monitor)
-        return Fit(model.alone(monitor).normals, {}, parts.iterations, parts.converged)
+    def alone(self, control: Control) -> Fit:
+        parts, model = self._clean(control)
+        return Fit(model.alone(control).normals, {}, parts.iterations, parts.converged)
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        return self._clean(monitor)[1].start(monitor)
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
+        return self._clean(control)[1].start(control)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         return self._clean(SILENT)[1].update_normals(unknowns, weight, pull)
@@ -246,7 +246,7 @@ class LowRank(Model):
         """``errors`` (N, d): the sparse part, what was taken away from each photograph."""
         return {"errors": self._pixels - self.decompose().low_rank}
 
-    def _clean(self, monitor: Monitor) -> tuple[Decomposition, Lambertian]:
+    def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
         if self._cleaned is None:
             parts = robust_pca(
                 self._pixels,
@@ -254,7 +254,7 @@ class LowRank(Model):
                 observed=_lit(self._pixels, self._shadow) if self._shadow > 0 else None,
                 tol=self._tol,
                 max_iter=self._max_iter,
-                monitor=monitor,
+                control=control,
             )
             self._cleaned = parts, Lambertian(parts.low_rank, self._lights)
         return self._cleaned

@@ -143,7 +143,7 @@ def _cholesky_solve(A, B):  # type: ignore[no-untyped-def]
 
 
 def eliminate_slopes(stats: PiecewiseStatistics, pixels: NDArray[Any], lights: F64, gamma: float) -> Reduced:
-    """Minimise over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
+    """Minimize over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
     count, p = stats.gram.shape[:2]
     reduced = Reduced(
         np.empty((count, 6)),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Monitor
+from photostereo.core.control import Control
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
@@ -101,15 +101,15 @@ class Piecewise(Model):
         own = np.median(spread * (slopes**2).mean(1)) / np.trace(np.linalg.inv(mean))
         return float(max(own, 1.0))
 
-    def alone(self, monitor: Monitor) -> Fit:
+    def alone(self, control: Control) -> Fit:
         normals, slopes = self._kernels.constrained_fit(
             self._statistics, self._lights_gram, self._least_squares
         )
         return Fit(normals, {"slopes": slopes})
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
         if self._begin == "pls":
-            fit = self.alone(monitor)
+            fit = self.alone(control)
             return fit.normals, fit.unknowns
         normals = self._least_squares
         return normals, {"slopes": like(np.ones((len(normals), self._pieces)), normals)}

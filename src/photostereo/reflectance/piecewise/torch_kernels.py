@@ -51,7 +51,7 @@ def statistics(
 def eliminate_slopes(
     stats: PiecewiseStatistics, pixels: Tensor, lights: NDArray[Any], gamma: float
 ) -> Reduced:
-    """Minimise over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
+    """Minimize over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
     import torch
 
     p = stats.gram.shape[1]

@@ -27,7 +27,7 @@ class SparseBayesParameters:
         default=1e-3,
         above=0,
     )
-    max_iter: int = integer(200, "iterations of the expectation maximisation", minimum=1, when="alone")
+    max_iter: int = integer(200, "iterations of the expectation maximization", minimum=1, when="alone")
     tol: float = number(1e-5, "a pixel stops when its normal moves by less", above=0, when="alone")
 
 

@@ -134,9 +134,9 @@ def _nudge(y, L, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
-    """From near the minimiser to the minimiser, exactly: descent along edges, as the simplex method does.
+    """From near the minimizer to the minimizer, exactly: descent along edges, as the simplex method does.
 
-    A minimiser of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j`` over the
+    A minimizer of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j`` over the
     others, ``Σ u_b l_b = −g`` gives the multipliers of the three; all ``|u_b| ≤ 1`` proves the optimum.
     Otherwise the worst one leaves, and the cost falls along the edge of the other two until its slope
     turns, where another photograph enters. Returns True at a proven optimum, with its three photographs in

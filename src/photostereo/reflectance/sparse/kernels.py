@@ -1,4 +1,4 @@
-"""Compiled per-pixel loops of sparse regression: SBL by expectation maximisation, the weighted 3 × 3 solve.
+"""Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 × 3 solve.
 
 Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
 over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import SILENT, Monitor
+from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import noise_of_residuals
 from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.reflectance.batches import pixel_batches
@@ -58,8 +58,8 @@ class _Reweighted(Model):
         self._own: Array | None = None
         self._measured: float | None = None
 
-    def _least_absolute(self, monitor: Monitor, max_iter: int = 10) -> tuple[Array, Array]:
-        """The exact minimiser of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
+    def _least_absolute(self, control: Control, max_iter: int = 10) -> tuple[Array, Array]:
+        """The exact minimizer of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
         if is_tensor(self._pixels):
             from photostereo.reflectance.sparse import torch_kernels as kernels
         else:
@@ -69,7 +69,7 @@ class _Reweighted(Model):
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
         starts = project(self._pixels, np.linalg.pinv(to_numpy(self._lights)).T)
-        for part in self._batches(monitor, "least absolute residuals"):
+        for part in self._batches(control, "least absolute residuals"):
             kernels.l1_regression(
                 self._pixels[part],
                 self._lights,
@@ -82,13 +82,13 @@ class _Reweighted(Model):
             )
         return normals, to_numpy(iterations)
 
-    def _batches(self, monitor: Monitor, stage: str) -> Iterator[slice]:
+    def _batches(self, control: Control, stage: str) -> Iterator[slice]:
         count, photographs = self._pixels.shape
         if not is_tensor(self._pixels):
-            return pixel_batches(count, monitor, stage)
+            return pixel_batches(count, control, stage)
         from photostereo.reflectance.sparse.torch_kernels import batch_size
 
-        return pixel_batches(count, monitor, stage, size=batch_size(photographs))
+        return pixel_batches(count, control, stage, size=batch_size(photographs))
 
     def _measure_noise(self, own: Array | None = None) -> None:
         """One threshold for the capture, from the residuals of the least absolute fit."""
@@ -185,11 +185,11 @@ class LeastAbsolute(_Reweighted):
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|_1
 
     Each pixel is divided by its maximum and starts at least squares. A few steps of reweighted least squares
-    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimiser, where reweighting alone would
-    crawl; a descent along the edges of the piecewise linear cost then ends at the minimiser exactly, with
+    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimizer, where reweighting alone would
+    crawl; a descent along the edges of the piecewise linear cost then ends at the minimizer exactly, with
     multipliers that prove it.
 
-    With a prior each photograph has the weight of Huber's cost at that minimiser: one below the noise σ of the
+    With a prior each photograph has the weight of Huber's cost at that minimizer: one below the noise σ of the
     capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
     meaning, and ``σ/|r|`` above.
 
@@ -213,7 +213,7 @@ class LeastAbsolute(_Reweighted):
     >>> n = np.array([[0.1, 0.2, 0.9]])
     >>> y = n @ L
     >>> y[0, [1, 5, 7]] = 0, 2, 1
-    >>> bool(np.allclose(LeastAbsolute(y, L).alone(Monitor()).normals, n))
+    >>> bool(np.allclose(LeastAbsolute(y, L).alone(Control()).normals, n))
     True
     """
 
@@ -224,12 +224,12 @@ class LeastAbsolute(_Reweighted):
         super().__init__(pixels, lights)
         self._max_iter = max_iter
 
-    def alone(self, monitor: Monitor) -> Fit:
-        normals, iterations = self._least_absolute(monitor, self._max_iter)
+    def alone(self, control: Control) -> Fit:
+        normals, iterations = self._least_absolute(control, self._max_iter)
         return Fit(normals, {}, int(np.abs(iterations).max(initial=0)), bool((iterations >= 0).all()))
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        normals, _ = self._least_absolute(monitor, self._max_iter)
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
+        normals, _ = self._least_absolute(control, self._max_iter)
         if self._threshold is None:
             self._measure_noise(normals)
         return normals, self._weighed(normals)
@@ -244,7 +244,7 @@ class SparseBayes(_Reweighted):
     .. math:: y = L^T n + e + \varepsilon, \quad e_j \sim N(0, \gamma_j), \quad
               \varepsilon \sim N(0, \lambda I), \qquad \max_\gamma \; p(y \,|\, \gamma)
 
-    Without a prior: expectation maximisation. With S = γ + λ,
+    Without a prior: expectation maximization. With S = γ + λ,
 
         Cov = (L S⁻¹ Lᵀ + I/σ²)⁻¹,   n = Cov L S⁻¹ y,   γ ← (k r)² + γ λ/S + k² diag(Lᵀ Cov L),   k = γ/S,
 
@@ -277,7 +277,7 @@ class SparseBayes(_Reweighted):
     >>> n = np.array([[0.1, 0.2, 0.9]])
     >>> y = n @ L
     >>> y[0, [1, 5, 7]] = 0, 2, 1
-    >>> fit = SparseBayes(y, L, noise=1e-6).alone(Monitor())
+    >>> fit = SparseBayes(y, L, noise=1e-6).alone(Control())
     >>> bool(np.allclose(fit.normals, n, atol=1e-3)), np.flatnonzero(fit.unknowns["inliers"][0] < 0.1)
     (True, array([1, 5, 7]))
     """
@@ -298,11 +298,11 @@ class SparseBayes(_Reweighted):
         self._noise, self._max_iter, self._tol = noise, max_iter, tol
         self._brightness: Array | None = None
 
-    def alone(self, monitor: Monitor) -> Fit:
-        return self._expectation_maximisation(monitor, keep_weights=True)
+    def alone(self, control: Control) -> Fit:
+        return self._expectation_maximization(control, keep_weights=True)
 
-    def start(self, monitor: Monitor) -> tuple[Array, Unknowns]:
-        normals = self._expectation_maximisation(monitor, keep_weights=False).normals
+    def start(self, control: Control) -> tuple[Array, Unknowns]:
+        normals = self._expectation_maximization(control, keep_weights=False).normals
         return normals, self._weighed(normals)
 
     def _measures_noise(self) -> bool:
@@ -319,7 +319,7 @@ class SparseBayes(_Reweighted):
             _kernels_for(self._pixels).brightest(self._pixels, self._brightness)
         return self._brightness
 
-    def _expectation_maximisation(self, monitor: Monitor, *, keep_weights: bool) -> Fit:
+    def _expectation_maximization(self, control: Control, *, keep_weights: bool) -> Fit:
         count, photographs = self._pixels.shape
         scale = self._scales()
         noise = self._noise
@@ -333,7 +333,7 @@ class SparseBayes(_Reweighted):
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
-        for part in self._batches(monitor, "sparse Bayesian learning"):
+        for part in self._batches(control, "sparse Bayesian learning"):
             _kernels_for(self._pixels).sbl_em(
                 self._pixels[part],
                 self._lights,

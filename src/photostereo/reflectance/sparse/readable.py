@@ -40,7 +40,7 @@ def sbl_readable(
     max_iter: int = 200,
     tol: float = 1e-5,
 ) -> NDArray[np.float64]:
-    """SBL by expectation maximisation, pixel after pixel in plain NumPy: what the compiled loop means."""
+    """SBL by expectation maximization, pixel after pixel in plain NumPy: what the compiled loop means."""
     normals = np.zeros((len(Y), 3))
     for i, row in enumerate(Y):
         top = np.abs(row).max()

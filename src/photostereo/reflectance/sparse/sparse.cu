@@ -2,7 +2,7 @@
 // per few threads.
 //
 // Compiled at run time with INTENSITY (float or double), the type of Y. Y (N, d), L (3, d), contiguous. What
-// a pixel keeps per photograph lies in `scratch`, so that neighbouring threads read neighbouring addresses.
+// a pixel keeps per photograph lies in `scratch`, so that neighboring threads read neighboring addresses.
 
 #define EACH_PIXEL(i, count) \
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += gridDim.x * blockDim.x)
@@ -55,7 +55,7 @@ __device__ void sum_over_lanes(System& system, unsigned lanes) {
     }
 }
 
-// Expectation maximisation of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x N x d.
+// Expectation maximization of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x N x d.
 // Launched with SHARING threads per pixel.
 extern "C" __global__ void sbl_em(const INTENSITY* Y, const double* L, const double* scale, double noise,
                                   double prior_variance, double tol, double settled, int max_iter, double* n,
@@ -183,7 +183,7 @@ __device__ void fit_basis(Column y, const int basis[3], const double inverse[3][
         x[c] = inverse[c][0] * y[basis[0]] + inverse[c][1] * y[basis[1]] + inverse[c][2] * y[basis[2]];
 }
 
-// Descent along edges to a proven minimiser of sum |y_j - l_j . x|; see _l1_vertex in absolute_kernels.py.
+// Descent along edges to a proven minimizer of sum |y_j - l_j . x|; see _l1_vertex in absolute_kernels.py.
 __device__ bool vertex_descent(Column y, const double* L, int d, double x[3], Column r, int basis[3]) {
     double inverse[3][3];
     for (int j = 0; j < d; ++j) r[j] = y[j] - SHADE(j, x);

@@ -3,7 +3,7 @@
 
 const COVER_FRAGMENT = `${GLSL_HEAD}
 uniform sampler2D uNormals;
-out vec4 colour;
+out vec4 color;
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   ivec2 last = textureSize(uNormals, 0) - 1;
@@ -16,7 +16,7 @@ void main() {
       total += weight;
     }
   }
-  colour = vec4(sum / total, 0.0, 0.0, 1.0);
+  color = vec4(sum / total, 0.0, 0.0, 1.0);
 }
 `;
 
@@ -24,7 +24,7 @@ void main() {
 const BLUR_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}
 uniform sampler2D uNormals;
 uniform float uSigma;
-out vec4 colour;
+out vec4 color;
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   int reach = int(ceil(3.0 * uSigma));
@@ -32,17 +32,17 @@ void main() {
   for (int i = -reach; i <= reach; i += 1) {
     sum += exp(-0.5 * float(i * i) / (uSigma * uSigma)) * knownNormal(uNormals, at + ivec2(i, 0));
   }
-  colour = sum;
+  color = sum;
 }
 `;
 
-// Normal unsharp masking: n + amount · (n − mean of the neighbourhood), made unit again.
+// Normal unsharp masking: n + amount · (n − mean of the neighborhood), made unit again.
 const SHARPEN_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}
 uniform sampler2D uNormals;
 uniform sampler2D uAlong;
 uniform float uSigma;
 uniform float uAmount;
-out vec4 colour;
+out vec4 color;
 
 vec3 packedNormal(vec3 n) {
   vec2 p = n.xy / (abs(n.x) + abs(n.y) + abs(n.z));
@@ -56,7 +56,7 @@ vec3 packedNormal(vec3 n) {
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   vec4 n = knownNormal(uNormals, at);
-  if (n.w <= 0.0) { colour = vec4(0.0); return; }
+  if (n.w <= 0.0) { color = vec4(0.0); return; }
   ivec2 last = textureSize(uAlong, 0) - 1;
   int reach = int(ceil(3.0 * uSigma));
   vec4 sum = vec4(0.0);
@@ -66,7 +66,7 @@ void main() {
     sum += exp(-0.5 * float(j * j) / (uSigma * uSigma)) * texelFetch(uAlong, ivec2(at.x, row), 0);
   }
   vec3 mean = sum.xyz / sum.w;
-  colour = vec4(packedNormal(normalize(n.xyz + uAmount * (n.xyz - mean))), 1.0);
+  color = vec4(packedNormal(normalize(n.xyz + uAmount * (n.xyz - mean))), 1.0);
 }
 `;
 
@@ -74,13 +74,13 @@ void main() {
 const CURVATURE_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}
 uniform sampler2D uNormals;
 uniform float uPixel;
-out vec4 colour;
+out vec4 color;
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   vec4 left = knownNormal(uNormals, at - ivec2(1, 0)), right = knownNormal(uNormals, at + ivec2(1, 0));
   vec4 above = knownNormal(uNormals, at - ivec2(0, 1)), below = knownNormal(uNormals, at + ivec2(0, 1));
   float known = left.w * right.w * above.w * below.w;
-  colour = vec4(known * (right.x - left.x - below.y + above.y) / (4.0 * uPixel), 0.0, 0.0, 1.0);
+  color = vec4(known * (right.x - left.x - below.y + above.y) / (4.0 * uPixel), 0.0, 0.0, 1.0);
 }
 `;
 
@@ -88,7 +88,7 @@ void main() {
 const OCCLUSION_FRAGMENT = `${GLSL_HEAD}
 uniform sampler2D uDepth;
 uniform float uRise;     // heights per code, in pixels of this level
-out vec4 colour;
+out vec4 color;
 const int STEPS[12] = int[12](1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48);
 float code(ivec2 at) {
   vec3 t = texelFetch(uDepth, at, 0).rgb * 255.0;
@@ -112,7 +112,7 @@ void main() {
     }
     open += 1.0 / (1.0 + steepest * steepest);
   }
-  colour = vec4(here > 0.0 ? open / 16.0 : 0.0, 0.0, 0.0, 1.0);
+  color = vec4(here > 0.0 ? open / 16.0 : 0.0, 0.0, 0.0, 1.0);
 }
 `;
 

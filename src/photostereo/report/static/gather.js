@@ -1,15 +1,15 @@
 // The part of a result that is looked at, gathered from tiles into textures of its own: every shader after this
-// finds each pixel's neighbours beside it, across the borders of tiles.
+// finds each pixel's neighbors beside it, across the borders of tiles.
 
 const COPY_FRAGMENT = `${GLSL_HEAD}
 uniform sampler2D uTile;
 uniform ivec2 uOrigin;   // of the patch, in pixels of its level
 uniform ivec2 uCorner;   // of the tile, in pixels of its own level
 uniform int uCoarser;    // how many levels the tile is coarser than the patch
-out vec4 colour;
+out vec4 color;
 void main() {
   ivec2 at = ((ivec2(gl_FragCoord.xy) + uOrigin) >> uCoarser) - uCorner;
-  colour = texelFetch(uTile, min(at, textureSize(uTile, 0) - 1), 0);
+  color = texelFetch(uTile, min(at, textureSize(uTile, 0) - 1), 0);
 }
 `;
 

@@ -3,7 +3,7 @@
 function openGl(canvas, antialias) {
   const gl = canvas.getContext("webgl2", { alpha: false, antialias });
   if (!gl) return null;
-  // The pictures hold numbers, not colours to be matched to a screen.
+  // The pictures hold numbers, not colors to be matched to a screen.
   gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE);
   gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
   return gl;
@@ -42,11 +42,11 @@ function loadPicture(address) {
   });
 }
 
-// Packed normals must not be filtered (their bytes are digits of one number); colours may.
-function makeTexture(gl, picture, { colour, smooth = colour }) {
+// Packed normals must not be filtered (their bytes are digits of one number); colors may.
+function makeTexture(gl, picture, { color, smooth = color }) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
-  const format = colour ? gl.SRGB8_ALPHA8 : gl.RGBA8;
+  const format = color ? gl.SRGB8_ALPHA8 : gl.RGBA8;
   gl.texImage2D(gl.TEXTURE_2D, 0, format, gl.RGBA, gl.UNSIGNED_BYTE, picture);
   const filter = smooth ? gl.LINEAR : gl.NEAREST;
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);

@@ -1,4 +1,4 @@
-// What stands over the picture: the scale bar, the colour scale, and the numbers under the pointer.
+// What stands over the picture: the scale bar, the color scale, and the numbers under the pointer.
 
 class Hud {
   constructor(relighter, probe) {
@@ -33,7 +33,7 @@ class Hud {
     const scale = scaleOf(look.mode, { ...data, ...data.sets[this.relighter.raised] }, units);
     this.legend.hidden = !scale;
     if (!scale) return;
-    const codes = data.colours[scale.name];
+    const codes = data.colors[scale.name];
     const stops = Array.from({ length: 16 }, (_, i) => `#${codes.slice(6 * 17 * i, 6 * 17 * i + 6)}`);
     this.legend.querySelector(".legend-strip").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     this.legend.querySelector(".legend-title").textContent = scale.title;

@@ -2,14 +2,14 @@
 
 const LIGHTS_MOST = 4;
 
-const LOOK_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}${GLSL_COLOUR}${GLSL_BACKDROP}
+const LOOK_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}${GLSL_COLOR}${GLSL_BACKDROP}
 uniform sampler2D uNormals;
 uniform sampler2D uOther;    // normals of another result, to take the angle to
 uniform sampler2D uAlbedo;
 uniform sampler2D uDepth;
 uniform sampler2D uCover;
 uniform sampler2D uScalar;
-uniform sampler2D uScale;    // 256 colours
+uniform sampler2D uScale;    // 256 colors
 uniform vec3 uPatch;         // pixel of the patch = (canvas pixel - uPatch.xy) * uPatch.z, counted from the upper left
 uniform float uCrisp;        // how abruptly one pixel gives way to the next: 1 bilinear, large for single pixels
 uniform vec3 uLights[${LIGHTS_MOST}];
@@ -20,7 +20,7 @@ uniform float uGain;
 uniform int uMode;
 uniform vec2 uRange;         // values at the ends of the scale
 uniform vec3 uHeights;       // lowest, per code; step of the contour lines (0: none)
-out vec4 colour;
+out vec4 color;
 
 struct Taps { ivec2 corner; vec4 weights; };
 
@@ -40,7 +40,7 @@ vec4 normalAt(Taps taps) {
   return sum.w > 0.0 ? vec4(normalize(sum.xyz), sum.w) : vec4(0.0);
 }
 
-// Colours and numbers of the known pixels only.
+// Colors and numbers of the known pixels only.
 vec3 knownMean(sampler2D picture, Taps taps) {
   vec4 sum = vec4(0.0);
   for (int i = 0; i < 4; i += 1) {
@@ -85,7 +85,7 @@ float smoothCover(vec2 place) {
   return sum;
 }
 
-vec3 scaleColour(float value) {
+vec3 scaleColor(float value) {
   float share = clamp((value - uRange.x) / (uRange.y - uRange.x), 0.0, 1.0);
   return texelFetch(uScale, ivec2(int(share * 255.0 + 0.5), 0), 0).rgb;
 }
@@ -114,23 +114,23 @@ void main() {
   float line = height.x / max(uHeights.z, 1e-6);
   float wide = fwidth(line);
   if (n.w <= 0.0) cover = 0.0;
-  if (cover <= 0.0) { colour = vec4(encoded(backdrop()), 1.0); return; }
+  if (cover <= 0.0) { color = vec4(encoded(backdrop()), 1.0); return; }
   vec3 lit;
   if (uMode == 0) lit = relit(n.xyz, albedoAt(taps));
   else if (uMode == 1) lit = relit(n.xyz, vec3(0.52, 0.50, 0.47));
   else if (uMode == 2) lit = pow(n.xyz * 0.5 + 0.5, vec3(2.2));
-  else if (uMode == 3) lit = scaleColour(degrees(acos(clamp(n.z, -1.0, 1.0))));
-  else if (uMode == 4) lit = height.y > 0.0 ? scaleColour(heightAt(taps).x) : vec3(0.02);
-  else if (uMode == 5 || uMode == 6) lit = scaleColour(scalarAt(taps));
-  else lit = scaleColour(angleAt(taps));
+  else if (uMode == 3) lit = scaleColor(degrees(acos(clamp(n.z, -1.0, 1.0))));
+  else if (uMode == 4) lit = height.y > 0.0 ? scaleColor(heightAt(taps).x) : vec3(0.02);
+  else if (uMode == 5 || uMode == 6) lit = scaleColor(scalarAt(taps));
+  else lit = scaleColor(angleAt(taps));
   if (uHeights.z > 0.0 && height.y > 0.0) {
     float off = abs(fract(line - 0.5) - 0.5) / max(wide, 1e-6);
-    // Steps closer than three screen pixels would only be a grey veil.
+    // Steps closer than three screen pixels would only be a gray veil.
     float ink = (1.0 - smoothstep(0.5, 1.3, off)) * (1.0 - smoothstep(0.25, 0.45, wide));
     float bright = dot(lit, vec3(0.2126, 0.7152, 0.0722));
     lit = mix(lit, bright > 0.18 ? vec3(0.005, 0.006, 0.01) : vec3(0.95, 0.82, 0.55), 0.8 * ink);
   }
-  colour = vec4(encoded(mix(backdrop(), lit, cover)), 1.0);
+  color = vec4(encoded(mix(backdrop(), lit, cover)), 1.0);
 }
 `;
 
@@ -139,7 +139,7 @@ const CRISPEN_FRAGMENT = `${GLSL_HEAD}
 uniform sampler2D uImage;
 uniform float uAmount;
 uniform float uSigma;
-out vec4 colour;
+out vec4 color;
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   ivec2 last = textureSize(uImage, 0) - 1;
@@ -153,6 +153,6 @@ void main() {
     }
   }
   vec3 here = texelFetch(uImage, at, 0).rgb;
-  colour = vec4(here + uAmount * (dot(here, eye) - sum.x / sum.y), 1.0);
+  color = vec4(here + uAmount * (dot(here, eye) - sum.x / sum.y), 1.0);
 }
 `;

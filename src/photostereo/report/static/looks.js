@@ -18,7 +18,7 @@ const RAKING_HEIGHT = 15;
 const GAIN_HEIGHT = 65;
 const THREE_LIGHTS = [["#ff5a3c", 0], ["#4fe06f", 120], ["#4a7dff", 240]];
 
-// The colour scale of a view: its name, its ends, and how its numbers are said.
+// The color scale of a view: its name, its ends, and how its numbers are said.
 function scaleOf(mode, data, measure) {
   if (mode === "slope") return { name: "ember", low: 0, high: 90, words: (v) => `${Math.round(v)}°`, title: "Slope" };
   if (mode === "error") return { name: "ember", low: 0, high: 45, words: (v) => `${Math.round(v)}°`, title: "Angular error" };

@@ -71,7 +71,7 @@ class TileStore {
     try {
       const picture = await loadPicture(address);
       if (this.gl.isContextLost()) return tile;
-      tile.texture = makeTexture(this.gl, picture, { colour: tile.channel === "albedo", smooth: false });
+      tile.texture = makeTexture(this.gl, picture, { color: tile.channel === "albedo", smooth: false });
       [tile.width, tile.height] = [picture.naturalWidth, picture.naturalHeight];
       tile.state = "ready";
     } catch {
@@ -90,7 +90,7 @@ class TileStore {
     }
   }
 
-  // The numbers in a tile, RGBA, read back from the texture: no screen's colours come between.
+  // The numbers in a tile, RGBA, read back from the texture: no screen's colors come between.
   bytes(tile) {
     if (tile.state !== "ready" || !tile.texture) return null;
     if (!tile.bytes) {

@@ -51,7 +51,7 @@ class Relighter {
     this.crispener = makeProgram(gl, FULL_VERTEX, CRISPEN_FRAGMENT);
     this.deriver = new Deriver(gl);
     this.store = new TileStore(gl, this.pyramid, () => this.stage.changed());
-    this.scales = Object.fromEntries(Object.entries(this.data.colours).map(([name, codes]) => [name, scaleTexture(gl, codes)]));
+    this.scales = Object.fromEntries(Object.entries(this.data.colors).map(([name, codes]) => [name, scaleTexture(gl, codes)]));
     await this.prepare(this.shown);
   }
 
@@ -259,7 +259,7 @@ function placeBox(element, left, top, width, height) {
   Object.assign(element.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
 }
 
-// 256 colours, six hexadecimal digits each.
+// 256 colors, six hexadecimal digits each.
 function scaleTexture(gl, codes) {
   const bytes = new Uint8Array(256 * 4);
   for (let i = 0; i < 256; i += 1) {

@@ -1,4 +1,4 @@
-// The lamps of a view: one white one, or several coloured ones; pointer, keys and sliders move the chosen one.
+// The lamps of a view: one white one, or several colored ones; pointer, keys and sliders move the chosen one.
 
 class Rig {
   constructor() {
@@ -57,7 +57,7 @@ class Rig {
     this.tell();
   }
 
-  // Colours of light add up: they are sums of linear values.
+  // Colors of light add up: they are sums of linear values.
   tints() {
     const linear = (code) => (code <= 0.04045 ? code / 12.92 : ((code + 0.055) / 1.055) ** 2.4);
     return this.lamps.map(({ tint }) => [1, 3, 5].map((i) => linear(parseInt(tint.slice(i, i + 2), 16) / 255)));

@@ -26,7 +26,7 @@ vec4 knownNormal(sampler2D normals, ivec2 at) {
 }
 `;
 
-const GLSL_COLOUR = `
+const GLSL_COLOR = `
 vec3 encoded(vec3 linear) {
   vec3 c = clamp(linear, 0.0, 1.0);
   return mix(1.055 * pow(c, vec3(1.0 / 2.4)) - 0.055, 12.92 * c, lessThanEqual(c, vec3(0.0031308)));
@@ -38,7 +38,7 @@ vec3 softened(vec3 c) {
   return min(c, 0.8) + 0.2 * (1.0 - exp(-over / 0.2));
 }
 
-// Blinn and Phong, normalised so that gloss narrows a highlight without dimming it.
+// Blinn and Phong, normalized so that gloss narrows a highlight without dimming it.
 float highlight(vec3 n, vec3 l, vec3 v, float gloss) {
   float facing = max(dot(n, normalize(l + v)), 0.0);
   return (gloss + 8.0) / 25.13274 * pow(facing, gloss) * max(dot(n, l), 0.0);
@@ -50,8 +50,8 @@ uniform vec2 uCanvas;
 vec3 backdrop() {
   vec2 p = gl_FragCoord.xy / uCanvas - vec2(0.5, 0.55);
   float grain = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453) - 0.5;
-  vec3 grey = mix(vec3(0.030, 0.032, 0.036), vec3(0.0085, 0.009, 0.0105), smoothstep(0.0, 0.75, length(p)));
-  return grey * (1.0 + 0.06 * grain);
+  vec3 gray = mix(vec3(0.030, 0.032, 0.036), vec3(0.0085, 0.009, 0.0105), smoothstep(0.0, 0.75, length(p)));
+  return gray * (1.0 + 0.06 * grain);
 }
 `;
 
@@ -62,7 +62,7 @@ void main() {
 }
 `;
 
-const BACKDROP_FRAGMENT = `${GLSL_HEAD}${GLSL_COLOUR}${GLSL_BACKDROP}
-out vec4 colour;
-void main() { colour = vec4(encoded(backdrop()), 1.0); }
+const BACKDROP_FRAGMENT = `${GLSL_HEAD}${GLSL_COLOR}${GLSL_BACKDROP}
+out vec4 color;
+void main() { color = vec4(encoded(backdrop()), 1.0); }
 `;

@@ -20,7 +20,7 @@ void main() {
 }
 `;
 
-const SURFACE_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}${GLSL_COLOUR}
+const SURFACE_FRAGMENT = `${GLSL_HEAD}${GLSL_OCTAHEDRON}${GLSL_COLOR}
 uniform sampler2D uNormals;
 uniform sampler2D uCover;
 uniform sampler2D uAlbedo;
@@ -33,9 +33,9 @@ uniform bool uWire;
 in vec2 vUv;
 in vec2 vCell;
 in vec3 vPlace;
-out vec4 colour;
+out vec4 color;
 
-// Bilinear between the known neighbours; w is the share of known ones.
+// Bilinear between the known neighbors; w is the share of known ones.
 vec4 normalAt(vec2 uv) {
   vec2 place = uv * vec2(textureSize(uNormals, 0)) - 0.5;
   ivec2 corner = ivec2(floor(place));
@@ -80,6 +80,6 @@ void main() {
   vec3 lit = paint * (0.95 * key + 0.16 * fill * vec3(0.85, 0.93, 1.1) + 0.04);
   if (front) lit += 0.06 * highlight(n, uKey, v, 28.0);
   if (uWire) lit = mix(lit, uClay ? vec3(0.01, 0.02, 0.03) : vec3(0.9, 0.75, 0.4), 0.7 * wire(vCell));
-  colour = vec4(encoded(softened(lit)), cover);
+  color = vec4(encoded(softened(lit)), cover);
 }
 `;

@@ -34,7 +34,7 @@ class SurfaceView {
     await this.dress(gl);
   }
 
-  // Normals and colours of the whole object, at the finest level of the page that one texture can hold.
+  // Normals and colors of the whole object, at the finest level of the page that one texture can hold.
   async dress(gl) {
     const most = Math.min(4096, gl.getParameter(gl.MAX_TEXTURE_SIZE));
     let level = this.pyramid.held;

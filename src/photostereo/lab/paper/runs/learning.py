@@ -191,7 +191,7 @@ def _report_atoms(out: RunOutputs) -> None:
     out.table(out.title, ["fact", result.cell.capture.name], table)
     name = result.cell.capture.name
     figure = draw_atoms(first, last, title=f"PDLNV, p = 2, {name}, all photographs: 192 atoms of 8 × 8 × 3")
-    text = "First and last dictionary; each atom is an 8 × 8 image whose colours are the components x, y, z."
+    text = "First and last dictionary; each atom is an 8 × 8 image whose colors are the components x, y, z."
     out.figure(figure, " ".join([text, *out.notes]))
 
 

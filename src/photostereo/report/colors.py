@@ -1,4 +1,4 @@
-"""Colour scales for maps: even steps to the eye, readable on light and dark pages."""
+"""Color scales for maps: even steps to the eye, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray, linear_from_srgb, srgb_from_linear
 
-#: Anchors from low to high; between them colours run straight in OKLab, where equal distances look equal.
+#: Anchors from low to high; between them colors run straight in OKLab, where equal distances look equal.
 SCALES: dict[str, tuple[str, ...]] = {
     "ember": ("#15132b", "#4b1d6b", "#96286f", "#d9485a", "#f58b4c", "#fbd46d", "#fdf8d8"),
     "depth": ("#14213d", "#1f4e79", "#2a8a94", "#6fbf8f", "#cfe3a0", "#fbf6e0"),
@@ -35,12 +35,12 @@ _LAB_FROM_ROOTS = np.array(
 
 
 @cache
-def colour_table(scale: str) -> NDArray[np.uint8]:
-    """256 sRGB colours of a named scale.
+def color_table(scale: str) -> NDArray[np.uint8]:
+    """256 sRGB colors of a named scale.
 
-    OKLab is B. Ottosson's colour space (https://bottosson.github.io/posts/oklab/, public domain).
+    OKLab is B. Ottosson's color space (https://bottosson.github.io/posts/oklab/, public domain).
 
-    >>> colour_table("ember").shape
+    >>> color_table("ember").shape
     (256, 3)
     """
     anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for code in SCALES[scale]]) / 255.0
@@ -58,19 +58,19 @@ def colour_table(scale: str) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class Painting:
-    """A picture in few colours: numbers of colours (h, w), and the colours (n, 4) as RGBA."""
+    """A picture in few colors: numbers of colors (h, w), and the colors (n, 4) as RGBA."""
 
     index: NDArray[np.uint8]
-    colours: NDArray[np.uint8]
+    colors: NDArray[np.uint8]
 
     @property
     def rgba(self) -> NDArray[np.uint8]:
         """The picture itself, (h, w, 4)."""
-        return self.colours[self.index]
+        return self.colors[self.index]
 
 
 def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255) -> Painting:
-    """A map in the colours of a scale; NaN is transparent.
+    """A map in the colors of a scale; NaN is transparent.
 
     >>> paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember").rgba[..., 3].tolist()
     [[255, 255, 0]]
@@ -79,15 +79,15 @@ def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: in
     span = high - low if high > low else 1.0
     share = np.clip(np.where(known, (values - low) / span, 0), 0, 1)
     chosen = np.rint(np.linspace(0, 255, levels)).astype(int)
-    colours = np.zeros((levels + 1, 4), dtype=np.uint8)  # the first one is transparent
-    colours[1:, :3] = colour_table(scale)[chosen]
-    colours[1:, 3] = 255
+    colors = np.zeros((levels + 1, 4), dtype=np.uint8)  # the first one is transparent
+    colors[1:, :3] = color_table(scale)[chosen]
+    colors[1:, 3] = 255
     index = np.where(known, 1 + np.rint(share * (levels - 1)), 0).astype(np.uint8)
-    return Painting(index, colours)
+    return Painting(index, colors)
 
 
 def gradient_stops(scale: str, count: int = 13) -> list[tuple[float, str]]:
-    """Offsets in [0, 1] and hexadecimal colours for a vector gradient."""
-    table = colour_table(scale)
+    """Offsets in [0, 1] and hexadecimal colors for a vector gradient."""
+    table = color_table(scale)
     positions = np.linspace(0, 1, count)
     return [(float(p), "#" + bytes(table[round(p * 255)]).hex()) for p in positions]

@@ -1,0 +1,41 @@
+"""What to do about an error, in the words of each shell.
+
+A remedy that differs between Python, the terminal and the app has an entry here; texts are formatted with the
+error's values. To add one, add a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One remedy; a shell without words of its own uses those of Python."""
+
+    python: str
+    terminal: str = ""
+    app: str = ""
+
+
+REMEDIES: Mapping[str, Remedy] = {
+    "whole-frame": Remedy(
+        'Pass mask="full" to use the whole frame.', "Use the whole frame with --mask full."
+    ),
+    "more-memory": Remedy(
+        "Allow more memory (memory=), or read a part (crop=) or at a lower resolution (scale=).",
+        "Allow more memory (--memory), or read a part (--crop) or at a lower resolution (--scale).",
+    ),
+}
+
+
+def remedy_text(key: str, shell: str, values: Mapping[str, Any]) -> str:
+    """The words of a remedy for a shell.
+
+    >>> remedy_text("whole-frame", "app", {})
+    'Pass mask="full" to use the whole frame.'
+    """
+    remedy = REMEDIES[key]
+    return (getattr(remedy, shell) or remedy.python).format(**values)
