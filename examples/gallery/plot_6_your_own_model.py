@@ -2,8 +2,8 @@
 Your own model
 ==============
 
-A model is a class with four members. The prior, the checks and the figures come for nothing. A package announces its
-model by an entry point (``examples/plugin``); a script solves the problem directly.
+A model is a class with four methods. It works with every prior, and with the contract tests. A package registers its
+model through an entry point (``examples/plugin``); a script can solve the problem directly, as here.
 """
 
 import numpy as np
@@ -44,8 +44,8 @@ class Trimmed(Model):
 
 
 capture = ps.add_poisson(ps.render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
-pixels, scale = capture.scaled_pixels()
-model = Trimmed(pixels.astype(float), capture.lights.T)
+pixels = capture.pixels(capture.intensity_scale()).astype(float)
+model = Trimmed(pixels, capture.lights.T)
 dictionary = find_prior("dictionary")
 values = {p.name: p.default for p in dictionary.declared()}
 prior, values = dictionary.build(capture.mask, values, 0.08, model.mean_hessian({}), CPU)
