@@ -9,8 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-from photostereo.capture import camera, load
+from photostereo.capture import load
 from photostereo.core.conventions import linear_from_srgb
+from photostereo.io import camera
 from photostereo.io.camera import Shot, exposures, read_shot, shot_of
 
 
