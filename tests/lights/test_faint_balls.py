@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError
+from photostereo.lights.ball import calibration
 from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.calibration import calibrate_lamps
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
-from photostereo.lights.ball import calibration
 from photostereo.lights.ball.geometry import ball_normals
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import _agreement

@@ -11,6 +11,7 @@ import pytest
 
 import photostereo as ps
 from photostereo.capture import load, write_diligent
+from photostereo.core.control import SILENT
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.solver import tiles
@@ -146,7 +147,7 @@ def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     assert np.allclose(survey.pixels, flat[:, sample.index].T / survey.scale)
     lights = np.ascontiguousarray(noisy.lights.T)
     entry = find_method("dlsr")
-    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, ps.control.SILENT)
+    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)
     assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)
     assert learned.values["mu"] == pytest.approx(whole.parameters["mu"], rel=0.1)

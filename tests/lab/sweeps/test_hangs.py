@@ -156,7 +156,7 @@ def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch):
     warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineControl(said.append))
     assert "Compiling" in said[0]
     assert "Compiled" in said[1]
-    warm = client.run(lambda: ("cbr", "cpu") in __import__("photostereo.batch.warmth").jobs.warmth._warm)
+    warm = client.run(lambda: ("cbr", "cpu") in __import__("photostereo.batch.warmth").batch.warmth._warm)
     assert sorted(warm.values()) == [False, True]
 
 
