@@ -67,7 +67,11 @@ def test_errors_are_objects_with_a_code_and_the_file(scene, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     code, facts = run("solve", scene, "-m", "ls", "--out", tmp_path / "full", "--json")
-    assert (code, facts["error"]["code"], facts["error"]["file"]) == (2, "output", str(tmp_path / "full"))
+    assert (code, facts["error"]["code"], facts["error"]["file"]) == (
+        2,
+        "output-exists",
+        str(tmp_path / "full"),
+    )
 
 
 def test_the_file_of_a_message_may_have_blanks_and_lie_deeper(tmp_path):

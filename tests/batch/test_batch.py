@@ -125,7 +125,7 @@ def test_what_belongs_to_the_user_stays(one, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "thesis.tex").write_text("x", encoding="utf-8")
     outcome = run_here(one, tmp_path / "a")
-    assert (outcome.status, outcome.code) == ("failed", "output")
+    assert (outcome.status, outcome.code) == ("failed", "not-our-folder")
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
 
 

@@ -170,7 +170,7 @@ def test_black_capture(tmp_path, capture):
 def test_writing_is_all_or_nothing(tmp_path, capture, monkeypatch):
     place = write_diligent(capture, tmp_path / "out")
     before = {file.name: file.read_bytes() for file in place.iterdir()}
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         write_diligent(capture, place)
 
     def fail(*args, **kwargs):

@@ -98,7 +98,7 @@ def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tm
     other = shutil.copytree(folder, tmp_path / "other")
     np.testing.assert_allclose(ps.load(other, lights=copy).lights, capture.lights)
     result = CliRunner().invoke(app, ["lights", str(copy)])
-    assert result.exit_code != 0 and "exists already" in str(result.exception)
+    assert result.exit_code != 0 and "already exists" in str(result.exception)
 
 
 def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(folder: Path, tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_archive_round_trip_is_exact(tmp_path, capture):
     assert again.name == "thing"
     for label in ("truth", "truth_depth", "truth_albedo"):
         np.testing.assert_array_equal(getattr(again, label), getattr(capture, label))
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         write_archive(capture, path)
     assert write_archive(capture, tmp_path / "plain").name == "plain.npz"
     assert write_archive(capture, path, force=True) == path

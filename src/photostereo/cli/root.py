@@ -59,7 +59,7 @@ def main() -> None:
         try:
             app()
         except PhotostereoError as problem:
-            _fail(str(problem))
+            _fail(problem.rendered("terminal"))
         except MemoryError:
             _fail("There is not enough memory for this. Use fewer or smaller photographs, or crop them.")
         except OSError as problem:  # whatever the system refuses is the user's to mend

@@ -32,7 +32,7 @@ def run_as_json(app: typer.Typer, words: Sequence[str]) -> int:
     try:
         ended = app(standalone_mode=False)
     except PhotostereoError as problem:
-        return _tell(error_code(problem), str(problem), words)
+        return _tell(error_code(problem), problem.rendered("terminal"), words)
     except MemoryError:
         return _tell(
             "memory", "There is not enough memory for this. Use fewer or smaller photographs.", words

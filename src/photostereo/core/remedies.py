@@ -24,6 +24,10 @@ REMEDIES: Mapping[str, Remedy] = {
     "whole-frame": Remedy(
         'Pass mask="full" to use the whole frame.', "Use the whole frame with --mask full."
     ),
+    "replace-output": Remedy(
+        "Choose another name, or pass force=True to replace it.",
+        "Choose another name, or use --force to replace it.",
+    ),
     "more-memory": Remedy(
         "Allow more memory (memory=), or read a part (crop=) or at a lower resolution (scale=).",
         "Allow more memory (--memory), or read a part (--crop) or at a lower resolution (--scale).",
