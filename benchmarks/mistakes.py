@@ -125,7 +125,7 @@ def main() -> None:
     alarms, unfalsified, seconds = [], 0, []
     for name, capture in held_out() if "--unseen" in sys.argv else telling():
         capture = capture.gray()
-        parts = capture.images, capture.lights, capture.mask
+        parts = capture.images, capture.lights.directions, capture.mask
         unfalsified += 1
         alarms += [f"{name}: {mistake}" for mistake in find_mistakes(*parts)]
         for way in WAYS:
@@ -137,13 +137,15 @@ def main() -> None:
             seconds.append(time.perf_counter() - began)
             named[way.name].append(any(mistake.kind in way.kinds for mistake in found))
             if way.kinds[0] in ("axes", "arrows"):
-                mended[way.name].append(mends(found, falsified[1], capture.lights))
+                mended[way.name].append(mends(found, falsified[1], capture.lights.directions))
             if "-v" in sys.argv or not named[way.name][-1]:
                 print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)
     for name, capture in () if "--unseen" in sys.argv else others():
         unfalsified += 1
         gray = capture.gray()
-        alarms += [f"{name}: {mistake}" for mistake in find_mistakes(gray.images, gray.lights, gray.mask)]
+        alarms += [
+            f"{name}: {mistake}" for mistake in find_mistakes(gray.images, gray.lights.directions, gray.mask)
+        ]
     print("\n| mistake | captures | named | mended by the option |\n|---|---|---|---|")
     for way in WAYS:
         good, mend = named[way.name], mended[way.name]

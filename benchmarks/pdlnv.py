@@ -69,7 +69,7 @@ def main() -> None:
     print("cost after 50 iterations, 128 x 128, 24 photographs")
     ours = solve(small, "pdlnv", max_iter=ITERATIONS, **options)
     pixels = small.pixels(small.intensity_scale())
-    literal = literal_pdlnv(pixels, small.lights.T, small.mask, lam=LAM, mu=MU, iterations=ITERATIONS)
+    literal = literal_pdlnv(pixels, small.lights.matrix, small.mask, lam=LAM, mu=MU, iterations=ITERATIONS)
     print(f"  ours {ours.history[-1].cost:.4f}   literal {literal.costs[-1]:.4f}")
     assert ours.history[-1].cost <= literal.costs[-1] * (1 + 1e-6)
 
@@ -79,7 +79,7 @@ def main() -> None:
     result, spent = profiled(lambda: solve(full, "pdlnv", max_iter=ITERATIONS, **options))
     seconds = time.perf_counter() - began
     pixels = full.pixels(full.intensity_scale())
-    literal = literal_pdlnv(pixels, full.lights.T, full.mask, lam=LAM, mu=MU, iterations=2)
+    literal = literal_pdlnv(pixels, full.lights.matrix, full.mask, lam=LAM, mu=MU, iterations=2)
     extrapolated = ITERATIONS * float(np.mean(literal.seconds))
     print(
         f"  ours     {seconds:8.2f} s, 50 iterations, set-up included ({result.history[-1].nonzeros:.1%} non-zeros)"

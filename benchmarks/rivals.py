@@ -77,7 +77,7 @@ class Object:
         self.name, self.folder = name, folder
         self.capture = ps.load(self.folder / "pmsData" / f"{name}PNG")
         self.pixels = self.capture.pixels(self.capture.intensity_scale())
-        self.lights = np.ascontiguousarray(self.capture.lights.T)
+        self.lights = self.capture.lights.matrix
         self.truth = self.capture.truth[self.capture.mask]
 
     def error(self, normals: np.ndarray) -> np.ndarray:
@@ -228,7 +228,7 @@ def speed() -> None:
     else:
         capture = ps.render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
         pixels = capture.pixels(capture.intensity_scale())
-        lights, title = np.ascontiguousarray(capture.lights.T), "synthetic, 45,200 pixels x 96"
+        lights, title = capture.lights.matrix, "synthetic, 45,200 pixels x 96"
     some = np.ascontiguousarray(pixels[:: max(1, len(pixels) // 500)][:500])
     share = len(pixels) / len(some)
     ours: dict[str, Callable] = {

@@ -45,7 +45,7 @@ class Trimmed(Model):
 
 capture = ps.add_poisson(ps.render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
 pixels = capture.pixels(capture.intensity_scale()).astype(float)
-model = Trimmed(pixels, capture.lights.T)
+model = Trimmed(pixels, capture.lights.matrix)
 dictionary = find_prior("dictionary")
 values = {p.name: p.default for p in dictionary.declared()}
 prior, values = dictionary.build(capture.mask, values, 0.08, model.mean_hessian({}), CPU)

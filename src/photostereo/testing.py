@@ -84,9 +84,9 @@ def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
 def check_same_answer_again(name: str, device: str = "cpu") -> None:
     """The input is not modified, and a second call gives the same bits."""
     shiny = shiny_scene()
-    before = shiny.images.copy(), shiny.lights.copy(), shiny.mask.copy()
+    before = shiny.images.copy(), shiny.lights.directions.copy(), shiny.mask.copy()
     first, second = _run(shiny, name, device), _run(shiny, name, device)
-    for kept, now in zip(before, (shiny.images, shiny.lights, shiny.mask), strict=True):
+    for kept, now in zip(before, (shiny.images, shiny.lights.directions, shiny.mask), strict=True):
         assert np.array_equal(kept, now)
     _equal(first, second)
 

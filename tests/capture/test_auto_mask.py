@@ -114,7 +114,7 @@ def test_an_object_as_bright_as_its_ground_is_found_by_its_color():
 
 def test_a_cast_shadow_that_moves_with_the_lamp_is_ground(vase):
     images = grounded(vase.images, vase.mask, 0.4)
-    for image, light in zip(images, vase.lights, strict=True):
+    for image, light in zip(images, vase.lights.directions, strict=True):
         shift = np.round(-14 * light[:2]).astype(int)
         shadow = np.roll(vase.mask, (-shift[1], shift[0]), axis=(0, 1)) & ~vase.mask
         image[shadow] *= 0.3
@@ -138,7 +138,7 @@ def test_what_is_known_not_to_be_the_object_is_left_out(vase):
     images = grounded(vase.images, vase.mask, 0.1)
     other = np.zeros_like(vase.mask)
     other[:, :24] = True
-    images[:, other] = 0.9 * vase.lights[:, 2, None]
+    images[:, other] = 0.9 * vase.lights.directions[:, 2, None]
     found = find_object(images, without=other).mask
     assert not (found & other).any()
     assert overlap(found, vase.mask & ~other) > 0.96

@@ -66,10 +66,12 @@ def order(kind):
 @pytest.mark.parametrize("how", ["one line each", "same lines", "series", "names"])
 def test_exposures_of_a_light_are_merged(tmp_path, scene, how, kind):
     capture, radiance = scene
-    lights = np.repeat(capture.lights, 3, axis=0) if how == "same lines" else capture.lights
+    lights = (
+        np.repeat(capture.lights.directions, 3, axis=0) if how == "same lines" else capture.lights.directions
+    )
     write_folder(tmp_path, scene, order(how), lights, kind=kind)
     found = load(tmp_path)
-    assert len(found) == 5 and np.allclose(found.lights, capture.lights, atol=1e-6)
+    assert len(found) == 5 and np.allclose(found.lights.directions, capture.lights.directions, atol=1e-6)
     assert any("several exposures of 5 lights" in note for note in found.origin.notes)
     inside = capture.mask & (radiance > 0.02).all(axis=0)
     ratio = found.images[:, inside] / radiance[:, inside]
@@ -123,6 +125,6 @@ def test_without_times_the_error_tells_of_brackets(tmp_path, scene):
     capture, _ = scene
     for place in range(10):
         cv2.imwrite(str(tmp_path / f"{place}.png"), np.full((8, 8), 90, np.uint8))
-    np.savetxt(tmp_path / "lights.txt", capture.lights)
+    np.savetxt(tmp_path / "lights.txt", capture.lights.directions)
     with pytest.raises(CaptureError, match="Several exposures of one light"):
         load(tmp_path)

@@ -41,7 +41,7 @@ def test_recipe(official, shots):
     gray = (shots.stored[order] / 65535.0 / strengths[:, None, None, :]) @ np.array(GRAY_WEIGHTS)
     assert gray.max() > 1
     np.testing.assert_allclose(capture.images, np.clip(gray, 0, 1), rtol=1e-6)
-    np.testing.assert_allclose(capture.lights, shots.lights, atol=1e-15)
+    np.testing.assert_allclose(capture.lights.directions, shots.lights, atol=1e-15)
     np.testing.assert_array_equal(capture.mask, mask)
     np.testing.assert_array_equal(capture.truth, normals.astype(np.float32))
     assert capture.name == "owl"
@@ -114,7 +114,7 @@ def test_round_trip_is_exact_to_half_a_step(tmp_path, capture, color):
     step = capture.images.max() / 65535
     assert np.abs(again.images.astype(np.float64) - capture.images).max() <= 0.5 * step * (1 + 1e-4)
     assert again.name == "thing"
-    np.testing.assert_array_equal(again.lights, capture.lights)
+    np.testing.assert_array_equal(again.lights.directions, capture.lights.directions)
     for label in ("mask", "truth", "truth_depth", "truth_albedo"):
         np.testing.assert_array_equal(getattr(again, label), getattr(capture, label), err_msg=label)
 

@@ -50,7 +50,7 @@ def folder(shoot: Shoot, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_folder_with_a_ball_is_a_capture(folder: Path, shoot: Shoot) -> None:
     capture = ps.load(folder)
-    assert angles(capture.lights, shoot.lights).mean() < 0.8
+    assert angles(capture.lights.directions, shoot.lights).mean() < 0.8
     calibration = capture.origin.calibration
     assert calibration is not None and calibration.in_frame
     assert np.abs(calibration.strengths / shoot.strengths - 1).max() < 0.05
@@ -79,8 +79,10 @@ def test_a_series_of_its_own_beside_the_object(folder: Path, shoot: Shoot, tmp_p
     with pytest.raises(CaptureError, match=r"no light directions.*No ball was found"):
         ps.load(thing)
     again = ps.load(thing, ball=tmp_path / "elsewhere")
-    np.testing.assert_allclose(again.lights, found.directions, atol=1e-6)
-    np.testing.assert_allclose(ps.load(thing, lights=tmp_path / "elsewhere").lights, again.lights)
+    np.testing.assert_allclose(again.lights.directions, found.directions, atol=1e-6)
+    np.testing.assert_allclose(
+        ps.load(thing, lights=tmp_path / "elsewhere").lights.directions, again.lights.directions
+    )
     (tmp_path / "elsewhere" / "b3.png").unlink()
     with pytest.raises(CaptureError, match="has 9 photographs of the ball, but there are 10"):
         ps.load(thing, ball=tmp_path / "elsewhere")
@@ -96,7 +98,7 @@ def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tm
     capture = ps.load(copy)
     assert capture.origin.layout == "folder"
     other = shutil.copytree(folder, tmp_path / "other")
-    np.testing.assert_allclose(ps.load(other, lights=copy).lights, capture.lights)
+    np.testing.assert_allclose(ps.load(other, lights=copy).lights.directions, capture.lights.directions)
     result = CliRunner().invoke(app, ["lights", str(copy)])
     assert result.exit_code != 0 and "already exists" in str(result.exception)
 
@@ -126,7 +128,7 @@ def test_the_circle_may_be_given(folder: Path, shoot: Shoot) -> None:
 def test_washington(data_dir: Path) -> None:
     reference = read_lights(data_dir / "uw" / "lights.txt").vectors
     capture = ps.load(data_dir / "uw" / "cat")
-    assert angles(capture.lights, reference).max() < 1.0
+    assert angles(capture.lights.directions, reference).max() < 1.0
     calibration = capture.origin.calibration
     assert calibration.strengths_from == "matte ball" and np.abs(calibration.strengths - 1).max() < 0.05
 

@@ -36,12 +36,12 @@ def test_harvard_strength_is_in_the_norm(harvard, shots):
     stored = (shots.stored[..., 1] >> 8) / 255.0
     capture = load(place)
     np.testing.assert_allclose(capture.images, stored / strengths[:, None, None], rtol=1e-6)
-    np.testing.assert_allclose(capture.lights, shots.lights, atol=1e-14)
+    np.testing.assert_allclose(capture.lights.directions, shots.lights, atol=1e-14)
     assert capture.origin.layout == "Harvard"
     assert capture.origin.bit_depth == 8
     plain = load(place, lights="directions")
     np.testing.assert_allclose(plain.images, stored, rtol=1e-6)
-    np.testing.assert_allclose(plain.lights, shots.lights, atol=1e-14)
+    np.testing.assert_allclose(plain.lights.directions, shots.lights, atol=1e-14)
     assert "lights from light_directions.txt" in plain.origin.notes
 
 
@@ -88,7 +88,7 @@ def test_rti(tmp_path, shots, decimal, prefix):
     for path in (lp, lp.parent):
         capture = load(path)
         np.testing.assert_allclose(capture.images, gray_of(shots)[order], rtol=1e-6)
-        np.testing.assert_allclose(capture.lights, shots.lights[order], atol=1e-9)
+        np.testing.assert_allclose(capture.lights.directions, shots.lights[order], atol=1e-9)
         assert capture.origin.layout == "RTI"
         assert capture.name == "coin"
         assert "1 pictures that coin.lp does not list" in capture.origin.notes[0]
@@ -129,10 +129,10 @@ def test_rti_with_another_light_file(tmp_path, shots):
     first = write_lp(tmp_path / "coin" / "a.lp", files, np.tile([0.3, 0.1, 1.0], (11, 1)))
     write_lp(tmp_path / "coin" / "b.lp", files, shots.lights)
     by_name = load(tmp_path / "coin", lights="b.lp")
-    np.testing.assert_allclose(by_name.lights, shots.lights, atol=1e-9)
+    np.testing.assert_allclose(by_name.lights.directions, shots.lights, atol=1e-9)
     table = named_table(tmp_path / "named.csv", [file.name for file in files], shots.lights, np.full(11, 2.0))
     capture = load(first, lights=table)
-    np.testing.assert_allclose(capture.lights, shots.lights, atol=1e-9)
+    np.testing.assert_allclose(capture.lights.directions, shots.lights, atol=1e-9)
     np.testing.assert_allclose(capture.images, gray_of(shots) / 2, rtol=1e-6)
     with pytest.raises(CaptureError, match="does not exist"):
         load(first, lights="nothing.csv")
@@ -156,13 +156,13 @@ def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, 
     place, _ = harvard
     table = named_table(tmp_path / "h.csv", [f"Image_{n}.png" for n in range(1, 12)], shots.lights, strengths)
     found = load(place, lights=table)
-    np.testing.assert_allclose(found.lights, shots.lights, atol=1e-9)
+    np.testing.assert_allclose(found.lights.directions, shots.lights, atol=1e-9)
     stored = (shots.stored[..., 1] >> 8) / 255.0
     np.testing.assert_allclose(found.images, stored / strengths[:, None, None], rtol=1e-6)
 
     table = named_table(tmp_path / "f.csv", [f"shot{n}.png" for n in range(1, 12)], shots.lights, strengths)
     found = load(folder, lights=table)  # in the order of the table
-    np.testing.assert_allclose(found.lights[::-1], shots.lights, atol=1e-9)
+    np.testing.assert_allclose(found.lights.directions[::-1], shots.lights, atol=1e-9)
     np.testing.assert_allclose(found.images[::-1], gray_of(shots) / strengths[:, None, None], rtol=1e-6)
 
     from photostereo.capture import write_diligent
@@ -171,8 +171,10 @@ def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, 
     plain = load(written)
     names = plain.origin.files
     exposures = np.loadtxt(written / "light_intensities.txt")[:, 0]
-    found = load(written, lights=named_table(tmp_path / "d.csv", names, capture.lights, 2 * exposures))
-    np.testing.assert_allclose(found.lights, plain.lights, atol=1e-9)
+    found = load(
+        written, lights=named_table(tmp_path / "d.csv", names, capture.lights.directions, 2 * exposures)
+    )
+    np.testing.assert_allclose(found.lights.directions, plain.lights.directions, atol=1e-9)
     np.testing.assert_allclose(found.images, plain.images / 2, rtol=1e-5)
 
 
@@ -183,7 +185,7 @@ def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, 
 def test_plain_folder_in_natural_order(folder, shots):
     capture = load(folder)
     np.testing.assert_allclose(capture.images, gray_of(shots), rtol=1e-6)
-    np.testing.assert_allclose(capture.lights, shots.lights, atol=1e-15)
+    np.testing.assert_allclose(capture.lights.directions, shots.lights, atol=1e-15)
     assert capture.mask.all()
     assert capture.name == "thing"
     assert capture.origin.files[-1] == "shot11.png"
@@ -196,7 +198,7 @@ def test_names_in_the_light_file_decide_the_order(folder, shots):
     rows = [f"SHOT{k + 1}.png,{','.join(f'{v:.15f}' for v in shots.lights[k])},{k + 1}" for k in order]
     (folder / "lights.csv").write_text("file,x,y,z,intensity\n" + "\n".join(rows))
     capture = load(folder)
-    np.testing.assert_allclose(capture.lights, shots.lights[order], atol=1e-14)
+    np.testing.assert_allclose(capture.lights.directions, shots.lights[order], atol=1e-14)
     np.testing.assert_allclose(capture.images, gray_of(shots)[order] / (order + 1)[:, None, None], rtol=1e-6)
 
 
@@ -229,10 +231,12 @@ def test_masks_of_a_plain_folder(folder):
 def test_light_file_from_elsewhere(folder, tmp_path, shots):
     (folder / "lights.txt").rename(tmp_path / "measured.txt")
     np.testing.assert_allclose(
-        load(folder, lights=tmp_path / "measured.txt").lights, shots.lights, atol=1e-15
+        load(folder, lights=tmp_path / "measured.txt").lights.directions, shots.lights, atol=1e-15
     )
     (tmp_path / "measured.txt").rename(folder / "measured.txt")
-    np.testing.assert_allclose(load(folder, lights="measured.txt").lights, shots.lights, atol=1e-15)
+    np.testing.assert_allclose(
+        load(folder, lights="measured.txt").lights.directions, shots.lights, atol=1e-15
+    )
     with pytest.raises(CaptureError, match=r"nowhere\.txt does not exist"):
         load(folder, lights="nowhere.txt")
 

@@ -47,7 +47,7 @@ def near_capture(folder: Path, *, color: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def normals_error(capture: ps.Capture, truth: np.ndarray) -> float:
     images = np.asarray(capture.gray().images)
-    found = np.einsum("cd,dhw->hwc", np.linalg.pinv(capture.lights), images)
+    found = np.einsum("cd,dhw->hwc", np.linalg.pinv(capture.lights.directions), images)
     found /= np.linalg.norm(found, axis=-1, keepdims=True)
     return float(np.degrees(np.arccos(np.clip((found * truth).sum(-1), -1, 1))).mean())
 
@@ -92,7 +92,7 @@ def test_crop_and_scale_with_a_ball(tmp_path: Path) -> None:
     whole = ps.load(tmp_path / "vase")
     part = ps.load(tmp_path / "vase", crop=(10, 10, 100, 100), scale=0.5)
     assert part.frame == (50, 50)
-    np.testing.assert_allclose(part.lights, whole.lights)
+    np.testing.assert_allclose(part.lights.directions, whole.lights.directions)
     np.testing.assert_allclose(
         np.asarray(part.images[0]),
         cv2.resize(np.asarray(whole.images[0])[10:110, 10:110], (50, 50), interpolation=cv2.INTER_AREA),
@@ -181,10 +181,12 @@ def test_positions_in_object_widths(tmp_path: Path) -> None:
     expected = ps.load(folder)
     in_widths(folder, 61, (0, 0))
     found = ps.load(folder)
-    np.testing.assert_allclose(found.lights, expected.lights, atol=1e-6)
+    np.testing.assert_allclose(found.lights.directions, expected.lights.directions, atol=1e-6)
     np.testing.assert_allclose(found.images[:, mask > 0], expected.images[:, mask > 0], rtol=1e-5)
     assert any("the lamps are near" in note for note in found.origin.notes)
-    np.testing.assert_allclose(ps.load(folder, scale=0.5).lights, expected.lights, atol=0.02)
+    np.testing.assert_allclose(
+        ps.load(folder, scale=0.5).lights.directions, expected.lights.directions, atol=0.02
+    )
     with pytest.raises(CaptureError, match=r"widths of the object.*Leave out --crop"):
         ps.load(folder, crop=(30, 20, 61, 41))
 
@@ -197,4 +199,4 @@ def test_object_widths_count_from_the_objects_middle(tmp_path: Path) -> None:
     write_png(folder / "mask.png", mask)
     expected = ps.load(folder)
     in_widths(folder, 61, (30, 20))
-    np.testing.assert_allclose(ps.load(folder).lights, expected.lights, atol=1e-6)
+    np.testing.assert_allclose(ps.load(folder).lights.directions, expected.lights.directions, atol=1e-6)

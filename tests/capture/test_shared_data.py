@@ -23,7 +23,7 @@ PUBLISHED = {
 
 def least_squares(capture):
     """N = Y pinv(L), with nothing of the package's own."""
-    return capture.images[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.T)
+    return capture.images[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.matrix)
 
 
 def angles(normals, capture):
@@ -58,7 +58,7 @@ def test_without_the_clip_the_figures_differ(data_dir, name, tmp_path):
     strengths = np.loadtxt(place / "light_intensities.txt")
     free = read_stack([place / file for file in capture.origin.files], intensities=strengths).images
     assert free[:, capture.mask].max() > 2
-    normals = free[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.T)
+    normals = free[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.matrix)
     assert angles(normals, capture).mean() - PUBLISHED[name][0] > 0.05
 
 
@@ -100,7 +100,9 @@ def test_harvard(data_dir, name, frame, lights):
 def test_harvard_strengths_make_the_photographs_agree_better(data_dir):
     def misfit(capture):
         values = capture.images[:, capture.mask].astype(np.float64).T
-        return np.linalg.norm(values - least_squares(capture) @ capture.lights.T) / np.linalg.norm(values)
+        return np.linalg.norm(values - least_squares(capture) @ capture.lights.matrix) / np.linalg.norm(
+            values
+        )
 
     place = data_dir / "harvard" / "cat"
     assert misfit(load(place, lights="refined", mask="auto")) < misfit(

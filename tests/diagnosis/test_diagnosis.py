@@ -26,16 +26,16 @@ def noisy(capture, sigma, seed=0):
 @pytest.mark.parametrize("sigma", [0.003, 0.02, 0.1])
 def test_noise_of_known_strength_is_found(make_capture, sigma):
     capture = noisy(make_capture(24), sigma)
-    found = estimate_noise(capture.images, capture.lights, capture.mask)
+    found = estimate_noise(capture.images, capture.lights.directions, capture.mask)
     # The clean sphere itself, with its stripes and attached shadows, must not look like noise.
     assert found.sigma == pytest.approx(sigma, rel=0.12)
-    clean = estimate_noise(make_capture(24).images, capture.lights, capture.mask)
+    clean = estimate_noise(make_capture(24).images, capture.lights.directions, capture.mask)
     assert clean.sigma < 0.002
 
 
 def test_noise_with_few_photographs_is_put_back_by_the_leverage(make_capture):
     found = [
-        estimate_noise(c.images, c.lights, c.mask).sigma
+        estimate_noise(c.images, c.lights.directions, c.mask).sigma
         for c in (noisy(make_capture(5), 0.02, seed) for seed in range(3))
     ]
     assert np.mean(found) == pytest.approx(0.02, rel=0.1)
@@ -87,7 +87,7 @@ def test_the_widest_gap_is_named_by_its_side():
 
 def test_dark_counts_follow_the_attached_shadow(sphere, capture):
     # Where the cosine is clearly negative the pixel is black; where it is large it is lit.
-    cosine = np.einsum("hwc,jc->hwj", sphere.normals, capture.lights)
+    cosine = np.einsum("hwc,jc->hwj", sphere.normals, capture.lights.directions)
     found = dark_counts(capture.images, capture.mask, capture.intensity_scale())
     assert (found[sphere.mask] >= (cosine <= 0).sum(axis=-1)[sphere.mask]).all()
     assert (found[sphere.mask] <= (cosine < 0.12).sum(axis=-1)[sphere.mask]).all()
@@ -105,16 +105,16 @@ def test_saturation_is_seen_and_a_plane_is_not(capture):
 
 
 def test_residual_is_zero_for_the_truth_and_the_sine_for_a_constant(sphere, capture):
-    exact = matte_residual(capture.images, sphere.normals, capture.lights, capture.mask)
+    exact = matte_residual(capture.images, sphere.normals, capture.lights.directions, capture.mask)
     assert np.nanmax(exact) < 2e-3
     assert np.isnan(exact[~capture.mask]).all()
     # By definition the residual is the sine of the angle between the pixel's photographs and its shading.
     normals = np.zeros_like(sphere.normals)
     normals[..., 2] = 1
     row, col = np.argwhere(sphere.mask)[500]
-    y, s = capture.images[:, row, col].astype(float), capture.lights[:, 2]
+    y, s = capture.images[:, row, col].astype(float), capture.lights.directions[:, 2]
     cosine = y @ s / np.linalg.norm(y) / np.linalg.norm(s)
-    found = matte_residual(capture.images, normals, capture.lights, capture.mask)[row, col]
+    found = matte_residual(capture.images, normals, capture.lights.directions, capture.mask)[row, col]
     assert found == pytest.approx(np.sqrt(1 - cosine**2), abs=1e-3)
 
 

@@ -20,7 +20,7 @@ def relief():
 
 
 def measure(capture):
-    return estimate_noise(capture.images, capture.lights, capture.mask)
+    return estimate_noise(capture.images, capture.lights.directions, capture.mask)
 
 
 def quantized(capture, levels):

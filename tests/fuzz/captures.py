@@ -72,16 +72,18 @@ def _write_folder(folder: Path, scene: ps.Capture, suffix: str, lights: str) -> 
             cv2.imwrite(str(folder / name), picture)
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8) * 255)
     if lights.endswith(".csv"):
-        rows = [f"{name},{x},{y},{z},1.5" for name, (x, y, z) in zip(names, scene.lights, strict=True)]
+        rows = [
+            f"{name},{x},{y},{z},1.5" for name, (x, y, z) in zip(names, scene.lights.directions, strict=True)
+        ]
         (folder / lights).write_text("file,x,y,z,intensity\n" + "\n".join(rows) + "\n")
     elif lights.endswith(".json"):
         entries = [
             {"file": name, "direction": list(light), "intensity": 1.0}
-            for name, light in zip(names, scene.lights.tolist(), strict=True)
+            for name, light in zip(names, scene.lights.directions.tolist(), strict=True)
         ]
         (folder / lights).write_text(json.dumps({"lights": entries}))
     else:
-        np.savetxt(folder / lights, scene.lights)
+        np.savetxt(folder / lights, scene.lights.directions)
 
 
 def _write_exif(folder: Path, scene: ps.Capture) -> None:
@@ -92,21 +94,21 @@ def _write_exif(folder: Path, scene: ps.Capture) -> None:
         exif.get_ifd(0x8769).update({33434: IFDRational(1, 8 + number), 34855: 100, 37386: IFDRational(50)})
         name = f"shot{number}.jpg" if number < len(scene) else "ambient.jpg"
         Image.fromarray(picture).save(folder / name, exif=exif)
-    np.savetxt(folder / "lights.txt", scene.lights)
+    np.savetxt(folder / "lights.txt", scene.lights.directions)
 
 
 def _write_harvard(folder: Path, scene: ps.Capture) -> None:
     (folder / "Objects").mkdir(parents=True)
     for number, picture in enumerate(_pictures(scene), 1):
         cv2.imwrite(str(folder / "Objects" / f"Image_{number:02d}.png"), picture)
-    np.savetxt(folder / "refined_light.txt", 1.5 * scene.lights.T, delimiter=",")
-    np.savetxt(folder / "light_directions.txt", scene.lights.T)
+    np.savetxt(folder / "refined_light.txt", 1.5 * scene.lights.matrix, delimiter=",")
+    np.savetxt(folder / "light_directions.txt", scene.lights.matrix)
 
 
 def _write_rti(folder: Path, scene: ps.Capture) -> None:
     (folder / "jpeg-exports").mkdir(parents=True)
     lines = [str(len(scene))]
-    for number, (picture, light) in enumerate(zip(_pictures(scene), scene.lights, strict=True)):
+    for number, (picture, light) in enumerate(zip(_pictures(scene), scene.lights.directions, strict=True)):
         cv2.imwrite(str(folder / "jpeg-exports" / f"my coin {number}.jpg"), picture)
         lines.append(f"C:\\RTI\\my coin {number}.jpg {light[0]} {light[1]} {light[2]}")
     (folder / "coin.lp").write_text("\n".join(lines) + "\n")
@@ -127,7 +129,7 @@ def _write_results(home: Path, scene: ps.Capture) -> None:
     shutil.copy(folder / "solved" / "dictionary.npy", folder / "dictionary.npy")
     shutil.copy(folder / "solved" / "normals.png", folder / "normals.png")
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8))
-    _write_lights(folder, scene.lights)
+    _write_lights(folder, scene.lights.directions)
 
 
 def _write_lights(folder: Path, lights: np.ndarray) -> None:

@@ -20,7 +20,7 @@ def test_torch_equals_compiled() -> None:
     from photostereo.reflectance.learned.torch_kernels import predict
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
-    colors, lights = capture.colors(), capture.lights.astype(np.float32)
+    colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
     here = kernels.predict(colors, lights, shipped_weights())
     there = predict(torch.from_numpy(colors.mean(-1)), torch.from_numpy(colors), lights, shipped_weights())
     apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)

@@ -184,7 +184,7 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
     from photostereo.commands import solve as command
 
     path, out = tmp_path / "capture.npz", tmp_path / "out"
-    np.savez(path, images=noisy.images, lights=noisy.lights, mask=noisy.mask)
+    np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
     called = []
 
     def watched(*arguments, **options):
@@ -209,7 +209,7 @@ def test_what_does_not_fit_into_a_gpu_has_no_state_and_memory_is_no_remedy(
     from photostereo.commands import solve as command
 
     path, state = tmp_path / "capture.npz", tmp_path / "state.npz"
-    np.savez(path, images=noisy.images, lights=noisy.lights, mask=noisy.mask)
+    np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
     monkeypatch.setattr(command, "device_for", lambda *anything: Device("cuda", "cuda"))
     monkeypatch.setattr(command, "fits_on", lambda *anything: False)
     options = [

@@ -66,7 +66,7 @@ def test_interpolation_is_that_of_numpy(put) -> None:
 
 
 def test_noise_steps_and_blocks_are_the_same(scene, put) -> None:
-    lights, mask, pixels = scene.lights.T, scene.mask, scene.pixels()
+    lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
     for here, found in zip(noise_table(pixels, lights, mask), noise_table(there, lights, mask), strict=True):
         np.testing.assert_allclose(found, here, rtol=1e-5)
@@ -94,7 +94,7 @@ def test_a_few_pixels_tell_their_noise(width, put) -> None:
 
 
 def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
-    lights, mask, pixels = scene.lights.T, scene.mask, scene.pixels()
+    lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
     noise = variance_of(pixels, noise_table(pixels, lights, mask))
     assert noise.any()
@@ -122,7 +122,7 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
 def test_ratios_of_the_kernel_are_the_readable_ones(scene) -> None:
-    pixels, lights = scene.pixels(), scene.lights.T.astype(np.float64)
+    pixels, lights = scene.pixels(), scene.lights.matrix.astype(np.float64)
     noise, strengths = np.full(len(pixels), 1e-4, np.float32), np.linspace(0.8, 1.2, 16)
     expected = readable_ratios(pixels, strengths, lights, noise)
     found = to_numpy(cuda_ratios(*(torch.tensor(part).cuda() for part in (pixels, strengths, lights, noise))))

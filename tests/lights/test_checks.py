@@ -34,7 +34,7 @@ def kinds(capture, *, images=None, lights=None, mask=None):
 def _find(capture, images=None, lights=None, mask=None):
     return find_mistakes(
         capture.images if images is None else images,
-        capture.lights if lights is None else lights,
+        capture.lights.directions if lights is None else lights,
         capture.mask if mask is None else mask,
     )
 
@@ -59,21 +59,21 @@ def test_the_edge_of_a_step_alone_says_nothing():
 @pytest.mark.parametrize("words", [axes_words(axes) for axes in conventions(depth_too=False)][1:])
 def test_each_of_the_axis_conventions_is_mended_by_the_option_that_is_named(figure, words):
     # The file has other axes: reading it with these words gives ours back.
-    file = figure.lights @ axes_matrix(words).T
+    file = figure.lights.directions @ axes_matrix(words).T
     (mistake,) = _find(figure, lights=file)
     assert mistake.option == f"--lights-axes {words}"
-    assert np.allclose(file @ axes_matrix(words), figure.lights)
+    assert np.allclose(file @ axes_matrix(words), figure.lights.directions)
 
 
 def test_arrows_from_the_lamp_are_named(figure, relief):
     for scene in (figure, relief):
-        (mistake,) = _find(scene, lights=-scene.lights)
+        (mistake,) = _find(scene, lights=-scene.lights.directions)
         assert (mistake.kind, mistake.option) == ("arrows", "--reverse-lights")
 
 
 def test_without_an_outline_bumps_and_hollows_cannot_be_told_apart(relief):
-    assert kinds(relief, lights=relief.lights * [-1, -1, 1]) == []
-    (mistake,) = _find(relief, lights=relief.lights * [-1, 1, 1])
+    assert kinds(relief, lights=relief.lights.directions * [-1, -1, 1]) == []
+    (mistake,) = _find(relief, lights=relief.lights.directions * [-1, 1, 1])
     # x or y: the photographs cannot tell which, and the remedy says so.
     assert "reverse x and y too" in mistake.remedy
 
@@ -85,12 +85,12 @@ def test_lights_out_of_order_are_named(figure, order):
         "reversed": np.arange(16)[::-1],
         "shuffled": np.random.default_rng(1).permutation(16),
     }[order]
-    assert kinds(figure, lights=figure.lights[places]) == ["order"]
+    assert kinds(figure, lights=figure.lights.directions[places]) == ["order"]
 
 
 def test_a_ring_that_begins_elsewhere_is_named():
     ring = render_scene("figure", size=96, lights=ring_lights(10))
-    assert kinds(ring, lights=np.roll(ring.lights, 1, axis=0)) == ["order"]
+    assert kinds(ring, lights=np.roll(ring.lights.directions, 1, axis=0)) == ["order"]
 
 
 def test_an_inverted_mask_is_named_alone(figure):
@@ -107,7 +107,9 @@ def test_the_srgb_curve_is_named_and_only_that(figure):
 def test_a_factor_and_noise_change_nothing(figure):
     noisy = figure.images * 37 + np.random.default_rng(0).normal(0, 0.3, figure.images.shape)
     assert kinds(figure, images=noisy.astype(np.float32)) == []
-    assert kinds(figure, images=noisy.astype(np.float32), lights=figure.lights * [1, -1, 1]) == ["axes"]
+    assert kinds(figure, images=noisy.astype(np.float32), lights=figure.lights.directions * [1, -1, 1]) == [
+        "axes"
+    ]
 
 
 def test_black_tiny_and_color_captures_are_no_trouble(figure):
@@ -116,7 +118,7 @@ def test_black_tiny_and_color_captures_are_no_trouble(figure):
     speck[48, 48] = True
     assert kinds(figure, mask=speck) == []
     color = np.repeat(figure.images[..., None], 3, axis=-1)
-    assert kinds(figure, images=color, lights=figure.lights * [1, -1, 1]) == ["axes"]
+    assert kinds(figure, images=color, lights=figure.lights.directions * [1, -1, 1]) == ["axes"]
     three = np.eye(3)
     assert find_mistakes(figure.images[:3], three, figure.mask) == ()
 
@@ -139,7 +141,7 @@ def test_large_photographs_take_no_time(figure):
     large = np.repeat(np.repeat(figure.images, 12, axis=1), 12, axis=2)
     mask = np.repeat(np.repeat(figure.mask, 12, axis=0), 12, axis=1)
     began = time.process_time()
-    assert find_mistakes(large, figure.lights, mask) == ()
+    assert find_mistakes(large, figure.lights.directions, mask) == ()
     assert time.process_time() - began < 3
 
 
@@ -151,7 +153,9 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     from photostereo.commands.terminal import Terminal
 
     file = write_archive(figure, tmp_path / "figure.npz")
-    upside_down = write_archive(replace(figure, lights=figure.lights * [1, -1, 1]), tmp_path / "down.npz")
+    upside_down = write_archive(
+        replace(figure, lights=figure.lights.directions * [1, -1, 1]), tmp_path / "down.npz"
+    )
     tell_state(Terminal(), read_capture(upside_down, ReadOptions(), None, 0))
     said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
     assert len(said) == 1
@@ -160,7 +164,7 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
     tell_state(Terminal(), read_capture(file, ReadOptions(), None, 0))
     assert "other axes" not in capsys.readouterr().out
     turned = read_capture(file, ReadOptions(reverse_lights=True), None, 0)
-    assert np.allclose(turned.lights, -figure.lights)
+    assert np.allclose(turned.lights.directions, -figure.lights.directions)
     assert "the light directions are turned round" in turned.origin.notes
 
 
@@ -178,7 +182,7 @@ def test_wrong_axes_given_are_replaced_by_the_right_option(tmp_path, figure, tru
     """What is advised is what to write, not what to add to what was written."""
     from photostereo.capture import load, write_archive
 
-    written = figure.lights @ axes_matrix(truly).T
+    written = figure.lights.directions @ axes_matrix(truly).T
     file = write_archive(replace(figure, lights=written), tmp_path / "figure.npz")
     said = ps.diagnose(load(file, **given)).advice[0]
     assert advised in said
@@ -189,7 +193,7 @@ def test_wrong_axes_given_are_replaced_by_the_right_option(tmp_path, figure, tru
 def test_photographs_on_disk_are_checked_as_well(figure):
     from photostereo.commands.state import glance
 
-    large = replace(figure, lights=figure.lights * [1, -1, 1])
+    large = replace(figure, lights=figure.lights.directions * [1, -1, 1])
     assert "other axes" in ps.diagnose(glance(large)).advice[0]
     assert not any("axes" in text for text in ps.diagnose(glance(figure)).advice)
 
@@ -197,6 +201,6 @@ def test_photographs_on_disk_are_checked_as_well(figure):
 def test_nobody_is_told_to_undo_a_curve_that_was_undone() -> None:
     scene = render_scene("figure", size=96, lights=random_lights(14, max_angle=50, rng=1))
     curved = scene.images ** (1 / 2.2)
-    assert any(m.kind == "curve" for m in find_mistakes(curved, scene.lights, scene.mask))
-    found = find_mistakes(curved, scene.lights, scene.mask, straightened=True)
+    assert any(m.kind == "curve" for m in find_mistakes(curved, scene.lights.directions, scene.mask))
+    found = find_mistakes(curved, scene.lights.directions, scene.mask, straightened=True)
     assert not any(m.kind == "curve" for m in found)

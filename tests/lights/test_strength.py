@@ -28,12 +28,12 @@ def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_falsified_strengths_of_a_scene(scene: str) -> None:
     capture = ps.render_scene(scene, size=128)
     images, factors = falsified(capture, 0)
-    found = strengths_from_shading(images, capture.lights, capture.mask)
+    found = strengths_from_shading(images, capture.lights.directions, capture.mask)
     assert np.abs(found.strengths / factors - 1).max() < 0.015
     assert np.exp(np.mean(np.log(found.strengths))) == pytest.approx(1)
     pixels = sample_pixels(images, capture.mask)
-    assert not equal_strengths_suffice(pixels, capture.lights)
-    assert equal_strengths_suffice(sample_pixels(capture.images, capture.mask), capture.lights)
+    assert not equal_strengths_suffice(pixels, capture.lights.directions)
+    assert equal_strengths_suffice(sample_pixels(capture.images, capture.mask), capture.lights.directions)
 
 
 @pytest.mark.data
@@ -41,7 +41,7 @@ def test_falsified_strengths_of_a_scene(scene: str) -> None:
 def test_falsified_strengths_of_a_photographed_object(data_dir, name: str, limit: float) -> None:
     capture = ps.load(data_dir / "diligent" / "pmsData" / name).take(20, rng=1)
     images, factors = falsified(capture, 1)
-    found = strengths_from_shading(images, capture.lights, capture.mask)
+    found = strengths_from_shading(images, capture.lights.directions, capture.mask)
     assert np.abs(found.strengths / factors - 1).mean() < limit
     assert np.abs(factors - 1).mean() > 0.15  # it was wrong before
 
@@ -82,5 +82,5 @@ def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -
 def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
     """They are too few for its shading, and it does not face the camera as something flat does."""
     scene = ps.render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
-    found, words = _strengths(scene.images, None, scene.mask, (), scene.lights, None, None)
+    found, words = _strengths(scene.images, None, scene.mask, (), scene.lights.directions, None, None)
     assert words == "taken as equal" and (found == 1.0).all()

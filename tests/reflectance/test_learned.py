@@ -34,7 +34,7 @@ def angles(a, b) -> np.ndarray:
 def shiny():
     """A shiny ball in color under 20 lights: colors (N, d, 3), lights (d, 3), true normals (N, 3)."""
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
-    return capture.colors(), capture.lights.astype(np.float32), capture.truth[capture.mask]
+    return capture.colors(), capture.lights.directions.astype(np.float32), capture.truth[capture.mask]
 
 
 def test_compiled_equals_readable(shiny) -> None:
@@ -156,7 +156,7 @@ def test_photographs_of_another_strength_are_told_and_no_others(reflectance, wro
     )
     pixels = np.stack([image[capture.mask] for image in capture.images], 1)
     pixels[:, :wrong] *= 1.25
-    found = lamp_strengths(pixels, capture.lights.T, np.zeros(len(pixels), np.float32))
+    found = lamp_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32))
     np.testing.assert_allclose(found[:wrong], 1.25, atol=0.08)
     assert (found[wrong:] == 1.0).all()
 
@@ -297,19 +297,19 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     """Shot noise on a plain ball: σ² = k I; and a shiny ball without noise has next to none."""
     rng = np.random.default_rng(0)
     ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
-    pixels, lights = ball.pixels(), ball.lights.T
+    pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
     found = noise_variance(noisy, lights, ball.mask)
     np.testing.assert_allclose(found.mean(), pixels.mean() / 400, rtol=0.2)
     shiny = scenes.render_scene("sphere", size=96, texture="uniform", reflectance="ggx")
-    assert np.sqrt(noise_variance(shiny.pixels(), shiny.lights.T, shiny.mask).mean()) < 0.005
+    assert np.sqrt(noise_variance(shiny.pixels(), shiny.lights.matrix, shiny.mask).mean()) < 0.005
 
 
 def test_a_prior_removes_noise_and_nothing_else() -> None:
     """Without noise the prior has nothing to do; with noise it knows how much the normals scatter."""
     rng = np.random.default_rng(0)
     ball = scenes.render_scene("sphere", size=64, texture="uniform", cast_shadows=False, max_tilt=60.0)
-    pixels, lights = ball.pixels(), np.ascontiguousarray(ball.lights.T)
+    pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (pixels + rng.normal(0, 0.02, pixels.shape)).astype(np.float32)
     clean = Learned(pixels, lights, mask=ball.mask, neighbors=False)
     shaken = Learned(noisy, lights, mask=ball.mask, neighbors=False)

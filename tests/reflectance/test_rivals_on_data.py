@@ -26,7 +26,7 @@ def captured(folder: Path, name: str):
     """Capture, scaled pixels, lights (3, d) and truth of one object with all 96 photographs."""
     capture = ps.load(folder / "diligent" / "pmsData" / f"{name}PNG")
     pixels = capture.pixels(capture.intensity_scale())
-    return capture, pixels, np.ascontiguousarray(capture.lights.T), capture.truth[capture.mask]
+    return capture, pixels, capture.lights.matrix, capture.truth[capture.mask]
 
 
 def mean_error(model, truth) -> float:

@@ -31,7 +31,7 @@ def test_every_scene_under_every_reflectance(name, reflectance):
 @pytest.mark.parametrize("name", NAMES)
 def test_lambertian_pixels_show_albedo_times_cosine(name, color):
     capture = scenes.render_scene(name, size=48, lights=LIGHTS, cast_shadows=False, color=color)
-    cosine = np.maximum(capture.truth.astype(float) @ capture.lights.T, 0.0).transpose(2, 0, 1)
+    cosine = np.maximum(capture.truth.astype(float) @ capture.lights.matrix, 0.0).transpose(2, 0, 1)
     albedo = capture.truth_albedo.astype(float)
     expected = cosine[..., None] * albedo if color else cosine * albedo
     assert np.abs(capture.images - expected)[:, capture.mask].max() < 5e-7
@@ -39,7 +39,7 @@ def test_lambertian_pixels_show_albedo_times_cosine(name, color):
 
 def test_unclipped_cosines_on_request():
     capture = scenes.render_scene("sphere", size=40, lights=LIGHTS, cast_shadows=False, attached=False)
-    expected = (capture.truth.astype(float) @ capture.lights.T).transpose(2, 0, 1) * capture.truth_albedo
+    expected = (capture.truth.astype(float) @ capture.lights.matrix).transpose(2, 0, 1) * capture.truth_albedo
     assert capture.images.min() < -0.05
     assert np.abs(capture.images - expected).max() < 5e-7
 
@@ -64,7 +64,7 @@ def test_glossy_surfaces_only_add_to_the_diffuse_base():
     highlight = glossy.images - 0.7 * lambert.images
     assert highlight.min() > -1e-6
     # The highlight of light l is where n = h, halfway between light and camera.
-    for light, image in zip(glossy.lights, highlight, strict=True):
+    for light, image in zip(glossy.lights.directions, highlight, strict=True):
         half = light + np.array([0.0, 0.0, 1.0])
         half /= np.linalg.norm(half)
         at = np.unravel_index(np.argmax(image), image.shape)
@@ -124,10 +124,10 @@ def test_a_texture_can_be_a_function():
 @pytest.mark.parametrize("size", [24, 64, (40, 70)])
 def test_lambertian_reference_is_exact_for_least_squares(size, color):
     capture = scenes.lambertian_reference(size, d=10, color=color)
-    cosine = capture.truth[capture.mask].astype(float) @ capture.lights.T
+    cosine = capture.truth[capture.mask].astype(float) @ capture.lights.matrix
     assert cosine.min() >= np.cos(np.deg2rad(80.0)) - 1e-6
     gray = capture.gray().images[:, capture.mask].astype(float)
-    estimate = gray.T @ np.linalg.pinv(capture.lights.T)
+    estimate = gray.T @ np.linalg.pinv(capture.lights.matrix)
     truth = capture.truth[capture.mask].astype(float)
     error = np.arctan2(np.linalg.norm(np.cross(estimate, truth), axis=1), (estimate * truth).sum(1))
     assert np.rad2deg(error).max() < 1e-4
@@ -143,7 +143,7 @@ def test_input_is_left_alone():
     capture = scenes.render_surface(surface, lights, albedo=albedo)
     assert np.array_equal(lights, before[0])
     assert np.array_equal(albedo, before[1])
-    np.testing.assert_allclose(np.linalg.norm(capture.lights, axis=1), 1.0, atol=1e-14)
+    np.testing.assert_allclose(np.linalg.norm(capture.lights.directions, axis=1), 1.0, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     assert survey.digest == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
     assert np.allclose(survey.pixels, flat[:, sample.index].T / survey.scale)
-    lights = np.ascontiguousarray(noisy.lights.T)
+    lights = noisy.lights.matrix
     entry = find_method("dlsr")
     learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)

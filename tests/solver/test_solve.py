@@ -44,7 +44,7 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
     entry = find_method(method)
     values = entry.resolve(given)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
-    model = entry.model.build(pixels, np.ascontiguousarray(capture.lights.T), **entry.of_model(values))
+    model = entry.model.build(pixels, capture.lights.matrix, **entry.of_model(values))
     prior, _ = entry.prior.build(capture.mask, values, 0.0, np.eye(3), CPU)
     normals, unknowns = model.start(SILENT)
     unknowns = model.update_unknowns(normals, unknowns)

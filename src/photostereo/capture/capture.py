@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.capture.validation import as_array, require_frame, validated_images, validated_lights
+from photostereo.capture.validation import as_array, require_frame, validated_images
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
+from photostereo.lights.lights import Lights, as_lights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.photographs.source import Photographs, PhotographsInMemory
 
 if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
 
-#: The brightness scale is taken from about so many mask pixels, evenly spread.
+#: The brightness scale is taken from about this many mask pixels, evenly spread; more change its fourth digit.
 SAMPLED_PIXELS = 5_000
-#: The share of the intensities that it is not below.
+#: It is this quantile of the intensities: robust to highlights.
 SCALE_SHARE = 0.99
 #: Photographs that are summed at a time: enough for a matrix product, few beside the stack.
 BLOCK = 8
@@ -68,9 +69,10 @@ class Capture:
     ----------
     images : (d, H, W) or (d, H, W, 3) array, or a source of photographs that stay on disk
         Linear intensities with the lights' strengths divided out. Kept as float32.
-    lights : (d, 3) array
-        Directions from the object to the lights (x right, y up, z to the camera). Normalized to unit
-        length: a light's strength belongs to the photographs, not here.
+    lights : Lights or (d, 3) array, optional
+        Directions from the object to the lights (x right, y up, z toward the camera). Their strengths are divided
+        out of the photographs. None if they are not known yet: whatever needs them then raises a
+        :class:`CaptureError` with the code ``"no-lights"``.
     mask : (H, W) array of bool, optional
         True on the object. The full frame where it is missing.
     name : str
@@ -98,7 +100,7 @@ class Capture:
     """
 
     photographs: Photographs
-    lights: FloatArray
+    lights: Lights
     mask: BoolArray
     name: str
     truth: FloatArray | None
@@ -109,7 +111,7 @@ class Capture:
     def __init__(
         self,
         images: ArrayLike | Photographs | None = None,
-        lights: ArrayLike = (),
+        lights: Lights | ArrayLike | None = None,
         mask: ArrayLike | None = None,
         name: str = "capture",
         truth: ArrayLike | None = None,
@@ -122,13 +124,17 @@ class Capture:
         source = as_source(photographs if images is None else images, name)
         frame = source.shape[1:3]
         covered = np.ones(frame, dtype=bool) if mask is None else as_array(mask, bool)
-        require_frame(covered, (frame,), "mask", name)
+        require_frame(covered, (frame,), "a mask", name)
         if not covered.any():
             raise CaptureError(
-                f"The mask of {name} is empty: no pixel belongs to the object. Give a mask that is white on "
-                "the object and black elsewhere, or no mask at all to use the full frame."
+                f"The mask of {name} is empty: no pixel belongs to the object. A mask is white on the object and "
+                "black elsewhere.",
+                code="empty-mask",
+                remedy="whole-frame",
             )
-        arrays: dict[str, Any] = {"lights": validated_lights(lights, source.shape[0], name), "mask": covered}
+        count = int(source.shape[0])
+        lit = as_lights(lights, count).require_usable(count, name)
+        arrays: dict[str, Any] = {"mask": covered}
         for label, value, words, shapes in (
             ("truth", truth, "true normals", ((*frame, 3),)),
             ("truth_depth", truth_depth, "true depth", (frame,)),
@@ -140,7 +146,13 @@ class Capture:
         for array in arrays.values():
             if array is not None:
                 array.flags.writeable = False
-        for label, part in {"photographs": source, "name": name, "origin": origin, **arrays}.items():
+        for label, part in {
+            "photographs": source,
+            "lights": lit,
+            "name": name,
+            "origin": origin,
+            **arrays,
+        }.items():
             object.__setattr__(self, label, part)
 
     def __repr__(self) -> str:
@@ -211,13 +223,14 @@ class Capture:
     def digest(self) -> str:
         """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
         truth)."""
+        directions = self.lights.directions if self.lights.known else np.empty((0, 3))
         if not self.in_memory:
             hashes = map(hash_of, self.photographs.frames())
-            return digest_of(self.photographs.shape, hashes, self.lights, self.mask)
+            return digest_of(self.photographs.shape, hashes, directions, self.mask)
         # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes:
         # in one go the photographs take as long as least squares.
         with ThreadPoolExecutor() as pool:
-            return digest_of(self.images.shape, pool.map(hash_of, self.images), self.lights, self.mask)
+            return digest_of(self.images.shape, pool.map(hash_of, self.images), directions, self.mask)
 
     def gray(self) -> Capture:
         """The same capture in gray; itself where it is gray already."""
@@ -304,18 +317,19 @@ class Capture:
         if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
             raise CaptureError(
                 f"All {len(self)} photographs of {self.name} are black inside the mask, so nothing can be seen of "
-                "the object. Check the exposure, the files and the mask."
+                "the object. Check the exposure, the files and the mask.",
+                code="black-photographs",
             )
 
     @property
     def scale_step(self) -> int:
-        """The brightness scale is taken from every so manieth mask pixel."""
+        """The brightness scale is taken from every n-th mask pixel."""
         return max(1, self.pixel_count // SAMPLED_PIXELS)
 
     def take(
         self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None
     ) -> Capture:
-        """A subset of the photographs: so many drawn at random (in their original order), or those listed.
+        """A subset of the photographs: N chosen at random (in their original order), or those listed.
 
         Examples
         --------
@@ -327,8 +341,11 @@ class Capture:
         if isinstance(which, (int, np.integer)):
             if not 3 <= which <= len(self):
                 raise CaptureError(
-                    f"{which} photographs were asked for, but {self.name} has {len(self)} and at least 3 are needed. "
-                    f"Choose a number from 3 to {len(self)}."
+                    f"{which} photographs were requested, but {self.name} has {len(self)} and at least 3 are needed. "
+                    f"Choose a number from 3 to {len(self)}.",
+                    code="photograph-count",
+                    requested=int(which),
+                    available=len(self),
                 )
             generator = np.random.default_rng(rng)
             chosen = np.sort(generator.choice(len(self), size=int(which), replace=False))
@@ -338,7 +355,7 @@ class Capture:
         if origin is not None and len(origin.files) == len(self):
             origin = replace(origin, files=tuple(np.asarray(origin.files)[chosen].tolist()))
         source = self.photographs.take(chosen.tolist())
-        return replace(self, photographs=source, lights=self.lights[chosen], origin=origin)
+        return replace(self, photographs=source, lights=self.lights.take(chosen), origin=origin)
 
     def crop_to_mask(self, margin: int = 0) -> Capture:
         """The smallest frame that holds the mask and ``margin`` pixels around it (as far as the frame

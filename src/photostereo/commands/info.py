@@ -45,8 +45,8 @@ def describe(capture: Capture) -> dict[str, Any]:
     """The plain facts of a capture."""
     origin = capture.origin
     height, width = capture.frame
-    values = np.linalg.svd(capture.lights, compute_uv=False)
-    tilt = np.degrees(np.arccos(np.clip(capture.lights[:, 2], -1, 1)))
+    values = np.linalg.svd(capture.lights.directions, compute_uv=False)
+    tilt = np.degrees(np.arccos(np.clip(capture.lights.directions[:, 2], -1, 1)))
     unknown = 0 if capture.truth is None else int((~capture.truth[capture.mask].any(axis=1)).sum())
     return {
         "name": capture.name,

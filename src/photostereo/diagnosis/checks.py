@@ -90,9 +90,9 @@ def find_mistakes(
     --------
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=64)
-    >>> find_mistakes(scene.images, scene.lights, scene.mask)
+    >>> find_mistakes(scene.images, scene.lights.directions, scene.mask)
     ()
-    >>> find_mistakes(scene.images, scene.lights * [1, -1, 1], scene.mask)[0].option
+    >>> find_mistakes(scene.images, scene.lights.directions * [1, -1, 1], scene.mask)[0].option
     '--lights-axes x,-y,z'
     """
     if not any(image.any() for image in images):

@@ -92,9 +92,11 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
     shown = capture if result is not None and seen is not None else capture.gray()
     if seen is None:
         seen = _SEEN[capture] = _look_at(shown)
-    normals = result.normals if result is not None else least_squares_normals(shown.images, shown.lights)
+    normals = (
+        result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
+    )
     facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
-    residual = matte_residual(shown.images, normals, shown.lights, shown.mask)
+    residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
     problems = (Finding("problem", str(mistake)) for mistake in seen.mistakes)
     return replace(bare, findings=(*problems, *advise(bare, capture, result)))
@@ -124,12 +126,12 @@ def _look_at(gray: Capture) -> _Seen:
     given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
     return _Seen(
         dark_count=dark_count,
-        lights=light_geometry(gray.lights),
-        noise=estimate_noise(gray.images, gray.lights, gray.mask),
+        lights=light_geometry(gray.lights.directions),
+        noise=estimate_noise(gray.images, gray.lights.directions, gray.mask),
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),
         mistakes=find_mistakes(
-            gray.images, gray.lights, gray.mask, axes_given=given, straightened=straightened
+            gray.images, gray.lights.directions, gray.mask, axes_given=given, straightened=straightened
         ),
     )

@@ -148,5 +148,7 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     images = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
     everything = np.ones((1, len(index)), dtype=bool)
     return float(
-        np.median(matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights, everything))
+        np.median(
+            matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights.directions, everything)
+        )
     )

@@ -52,7 +52,7 @@ def provenance(
         "layout": origin.layout if origin is not None else "in memory",
         "reading": {name: _plain(value) for name, value in vars(reading).items() if name != "workers"},
         "mask": {"pixels": capture.pixel_count, "sha256": _array_digest(capture.mask)},
-        "lights": {"count": len(capture), "sha256": _array_digest(capture.lights)},
+        "lights": {"count": len(capture), "sha256": _array_digest(capture.lights.directions)},
         "images": images,
         "seed": seed,
         "photographs": _photographs(root, names),

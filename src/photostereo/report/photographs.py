@@ -73,7 +73,7 @@ def contact_sheet(
     names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
     photographs = []
     for index, small, verdict in zip(chosen, smalls, verdicts.maps, strict=True):
-        words = light_words(capture.lights[index])
+        words = light_words(capture.lights.directions[index])
         if saturation is not None and saturation[index] > 0:
             words += f" {100 * saturation[index]:.2g} % saturated."
         photographs.append(
@@ -83,7 +83,7 @@ def contact_sheet(
                 address=pictures.jpeg(pictures.to_srgb(small), QUALITY),
                 width=small.shape[1],
                 height=small.shape[0],
-                light=_rounded(capture.lights[index]),
+                light=_rounded(capture.lights.directions[index]),
                 words=words,
                 # Few colors are enough, and make the pictures small.
                 verdict=pictures.indexed_png(

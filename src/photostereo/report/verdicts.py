@@ -66,7 +66,7 @@ def find_verdicts(
         return Verdicts("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5, maps)
     gray = np.stack([_small_gray(photograph, frame) for photograph in photographs])
     words = ("darker than a matte surface", "brighter")
-    maps = matte_differences(gray, result, capture.lights[list(chosen)], frame)
+    maps = matte_differences(gray, result, capture.lights.directions[list(chosen)], frame)
     return Verdicts("Difference from the model", words, -0.75, 0.75, maps)
 
 

@@ -45,7 +45,7 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
     n = np.asarray(normals[::step, ::step], dtype=np.float64)
     seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])
-    lights = np.asarray(capture.lights, dtype=np.float64)
+    lights = np.asarray(capture.lights.directions, dtype=np.float64)
     nl = np.moveaxis(n @ lights.T, -1, 0)
     lit = (nl > 0.05) & (n[..., 2] > 0.05)
     nl, seen = np.where(lit, nl, 0.0), np.where(lit, seen, 0.0)

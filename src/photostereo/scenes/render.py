@@ -189,7 +189,7 @@ def render_surface(
     >>> from photostereo.scenes.shapes import plane
     >>> wall = plane(4)
     >>> capture = render_surface(wall, dome_lights(5), albedo=np.full((4, 4), 0.5), exposure=1.0)
-    >>> bool(np.allclose(capture.images[:, 0, 0], 0.5 * capture.lights[:, 2]))
+    >>> bool(np.allclose(capture.images[:, 0, 0], 0.5 * capture.lights.directions[:, 2]))
     True
     """
     brdf = brdf_named(reflectance) if isinstance(reflectance, str) else reflectance
@@ -263,7 +263,7 @@ def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, r
     Examples
     --------
     >>> capture = lambertian_reference(32)
-    >>> normals = capture.images[:, capture.mask].T @ np.linalg.pinv(capture.lights.T)
+    >>> normals = capture.images[:, capture.mask].T @ np.linalg.pinv(capture.lights.matrix)
     >>> truth = capture.truth_albedo[capture.mask, None] * capture.truth[capture.mask]
     >>> bool(np.allclose(normals, truth, atol=1e-5))
     True

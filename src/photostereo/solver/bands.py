@@ -152,7 +152,7 @@ def _built(
         seen["colors"] = colors
     if "sample" in entry.model.sees:
         seen["sample"] = learned.model
-    lights = np.ascontiguousarray(capture.lights.T)
+    lights = capture.lights.matrix
     return entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
 
 
@@ -185,7 +185,7 @@ def solve_band(
         solution = problem.follow(len(learned.follows), control)
     frames = frames_of_band(capture, band) if capture.is_color else ()
     normals, albedo = pictures_of(
-        mask, frames, capture.lights, model, solution, survey.scale, color=capture.is_color
+        mask, frames, capture.lights.directions, model, solution, survey.scale, color=capture.is_color
     )
     own = slice(band.own_first - band.first, band.own_last - band.first)
     return SolvedBand(normals[own], albedo[own], solution.iterations)

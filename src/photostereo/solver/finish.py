@@ -37,7 +37,7 @@ def as_reconstruction(
     normals, albedo = pictures_of(
         capture.mask,
         capture.images,
-        capture.lights,
+        capture.lights.directions,
         model,
         solution,
         scale,

@@ -137,7 +137,7 @@ def solve_large(
         return _least_squares(capture, entry, control)
     capture.photographs.keep_decoded()
     clock = Clock()
-    lights = np.ascontiguousarray(capture.lights.T)
+    lights = capture.lights.matrix
     sample = choose_sample(capture.mask, crops=crops)
     survey = take_survey(capture, sample, control)
     clock.lap("survey")
@@ -262,12 +262,14 @@ def _least_squares(capture: Capture, entry: Method, control: Control) -> Reconst
             yield gray_of(frame, index)
             control.advance()
 
-    model = Lambertian.from_frames(looked_at(), np.ascontiguousarray(capture.lights.T))
+    model = Lambertian.from_frames(looked_at(), capture.lights.matrix)
     clock.lap("statistics")
     solution = Problem(model).solve()
     mask = np.asarray(capture.mask)
     frames = capture.photographs.frames() if capture.is_color else ()
-    normals, albedo = pictures_of(mask, frames, capture.lights, model, solution, 1.0, color=capture.is_color)
+    normals, albedo = pictures_of(
+        mask, frames, capture.lights.directions, model, solution, 1.0, color=capture.is_color
+    )
     clock.lap("solve")
     return _result(
         capture,
@@ -275,7 +277,7 @@ def _least_squares(capture: Capture, entry: Method, control: Control) -> Reconst
         albedo,
         method=entry.name,
         parameters={},
-        digest=digest_of(capture.photographs.shape, hashes, capture.lights, mask),
+        digest=digest_of(capture.photographs.shape, hashes, capture.lights.directions, mask),
         status=solution.status,
         seconds=clock.laps,
     )

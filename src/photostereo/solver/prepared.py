@@ -56,7 +56,7 @@ class Prepared:
     def evidence(self) -> NoiseEvidence:
         """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
         pixels = self.pixels[0] if self.pixels else intensities(self.capture, self.device).pixels
-        lights = np.ascontiguousarray(self.capture.lights.T)
+        lights = self.capture.lights.matrix
 
         def again(other: Array) -> Model:
             colors = self.colors
@@ -167,7 +167,7 @@ def prepare(
     where = device_for(entry, device)
     clock = Clock()
     capture.require_light()
-    lights = np.ascontiguousarray(capture.lights.T)
+    lights = capture.lights.matrix
     if entry.name == "ls" and not where.uses_torch:
         # Its sums need no second copy of the photographs, ordered by pixels.
         scale = capture.intensity_scale()

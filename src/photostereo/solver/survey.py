@@ -59,7 +59,10 @@ def take_survey(capture: Capture, sample: Sample, control: Control = SILENT) -> 
     scale = scale if scale > 0 else 1.0
     pixels /= np.float32(scale)
     digest = digest_of(
-        capture.photographs.shape, (h.result() for h in hashes), capture.lights, np.asarray(capture.mask)
+        capture.photographs.shape,
+        (h.result() for h in hashes),
+        capture.lights.directions,
+        np.asarray(capture.mask),
     )
     return Survey(scale, pixels, digest)
 

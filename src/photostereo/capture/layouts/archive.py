@@ -111,8 +111,10 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
     target = Path(path)
     if target.suffix.lower() != ".npz":
         target = target.with_name(target.name + ".npz")
-    arrays = {label: getattr(capture, label) for label in ("images", "lights", "mask", *_TRUTHS)}
+    arrays = {label: getattr(capture, label) for label in ("images", "mask", *_TRUTHS)}
     present = {label: array for label, array in arrays.items() if array is not None}
+    if capture.lights.known:
+        present["lights"] = capture.lights.directions
     with replacing_file(target, force=force) as partial:
         np.savez(partial, name=np.array(capture.name), **present)
     return target

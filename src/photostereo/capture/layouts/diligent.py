@@ -140,7 +140,7 @@ def write_diligent(
     with replacing_directory(directory, force=force, keep=keep) as folder:
         write_photographs(capture.images, [folder / name for name in names], exposure)
         write_png(folder / "mask.png", capture.mask.astype(np.uint8) * np.uint8(255))
-        _write_table(folder / _DIRECTIONS, capture.lights)
+        _write_table(folder / _DIRECTIONS, capture.lights.directions)
         _write_table(folder / _INTENSITIES, np.full((len(capture), 3), exposure))
         write_text(folder / _NAMES, "\n".join(names) + "\n")
         for label, key in _TRUTHS.items():

@@ -45,7 +45,7 @@ def lamp_strengths(pixels: Array, lights: NDArray[Any], noise: Array) -> NDArray
     >>> scene = render_scene("sphere", size=40, reflectance="ggx")
     >>> pixels = np.stack([image[scene.mask] for image in scene.images], 1)
     >>> pixels[:, 3] *= 1.25
-    >>> found = lamp_strengths(pixels, scene.lights.T, np.zeros(len(pixels), np.float32))
+    >>> found = lamp_strengths(pixels, scene.lights.matrix, np.zeros(len(pixels), np.float32))
     >>> np.flatnonzero(found != 1.0).tolist(), bool(abs(found[3] - 1.25) < 0.05)
     ([3], True)
     """

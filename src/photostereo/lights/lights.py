@@ -1,0 +1,316 @@
+"""The lights of a capture: directions, strengths, how accurate they are, and where each number came from.
+
+A distant light has the same direction everywhere. A near light at the position P lights the point X along
+(P - X) / |P - X| and with a strength that falls off as 1 / |P - X|². :meth:`Lights.at` and :meth:`Lights.strength_at`
+give both at any pixel, for either kind.
+
+Coordinates are those of the package: x right, y up, z toward the camera, from the object to the light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.conventions import FloatArray, gray_from_rgb
+from photostereo.core.errors import CaptureError
+from photostereo.lights.files.table import row_lengths
+from photostereo.lights.geometry import light_geometry
+
+#: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
+#: determine a normal. Real lights are above 0.05; the exact value does not matter.
+COPLANAR_RATIO = 1e-3
+
+
+class Lights:
+    """Directions and strengths of d lights.
+
+    Parameters
+    ----------
+    directions : (d, 3) array, optional
+        From the object to each light; normalized to unit length. By default those of ``positions``, if given.
+        Without either the lights are not known yet (see :attr:`known`).
+    positions : (d, 3) array, optional
+        Of near lights: in pixels from the middle of the frame, or in widths of the object from its middle.
+    strengths : (d,) or (d, 3) array, optional
+        Relative strengths, perhaps per color channel. By default all lights are equally strong.
+    expected_error : (d,) array, optional
+        How far off each direction may be, in degrees; NaN if unknown.
+    source : str or sequence of str
+        What each direction was found from: ``"file"``, ``"shiny ball"``, ``"estimated"``, ...
+    strengths_source : str
+        What the strengths were found from.
+    position_unit : ``"pixels"`` or ``"widths"``
+    distances : (d,) array, optional
+        The distances at which the strengths of near lights hold; by default those from the origin of the positions.
+    count : int, optional
+        The number of lights, if nothing else is known of them.
+
+    Examples
+    --------
+    >>> lights = Lights([[0, 0, 2.0], [1, 0, 1], [0, 1, 1]], source="file")
+    >>> lights
+    Lights(3 distant lights: from file; equally strong)
+    >>> lights.matrix.shape, lights.at(np.zeros((5, 2))).shape
+    ((3, 3), (5, 3, 3))
+    >>> near = Lights(positions=[[0, 0, 100.0]])
+    >>> near.strength_at(np.array([[0.0, 0.0], [100.0, 0.0]])).round(3).tolist()
+    [[1.0], [0.5]]
+    >>> Lights(count=3).known
+    False
+    """
+
+    def __init__(
+        self,
+        directions: ArrayLike | None = None,
+        *,
+        positions: ArrayLike | None = None,
+        strengths: ArrayLike | None = None,
+        expected_error: ArrayLike | None = None,
+        source: str | Sequence[str] = "given",
+        strengths_source: str = "",
+        position_unit: str = "pixels",
+        distances: ArrayLike | None = None,
+        count: int | None = None,
+    ) -> None:
+        self._positions = None if positions is None else _vectors(positions, "positions")
+        given = self._positions if directions is None else directions
+        self._directions = None if given is None else _unit(_vectors(given, "lights"))
+        self._count = int(count or 0) if self._directions is None else len(self._directions)
+        self._strengths = None if strengths is None else _frozen(strengths)
+        self._error = _frozen(np.full(self._count, np.nan) if expected_error is None else expected_error)
+        self._distances = None if distances is None else _frozen(distances)
+        self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
+        self.strengths_source = strengths_source
+        self.position_unit = position_unit
+        for values in (self._positions, self._strengths, self._error, self._distances, self.source):
+            if values is not None and len(values) != self._count:
+                raise CaptureError(
+                    f"There are {self._count} light directions but {len(values)} values for them.",
+                    code="lights-count",
+                    lights=self._count,
+                    found=len(values),
+                )
+
+    def __len__(self) -> int:
+        """The number of lights."""
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"Lights({self.describe()})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The directions, for NumPy functions."""
+        return np.array(self.directions, dtype=dtype)
+
+    @property
+    def known(self) -> bool:
+        """Whether the directions are known."""
+        return self._directions is not None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the lights have positions, so that their directions differ between pixels."""
+        return self._positions is not None
+
+    @property
+    def directions(self) -> FloatArray:
+        """(d, 3), unit, read-only; of near lights those at the origin of the positions."""
+        if self._directions is None:
+            raise CaptureError(
+                "The light directions are not known. Provide a light file, a photograph series with a ball, or "
+                "estimate the lights first.",
+                code="no-lights",
+            )
+        return self._directions
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The directions as columns: a new array (3, d), as models expect it."""
+        return np.ascontiguousarray(self.directions.T)
+
+    @property
+    def positions(self) -> FloatArray | None:
+        """(d, 3) of near lights, in ``position_unit``; None for distant ones."""
+        return self._positions
+
+    @property
+    def strengths(self) -> FloatArray:
+        """(d,) or (d, 3), read-only."""
+        return np.ones(self._count) if self._strengths is None else self._strengths
+
+    @property
+    def has_strengths(self) -> bool:
+        """Whether strengths were given; otherwise the lights are assumed to be equally strong."""
+        return self._strengths is not None
+
+    @property
+    def expected_error(self) -> FloatArray:
+        """(d,) degrees by which each direction may be off; NaN if unknown."""
+        return self._error
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value of the directions: 1 is ideal, above 10 is poor."""
+        return light_geometry(self.directions).condition
+
+    def at(self, points: ArrayLike) -> FloatArray:
+        """Directions (N, d, 3) at points (N, 2) or (N, 3): x right, y up, z toward the camera, in pixels from the
+        middle of the frame."""
+        where = np.asarray(points, dtype=np.float64)
+        if self._positions is None:
+            return np.broadcast_to(self.directions, (len(where), self._count, 3))
+        toward, distance = self._toward(where)
+        return np.asarray(toward / distance[..., None])
+
+    def strength_at(self, points: ArrayLike) -> FloatArray:
+        """Strengths (N, d) at points as in :meth:`at`, with the fall-off of near lights; in gray if they differ by
+        channel."""
+        where = np.asarray(points, dtype=np.float64)
+        gray = self.strengths if self.strengths.ndim == 1 else gray_from_rgb(self.strengths)
+        if self._positions is None:
+            return np.broadcast_to(gray, (len(where), self._count))
+        distances = row_lengths(self._positions) if self._distances is None else self._distances
+        return np.asarray(gray * (distances / self._toward(where)[1]) ** 2)
+
+    def take(self, chosen: Sequence[int] | NDArray[Any]) -> Lights:
+        """Some of the lights."""
+        index = np.asarray(chosen)
+        if not self.known:
+            return Lights(count=len(index))
+        return self._with(
+            directions=self.directions[index],
+            positions=None if self._positions is None else self._positions[index],
+            strengths=None if self._strengths is None else self._strengths[index],
+            expected_error=self._error[index],
+            source=[self.source[int(k)] for k in index],
+            distances=None if self._distances is None else self._distances[index],
+        )
+
+    def with_strengths(self, strengths: ArrayLike, source: str) -> Lights:
+        """The same lights with other strengths."""
+        return self._with(strengths=strengths, strengths_source=source)
+
+    def as_distant(self) -> Lights:
+        """Distant lights in the same directions: those of photographs that were corrected for near lights."""
+        return self._with(positions=None, distances=None)
+
+    def require_usable(self, count: int, name: str) -> Lights:
+        """These lights, if there is one for each of ``count`` photographs and they do not lie in a plane.
+
+        Raises
+        ------
+        CaptureError
+            ``"lights-count"``, ``"lights-coplanar"``
+        """
+        if len(self) != count:
+            raise CaptureError(
+                f"{name} has {count} photographs but {len(self)} light directions. Each photograph needs exactly one "
+                "light, in the same order: add the missing ones or remove the extra ones.",
+                code="lights-count",
+                photographs=count,
+                lights=len(self),
+            )
+        if not self.known:
+            return self
+        spread = np.linalg.svd(self.directions, compute_uv=False)
+        if spread[-1] < COPLANAR_RATIO * spread[0]:
+            raise CaptureError(
+                f"The lights of {name} lie in a plane (smallest to largest singular value "
+                f"{spread[-1] / spread[0]:.1e}), so the normals cannot be determined. Add a photograph with the "
+                "light well outside that plane, for instance from above.",
+                code="lights-coplanar",
+                ratio=float(spread[-1] / spread[0]),
+            )
+        return self
+
+    def describe(self) -> str:
+        """One line: how many, from what, how accurate, how strong."""
+        if not self.known:
+            return f"{self._count} lights, directions not known"
+        kind = "near" if self.is_near else "distant"
+        words = f"{self._count} {kind} lights: from {', '.join(dict.fromkeys(self.source))}"
+        if np.isfinite(self._error).any():
+            words += f", accurate to about {np.nanmax(self._error):.1f}°"
+        return f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else self._strength_words()}"
+
+    def _strength_words(self) -> str:
+        return "with strengths" if self.has_strengths else "equally strong"
+
+    def _toward(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Vectors (N, d, 3) from points to near lights, and their lengths."""
+        assert self._positions is not None
+        if self.position_unit != "pixels":
+            raise CaptureError(
+                "The positions of the lights are in widths of the object; a mask is needed to convert them to pixels.",
+                code="lights-need-mask",
+            )
+        where = np.zeros((len(points), 3))
+        where[:, : points.shape[1]] = points
+        toward = self._positions[None] - where[:, None]
+        return toward, np.linalg.norm(toward, axis=-1)
+
+    def _with(self, **changes: Any) -> Lights:
+        same: dict[str, Any] = {
+            "directions": self._directions,
+            "positions": self._positions,
+            "strengths": self._strengths,
+            "expected_error": self._error,
+            "source": self.source,
+            "strengths_source": self.strengths_source,
+            "position_unit": self.position_unit,
+            "distances": self._distances,
+        }
+        return Lights(**{**same, **changes})
+
+
+def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
+    """Lights from what a user may give: the object, directions (d, 3), or None if they are not known yet."""
+    if isinstance(value, Lights):
+        return value
+    return Lights(count=count) if value is None else Lights(value)
+
+
+def _vectors(value: ArrayLike, words: str) -> FloatArray:
+    vectors = np.array(value, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] != 3:
+        raise CaptureError(
+            f"The {words} have the shape {vectors.shape}; expected one row x y z per photograph, (d, 3).",
+            code="lights-shape",
+            shape=vectors.shape,
+        )
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise CaptureError(
+            f"Light {row + 1} has a value that is NaN or infinite. Correct the light file.",
+            code="light-not-finite",
+            light=row + 1,
+        )
+    vectors.flags.writeable = False
+    return vectors
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    length = row_lengths(vectors)
+    if (length < 1e-12).any():
+        row = int(np.flatnonzero(length < 1e-12)[0])
+        raise CaptureError(
+            f"Light {row + 1} is the zero vector, which has no direction. Correct the light file, or leave out that "
+            "photograph together with its light.",
+            code="light-zero",
+            light=row + 1,
+        )
+    # A vector that is unit already keeps its bits, so that a capture that is read back has the same digest.
+    length[np.abs(length - 1) < 1e-14] = 1.0
+    unit = vectors / length[:, None]
+    unit.flags.writeable = False
+    return unit
+
+
+def _frozen(values: ArrayLike) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
