@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.surface import adaptive, build_mesh, integrate
-from photostereo.surface.adaptive import block_errors, patch_error_readable, triangulate_adaptively
+from photostereo.surface.adaptive import block_errors, triangulate_adaptively
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import boundary_edges, triangulate
 
@@ -34,12 +34,21 @@ def hill() -> Surface:
     return surface_of(z, mask, torn)
 
 
-def test_kernel_equals_readable() -> None:
+def patch_error(block: np.ndarray) -> float:
+    """The error of one block, given its (s + 1, s + 1) heights."""
+    share = np.linspace(0.0, 1.0, len(block))
+    a, b, c, d = block[0, 0], block[0, -1], block[-1, 0], block[-1, -1]
+    above, below = a + (b - a) * share, c + (d - c) * share
+    patch = above + (below - above) * share[:, None]
+    return float(np.abs(block - patch).max() + 0.25 * abs(a + d - b - c))
+
+
+def test_errors_of_blocks() -> None:
     depth = np.random.default_rng(0).normal(size=(37, 29))
     errors = block_errors(depth, np.ones((36, 28), dtype=bool))
-    single = [patch_error_readable(depth[r : r + 3, c : c + 3]) for r in (0, 2) for c in (0, 2)]
+    single = [patch_error(depth[r : r + 3, c : c + 3]) for r in (0, 2) for c in (0, 2)]
     assert abs(errors[0][1, 1] - single[3]) < 1e-6
-    own = patch_error_readable(depth[:5, :5])
+    own = patch_error(depth[:5, :5])
     assert abs(errors[1][0, 0] - max(own, *single)) < 1e-6
     assert np.isinf(errors[1][-1]).sum() == 0  # 36 = 9 · 4 squares
     assert np.isinf(errors[2][-1]).all()  # 36 = 4.5 · 8

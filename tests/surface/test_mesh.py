@@ -8,8 +8,8 @@ import pytest
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.surface import Surface, build_mesh, integrate
-from photostereo.surface.mesh import decimate_mesh
-from photostereo.surface.triangles import boundary_edges, split_pinched, triangulate
+from photostereo.surface.mesh import build_small_mesh, decimate_mesh
+from photostereo.surface.triangles import boundary_edges, near_partial_squares, split_pinched, triangulate
 
 
 def surface_of(depth: np.ndarray, mask: np.ndarray, right=None, down=None) -> Surface:
@@ -115,12 +115,12 @@ def test_random_tears_and_masks_make_manifolds(seed: int) -> None:
 
 def test_pinched_vertex_is_split() -> None:
     """Two triangles that touch in one vertex get two; a fan keeps one."""
-    faces, origin = split_pinched(np.array([[0, 1, 2], [2, 3, 4]]), 5)
+    faces, origin = split_pinched(np.array([[0, 1, 2], [2, 3, 4]]), np.ones(5, dtype=bool))
     assert len(origin) == 6
     assert sorted(origin.tolist()) == [0, 1, 2, 2, 3, 4]
     assert (origin[faces] == [[0, 1, 2], [2, 3, 4]]).all()
     fan = np.array([[0, 1, 2], [0, 2, 3]])
-    assert len(split_pinched(fan, 4)[1]) == 4
+    assert len(split_pinched(fan, np.ones(4, dtype=bool))[1]) == 4
     assert len(boundary_edges(fan, 4)) == 4
 
 
@@ -137,8 +137,9 @@ def test_decimation_keeps_shape_color_and_solidity(shapes) -> None:
     left = small.visual.vertex_colors[small.vertices[:, 0] < -0.3, 0].mean()
     assert right > left + 30
     assert decimate_mesh(whole, len(whole.faces)) is whole
-    with pytest.raises(ParameterError, match="four or more"):
+    with pytest.raises(ParameterError) as caught:
         decimate_mesh(whole, 2)
+    assert caught.value.code == "too-few-triangles" and caught.value.values == {"triangles": 2}
 
 
 @pytest.mark.parametrize("channels", [(), (3,)])
@@ -161,8 +162,40 @@ def test_vertex_normals_are_the_maps_or_the_meshs(shapes) -> None:
     assert np.abs(mesh.vertex_normals - [-0.6, 0.0, 0.8]).max() < 1e-3
 
 
-@pytest.mark.parametrize("options", [{"pixel_size": 0.0}, {"pixel_size": np.nan}, {"base": -1.0}])
-def test_sizes_must_be_positive(options: dict) -> None:
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"pixel_size": 0.0}, "bad-pixel-size"),
+        ({"pixel_size": np.nan}, "bad-pixel-size"),
+        ({"base": -1.0}, "bad-base"),
+    ],
+)
+def test_sizes_must_be_positive(options: dict, code: str) -> None:
     normals = np.zeros((3, 3, 3)) + np.array([0.0, 0.0, 1.0])
-    with pytest.raises(ParameterError, match="positive"):
+    with pytest.raises(ParameterError) as caught:
         build_mesh(integrate(normals), normals, **options)
+    assert caught.value.code == code
+
+
+def test_only_suspect_vertices_are_looked_at(shapes) -> None:
+    """The corners of squares that are not whole are enough: the same mesh as if every vertex were suspect."""
+    rng = np.random.default_rng(6)
+    surface = surface_of(np.zeros((30, 31)), rng.random((30, 31)) > 0.2)
+    faces, pixels = triangulate(surface)
+    every, every_origin = split_pinched(faces, np.ones(pixels.size, dtype=bool))
+    suspect = near_partial_squares(surface, across_tears=False).ravel()[pixels]
+    assert not suspect.all()
+    some, origin = split_pinched(faces, suspect)
+    assert len(origin) > pixels.size
+    assert np.array_equal(origin, every_origin) and np.array_equal(some, every)
+
+
+def test_a_simplified_mesh_says_so(shapes) -> None:
+    _, normals, mask, _ = shapes.sphere(81)
+    surface = integrate(normals, mask)
+    full = build_mesh(surface, normals)
+    assert full.metadata == {"full_triangles": len(full.faces), "tolerance": 0.0}
+    few = build_mesh(surface, normals, triangles=3000)
+    assert few.metadata["full_triangles"] == len(full.faces) and 0 < few.metadata["tolerance"] < 0.2
+    small = build_small_mesh(surface, normals, triangles=1000)
+    assert 900 < len(small.faces) <= 1010

@@ -70,9 +70,7 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> 
     note = f"photostereo: {AXES}; unit: {unit}"
     data: Any
     if kind == "ply":
-        plain = mesh.export(file_type="ply", vertex_normal=True)
-        head, rest = plain.split(b"1.0\n", 1)  # the line that names the encoding; comments come after it
-        data = head + b"1.0\ncomment " + note.encode() + b"\n" + rest
+        data = _ply(mesh, note)
     elif kind == "obj":
         data = f"# {note}\n" + mesh.export(
             file_type="obj", include_normals=True, include_color=True, digits=9
@@ -83,6 +81,28 @@ def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> 
         data = _glb(mesh)
     write_bytes(target, data.encode("utf-8") if isinstance(data, str) else data)
     return target
+
+
+def _ply(mesh: trimesh.Trimesh, note: str) -> bytes:
+    """Binary PLY with a normal and a color per vertex."""
+    columns = [("x y z", "<f4", "float", mesh.vertices), ("nx ny nz", "<f4", "float", mesh.vertex_normals)]
+    if mesh.visual.kind == "vertex":
+        columns.append(("red green blue alpha", "u1", "uchar", mesh.visual.vertex_colors))
+    head = [
+        "ply",
+        "format binary_little_endian 1.0",
+        f"comment {note}",
+        f"element vertex {len(mesh.vertices)}",
+    ]
+    head += [f"property {kind} {name}" for names, _, kind, _ in columns for name in names.split()]
+    head += [f"element face {len(mesh.faces)}", "property list uchar int vertex_indices", "end_header", ""]
+    fields = [(names, code, len(names.split())) for names, code, _, _ in columns]
+    vertices = np.empty(len(mesh.vertices), dtype=fields)
+    for names, _, _, values in columns:
+        vertices[names] = values
+    faces = np.empty(len(mesh.faces), dtype=[("count", "u1"), ("corners", "<i4", 3)])
+    faces["count"], faces["corners"] = 3, mesh.faces
+    return b"".join(["\n".join(head).encode(), vertices.tobytes(), faces.tobytes()])
 
 
 def _glb(mesh: trimesh.Trimesh) -> bytes:

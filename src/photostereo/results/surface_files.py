@@ -26,7 +26,7 @@ from photostereo.results.mesh_files import AXES, check_format, write_mesh
 from photostereo.results.wavefront import TEXTURES
 from photostereo.surface.integrated import Surface
 from photostereo.surface.integration import integrate
-from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, decimate_mesh
+from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
 
 if TYPE_CHECKING:
     import trimesh
@@ -96,7 +96,8 @@ def write_surface(
     dict
         Facts for ``summary.json``: ``method``, ``status``, ``iterations``, ``residual``, ``parts``,
         ``tears``, ``unknown_normals``, ``away_normals``, ``depth`` (range), ``vertices``, ``triangles``,
-        ``watertight``, ``textured`` (of the light mesh), ``pixel_size``, ``unit``, ``files``, ``conventions``
+        ``full_triangles`` (before simplification), ``note`` (if the mesh was simplified), ``watertight``, ``textured``
+        (of the light mesh), ``pixel_size``, ``unit``, ``files``, ``conventions``
         (file name → what its numbers mean), ``seconds`` by stage.
     """
     kinds = [check_format(name) for name in formats]
@@ -133,11 +134,13 @@ def write_surface(
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
     if kinds:
         base = BASE_SHARE * size.millimetres * _larger_side(surface) if watertight else None
-        most = None if full else MOST_TRIANGLES
-        fine = build_mesh(surface, normals, albedo, pixel_size=size.millimetres, base=base, triangles=most)
-        mesh = fine if decimate is None else decimate_mesh(fine, decimate)
-        lap("mesh")
+        shape: dict[str, Any] = {"pixel_size": size.millimetres, "base": base, "control": control}
         plain = [kind for kind in kinds if watertight or kind not in TEXTURED]
+        if decimate is not None:
+            mesh = build_small_mesh(surface, normals, albedo, triangles=decimate, **shape)
+        else:
+            mesh = build_mesh(surface, normals, albedo, triangles=None if full else MOST_TRIANGLES, **shape)
+        lap("mesh")
         for kind in plain:
             write_mesh(mesh, folder / f"mesh.{kind}", unit=size.unit)
             said[f"mesh.{kind}"] = describe_mesh(kind, size)
@@ -145,12 +148,15 @@ def write_surface(
         facts |= {
             "vertices": len(mesh.vertices),
             "triangles": len(mesh.faces),
-            "watertight": bool(mesh.is_watertight),
+            "full_triangles": mesh.metadata["full_triangles"],
+            "watertight": watertight and bool(mesh.is_watertight),
         }
+        if plain and decimate is None and mesh.metadata["tolerance"] > 0:
+            facts["note"] = _simplified(plain, mesh)
         lap("files")
         light = [kind for kind in kinds if kind not in plain]
         if light:
-            facts["textured"] = _write_light(folder, light, surface, given, albedo, fine, decimate, size)
+            facts["textured"] = _write_light(folder, light, surface, given, albedo, decimate, size, control)
             said |= {f"mesh.{kind}": describe_mesh(kind, size) for kind in light}
             said |= TEXTURES if "obj" in light else {}
             for _ in light:
@@ -184,24 +190,31 @@ def describe_mesh(kind: str, size: PixelSize) -> str:
     return f"{AXES}; lengths in {unit}."
 
 
+def _simplified(kinds: Sequence[str], mesh: trimesh.Trimesh) -> str:
+    """What was done to a mesh that would have too many triangles for most programs."""
+    names = " and ".join(f"mesh.{kind}" for kind in kinds)
+    return (
+        f"{names} simplified from {mesh.metadata['full_triangles']:,} to {len(mesh.faces):,} triangles, "
+        f"within {mesh.metadata['tolerance']:.2g} pixels of the full surface."
+    )
+
+
 def _write_light(
     folder: Path,
     kinds: Sequence[str],
     surface: Surface,
     normals: NDArray[np.float32],
     albedo: ArrayLike | None,
-    full: trimesh.Trimesh,
     decimate: int | None,
     size: PixelSize,
+    control: Control,
 ) -> dict[str, Any]:
     """``mesh.glb`` and ``mesh.obj`` with textures; the facts about them."""
     from photostereo.results.gltf import encode_glb
     from photostereo.results.textured import TRIANGLES, texture_mesh
     from photostereo.results.wavefront import encode_obj
 
-    mesh = texture_mesh(
-        surface, normals, albedo, triangles=decimate or TRIANGLES, mesh=full, pixel_size=size.millimetres
-    )
+    mesh = texture_mesh(surface, normals, albedo, triangles=decimate or TRIANGLES, control=control)
     files: dict[str, bytes] = {}
     if "glb" in kinds:
         files["mesh.glb"] = encode_glb(mesh, size)

@@ -1,9 +1,9 @@
 """Fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
 
-A block of 2^l × 2^l squares between pixels becomes one cell where all its pixels lie inside the mask, no link
-in it is torn, and no height in it is farther than a tolerance from the mesh. Neighboring cells differ by at
-most one level; a cell with a finer neighbor is a fan around its middle pixel, any other two triangles, so
-that there are no cracks. Borders and tears keep every pixel. Vertices are pixels, with their own heights.
+A block of 2^l × 2^l squares between pixels becomes one cell if all its pixels lie inside the mask, no link in it is
+torn, and no height in it is farther than a tolerance from the mesh. Neighboring cells differ by at most one level; a
+cell with a finer neighbor is a fan around its middle pixel, any other two triangles, so that there are no cracks.
+Borders and tears keep every pixel. Vertices are pixels, with their own heights.
 
 Measure
     The error of a block is the largest distance, along z, of its heights from the bilinear patch over its
@@ -17,55 +17,67 @@ doi:10.1145/37401.37415.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.surface.integrated import Surface
-from photostereo.surface.triangles import Faces, held_links, triangles_of_squares, triangulate
+from photostereo.surface.triangles import (
+    Faces,
+    held_links,
+    packed,
+    stacked,
+    triangles_of_squares,
+    whole_and_partial,
+)
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-#: Cells have at most 2 ** TOP pixels along a side.
+#: Cells have at most 2 ** TOP pixels along a side. Larger ones would save few triangles: 128² pixels make two.
 TOP = 7
-#: The tolerance is sought above this share of the largest error.
+#: The tolerance is sought above this share of the largest error. A surface that needs less keeps every pixel.
 SMALLEST_SHARE = 1e-6
+#: The tolerance is found to this factor; the number of triangles then lies a few percent below what is allowed.
+TOLERANCE_STEP = 1.03
 
 
 def triangulate_adaptively(
-    surface: Surface, triangles: int, *, across_tears: bool = False
+    surface: Surface, triangles: int, *, across_tears: bool = False, control: Control = SILENT
 ) -> tuple[Faces, IntArray, float]:
     """At most about ``triangles`` triangles; borders and tears alone may need more.
 
     Returns
     -------
     faces : (F, 3) int
-        Indices into ``pixels``, counter-clockwise seen from the camera.
+        Indices into ``pixels``, counter-clockwise as seen from the camera.
     pixels : (V,) int
         The pixels that are used (row · W + col), in row-major order.
     tolerance : float
         The largest error of a block that became a cell, in the units of the depth.
     """
     right, down = held_links(surface, across_tears=across_tears)
-    whole = right[:-1, :-1] & right[1:, :-1] & down[:-1, :-1] & down[:-1, 1:]
-    errors = block_errors(surface.depth, whole)
-    if not errors:
-        return (*triangulate(surface, across_tears=across_tears), 0.0)
-    partial = ~whole & (right[:-1, :-1] | right[1:, :-1]) & (down[:-1, :-1] | down[:-1, 1:])
-    tolerance = find_tolerance(errors, whole, int(np.count_nonzero(partial)), triangles)
-    split = balanced_splits(errors, tolerance)
-    parts = [triangles_of_squares(surface.depth, right, down, _squares_of(split[0], whole.shape))]
-    for level in range(1, len(split) + 1):
+    whole, partial = whole_and_partial(right, down)
+    errors = block_errors(surface.depth, whole, control)
+    tolerance, split = 0.0, [np.ones((1, 1), dtype=bool)]
+    squares = whole | partial
+    if errors:
+        tolerance = find_tolerance(errors, whole, int(np.count_nonzero(partial)), triangles, control)
+        split = balanced_splits(errors, tolerance)
+        squares &= _enlarged(split[0], whole.shape)
+    parts = [triangles_of_squares(surface.depth, right, down, squares)]
+    for level in range(1, len(errors) + 1):
+        control.check()
         parts.append(_cells_of_level(surface, split, level))
-    faces = np.concatenate(parts)
-    pixels, packed = np.unique(faces, return_inverse=True)
-    return packed.reshape(-1, 3).astype(np.int64), pixels, tolerance
+    return (*packed(np.concatenate(parts), surface.mask.size), tolerance)
 
 
-def block_errors(depth: Float64, whole: Bool) -> list[Float32]:
-    """The error of the blocks of levels 1, 2, …: infinite where a block is not whole, never below its parts'."""
+def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list[Float32]:
+    """The error of the blocks of levels 1, 2, …: infinite if a block is not whole, never below that of its parts."""
     from photostereo.surface.adaptive_kernel import patch_errors
 
     parts = np.where(whole, np.float32(0), np.float32(np.inf))
@@ -74,45 +86,40 @@ def block_errors(depth: Float64, whole: Bool) -> list[Float32]:
         side = 2**level
         if min(depth.shape) <= side:
             break
-        parts = _largest_of_four(parts)
-        here = np.full(parts.shape, np.inf, dtype=np.float32)
-        patch_errors(depth, np.isfinite(parts), side, here)
-        parts = np.maximum(parts, here)
+        control.check()
+        parts = _of_four(np.maximum, parts, np.inf)
+        own = np.full(parts.shape, np.inf, dtype=np.float32)
+        patch_errors(depth, np.isfinite(parts), side, own)
+        parts = np.maximum(parts, own)
         errors.append(parts)
     return errors
 
 
-def patch_error_readable(block: Float64) -> float:
-    """The error of one block, its (s + 1, s + 1) heights given: the reference of the kernel.
-
-    >>> patch_error_readable(np.array([[0.0, 1.0, 2.0], [0.0, 1.5, 2.0], [0.0, 1.0, 2.0]]))
-    0.5
-    """
-    share = np.linspace(0.0, 1.0, len(block))
-    a, b, c, d = block[0, 0], block[0, -1], block[-1, 0], block[-1, -1]
-    above, below = a + (b - a) * share, c + (d - c) * share
-    patch = above + (below - above) * share[:, None]
-    return float(np.abs(block - patch).max() + 0.25 * abs(a + d - b - c))
-
-
-def find_tolerance(errors: list[Float32], whole: Bool, others: int, triangles: int) -> float:
-    """The smallest tolerance (to 1 %) that leaves at most so many triangles, ``others`` of them outside whole
-    squares; zero if every pixel may stay."""
+def find_tolerance(
+    errors: list[Float32], whole: Bool, others: int, triangles: int, control: Control = SILENT
+) -> float:
+    """The smallest tolerance, to :data:`TOLERANCE_STEP`, that leaves at most ``triangles`` triangles, ``others`` of them
+    outside whole squares; zero if every pixel may stay."""
 
     def fits(tolerance: float) -> bool:
+        control.check()
         split = balanced_splits(errors, tolerance)
-        count = others + 2 * int(np.count_nonzero(whole & _squares_of(split[0], whole.shape)))
+        count = others + 2 * int(np.count_nonzero(whole & _enlarged(split[0], whole.shape)))
         for level in range(1, len(split) + 1):
-            cuts = np.sum(_finer_sides(split, level), axis=0)
-            count += 2 * int(np.count_nonzero(cuts == 0)) + int((4 + cuts[cuts > 0]).sum())
+            cells = _cells(split, level)
+            cuts = np.zeros(cells.shape, dtype=np.int8)
+            for finer in _finer_sides(split[level - 1]):
+                cuts += finer
+            fans = cells & (cuts > 0)
+            count += 2 * int(np.count_nonzero(cells)) + 2 * int(np.count_nonzero(fans))
+            count += int(np.sum(cuts, where=fans, dtype=np.int64))
         return count <= triangles
 
-    finite = [float(level[np.isfinite(level)].max(initial=0.0)) for level in errors]
-    high = max(finite, default=0.0)
+    high = max(float(np.max(level, where=np.isfinite(level), initial=0.0)) for level in errors)
     if not high > 0 or fits(-1.0):
         return 0.0
     low = high * SMALLEST_SHARE
-    while high > 1.01 * low:
+    while high > TOLERANCE_STEP * low:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
@@ -124,53 +131,51 @@ def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
     split = [level > tolerance for level in errors]
     for fine in range(len(split) - 1):
         needed = split[fine].copy()
-        # A split block needs neighbors of its own size or finer: whatever holds them is split too.
-        needed[1:] |= split[fine][:-1]
-        needed[:-1] |= split[fine][1:]
-        needed[:, 1:] |= split[fine][:, :-1]
-        needed[:, :-1] |= split[fine][:, 1:]
-        split[fine + 1] |= _any_of_four(needed)
+        # A split block needs neighbors of its own size or finer: the blocks that hold them are split too.
+        for finer in _finer_sides(split[fine]):
+            needed |= finer
+        split[fine + 1] |= _of_four(np.logical_or, needed, False)
     return split
 
 
-def _squares_of(split: Bool, shape: tuple[int, ...]) -> Bool:
-    """The squares whose block of level 1 is split."""
+def _finer_sides(split: Bool) -> list[Bool]:
+    """Whether the neighbors in the north, south, west and east of each block are split."""
+    framed = np.pad(split, 1)
+    return [framed[:-2, 1:-1], framed[2:, 1:-1], framed[1:-1, :-2], framed[1:-1, 2:]]
+
+
+def _enlarged(split: Bool, shape: tuple[int, ...]) -> Bool:
+    """A picture of twice the resolution: the blocks one level finer that lie in a split one."""
     return np.repeat(np.repeat(split, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
 
 
-def _cells(split: list[Bool], level: int) -> tuple[IntArray, IntArray]:
-    """Rows and columns, in blocks, of the cells of a level: not split, but what holds them is."""
-    here = split[level - 1]
-    exists = np.ones_like(here) if level == len(split) else _squares_of(split[level], here.shape)
-    rows, cols = np.nonzero(exists & ~here)
-    return rows.astype(np.int64), cols.astype(np.int64)
-
-
-def _finer_sides(split: list[Bool], level: int) -> NDArray[np.int8]:
-    """(4, cells): whether the neighbors in the north, south, west and east of each cell are finer."""
-    rows, cols = _cells(split, level)
-    finer = np.pad(split[level - 1], 1).astype(np.int8)
-    return np.stack(
-        [finer[rows, cols + 1], finer[rows + 2, cols + 1], finer[rows + 1, cols], finer[rows + 1, cols + 2]]
-    )
+def _cells(split: list[Bool], level: int) -> Bool:
+    """The blocks of a level that are cells: not split themselves, but the block that holds them is."""
+    own = split[level - 1]
+    return ~own if level == len(split) else ~own & _enlarged(split[level], own.shape)
 
 
 def _cells_of_level(surface: Surface, split: list[Bool], level: int) -> Faces:
     """Triangles of the cells with 2 ** level pixels along a side."""
-    rows, cols = _cells(split, level)
-    north, south, west, east = _finer_sides(split, level).astype(bool)
+    cells = _cells(split, level)
+    rows, cols = np.nonzero(cells)
+    north, south, west, east = (finer[cells] for finer in _finer_sides(split[level - 1]))
     side, width = 2**level, surface.mask.shape[1]
     a = (rows * side) * width + cols * side
     b, c, d = a + side, a + side * width, a + side * width + side
     half, drop = side // 2, (side // 2) * width
     middle = a + drop + half
-    plain = ~(north | south | west | east)
+    fan = north | south | west | east
     z = surface.depth.ravel()
-    rises = plain & (np.abs(z[c] - z[b]) <= np.abs(z[a] - z[d]))
-    falls = plain & ~rises
-    fan = ~plain
-    # Rows run down, y runs up: a, c, b turns counter-clockwise for who looks along −z.
-    found = [_stack(rises, a, c, b), _stack(rises, d, b, c), _stack(falls, b, a, d), _stack(falls, c, d, a)]
+    rises = np.abs(z[c] - z[b]) <= np.abs(z[a] - z[d])
+    rising, falling = ~fan & rises, ~fan & ~rises
+    # Rows run down, y runs up: a, c, b turns counter-clockwise as seen from the camera.
+    found = [
+        stacked(rising, a, c, b),
+        stacked(rising, d, b, c),
+        stacked(falling, b, a, d),
+        stacked(falling, c, d, a),
+    ]
     for cut, first, between, last in (
         (west, a, a + drop, c),
         (south, c, c + half, d),
@@ -178,31 +183,16 @@ def _cells_of_level(surface: Surface, split: list[Bool], level: int) -> Faces:
         (north, b, a + half, a),
     ):
         found += [
-            _stack(fan & ~cut, middle, first, last),
-            _stack(fan & cut, middle, first, between),
-            _stack(fan & cut, middle, between, last),
+            stacked(fan & ~cut, middle, first, last),
+            stacked(fan & cut, middle, first, between),
+            stacked(fan & cut, middle, between, last),
         ]
     return np.concatenate(found)
 
 
-def _stack(chosen: Bool, *corners: IntArray) -> Faces:
-    return np.stack([corner[chosen] for corner in corners], axis=1)
-
-
-def _even_blocks(picture: NDArray[np.generic], fill: object) -> NDArray[np.generic]:
+def _of_four(combine: np.ufunc, picture: NDArray[Any], fill: float) -> NDArray[Any]:
+    """A picture of half the resolution: the combination of each block of 2 × 2, ``fill`` outside."""
     height, width = picture.shape
-    padded = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)  # type: ignore[call-overload]
-    return np.asarray(padded)
-
-
-def _largest_of_four(picture: Float32) -> Float32:
-    """The largest of each block of 2 × 2; infinite where a part lies outside."""
-    p = np.asarray(_even_blocks(picture, np.inf), dtype=np.float32)
-    return np.asarray(
-        np.maximum(np.maximum(p[::2, ::2], p[1::2, ::2]), np.maximum(p[::2, 1::2], p[1::2, 1::2]))
-    )
-
-
-def _any_of_four(picture: Bool) -> Bool:
-    p = np.asarray(_even_blocks(picture, False), dtype=bool)
-    return np.asarray(p[::2, ::2] | p[1::2, ::2] | p[::2, 1::2] | p[1::2, 1::2])
+    p = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)
+    rows = combine(p[::2], p[1::2])
+    return np.asarray(combine(rows[:, ::2], rows[:, 1::2]))

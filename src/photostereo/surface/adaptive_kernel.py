@@ -1,4 +1,4 @@
-"""The compiled twin of :func:`photostereo.surface.adaptive.patch_error_readable`, over all blocks of a level."""
+"""The compiled loop of :mod:`photostereo.surface.adaptive`: the errors of all blocks of one size."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)  # type: ignore[untyped-decorator]
 def patch_errors(
     depth: NDArray[np.float64], usable: NDArray[np.bool_], side: int, errors: NDArray[np.float32]
 ) -> Any:
     """Write the errors of the usable blocks of ``side`` pixels."""
-    for block_row in prange(errors.shape[0]):
+    for block_row in range(errors.shape[0]):
         for block_col in range(errors.shape[1]):
             if not usable[block_row, block_col]:
                 continue

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,29 +12,8 @@ Bool = NDArray[np.bool_]
 Faces = NDArray[np.int64]
 
 
-def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
-    """Triangles over pixel numbers (row · W + col), counter-clockwise seen from the camera.
-
-    Between four neighboring pixels there are four right-angled triangles; each has two links as legs and
-    may only be used if both hold. If all four links hold, two triangles share the diagonal that bends less
-    (the one whose ends differ less in height). With one link torn, the end of a tear, two triangles would
-    overlap: the one with the shorter diagonal is kept.
-
-    Returns
-    -------
-    faces : (F, 3) int
-        Indices into ``pixels``.
-    pixels : (V,) int
-        The pixels that are used, in row-major order.
-    """
-    right, down = held_links(surface, across_tears=across_tears)
-    faces = triangles_of_squares(surface.depth, right, down)
-    pixels, packed = np.unique(faces, return_inverse=True)
-    return packed.reshape(-1, 3).astype(np.int64), pixels
-
-
 def held_links(surface: Surface, *, across_tears: bool) -> tuple[Bool, Bool]:
-    """Which links to the right and downwards hold."""
+    """Which links to the right and downward neighbors hold."""
     mask = surface.mask
     right = np.zeros_like(mask)
     down = np.zeros_like(mask)
@@ -48,78 +25,136 @@ def held_links(surface: Surface, *, across_tears: bool) -> tuple[Bool, Bool]:
     return right, down
 
 
-def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool | None = None) -> Faces:
-    """Triangles over pixel numbers of the squares between four pixels, or of those chosen (H − 1, W − 1)."""
-    height, width = depth.shape
-    top, bottom = right[:-1, :-1], right[1:, :-1]
-    left, east = down[:-1, :-1], down[:-1, 1:]
+def whole_and_partial(right: Bool, down: Bool) -> tuple[Bool, Bool]:
+    """Squares between four pixels (H − 1, W − 1): those with all links, and those with one triangle.
 
-    # Corners a b over c d. A triangle is named after the corner with the right angle.
-    links = top.astype(np.int8) + bottom + left + east
+    A whole square makes two triangles. A square with two or three links makes one if two of them meet in a corner.
+    """
+    top, bottom, left, east = right[:-1, :-1], right[1:, :-1], down[:-1, :-1], down[:-1, 1:]
+    whole = top & bottom & left & east
+    return whole, (top | bottom) & (left | east) & ~whole
+
+
+def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool) -> Faces:
+    """Triangles (F, 3) over pixel numbers (row · W + col), counter-clockwise as seen from the camera.
+
+    Between four neighboring pixels there are four right-angled triangles; each has two links as legs and is possible
+    if both hold. If all four links hold, two triangles share the diagonal that bends less (the one whose ends differ
+    less in height). With one link torn, at the end of a tear, two triangles would overlap: the one with the shorter
+    diagonal is kept.
+    """
+    width = depth.shape[1]
+    rows, cols = np.nonzero(squares)
+    a = rows * width + cols  # corners a b over c d
+    b, c, d = a + 1, a + width, a + width + 1
+    held_right, held_down = right.ravel(), down.ravel()
+    top, bottom, left, east = held_right[a], held_right[c], held_down[a], held_down[b]
+    z = depth.ravel()
     with np.errstate(invalid="ignore"):
-        rising = np.abs(depth[1:, :-1] - depth[:-1, 1:])  # c to b
-        falling = np.abs(depth[:-1, :-1] - depth[1:, 1:])  # a to d
-        use_rising = ~(falling < rising)  # also where a corner is missing: then the other one is
-    whole = links == 4
-    corners = {
-        "a": top & left,
-        "b": top & east,
-        "c": bottom & left,
-        "d": bottom & east,
-    }
-    chosen: dict[str, Bool] = {}
-    for name, possible in corners.items():
-        rises = name in "ad"  # the hypotenuse of a and of d is c–b
-        preferred = use_rising if rises else ~use_rising
-        # Two links meet in one corner only; three meet in two corners whose triangles overlap.
-        chosen[name] = possible & np.where(whole | (links == 3), preferred, True)
-        if squares is not None:
-            chosen[name] &= squares
-
-    number = np.arange(height * width).reshape(height, width)
-    a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]
-    # Rows run down, y runs up: a, c, b turns counter-clockwise for who looks along −z.
-    order = {"a": (a, c, b), "b": (b, a, d), "c": (c, d, a), "d": (d, b, c)}
-    return np.concatenate(
-        [np.stack([vertex[chosen[name]] for vertex in order[name]], axis=1) for name in "abcd"]
+        rises = ~(
+            np.abs(z[a] - z[d]) < np.abs(z[c] - z[b])
+        )  # also if a corner is outside: then the other one is
+    # Two links meet in one corner only. Three or four meet in several, and the diagonal decides.
+    single = top.astype(np.int8) + bottom + left + east == 2
+    rising, falling = rises | single, ~rises | single
+    found = (
+        (top & left & rising, a, c, b),  # the right angle is at the first corner
+        (top & east & falling, b, a, d),
+        (bottom & left & falling, c, d, a),
+        (bottom & east & rising, d, b, c),
     )
+    return np.concatenate([stacked(chosen, *corners) for chosen, *corners in found])
 
 
-def split_pinched(faces: Faces, count: int) -> tuple[Faces, NDArray[np.int64]]:
+def stacked(chosen: Bool, *corners: NDArray[np.int64]) -> Faces:
+    """The chosen triangles, one row each."""
+    return np.stack([corner[chosen] for corner in corners], axis=1)
+
+
+def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
+    """Triangles over the pixels that they use, and those pixels in row-major order."""
+    used = np.zeros(size, dtype=bool)
+    used[faces] = True
+    number = np.cumsum(used, dtype=np.int64)
+    return number[faces] - 1, np.flatnonzero(used)
+
+
+def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
+    """The triangles of every pixel.
+
+    Returns
+    -------
+    faces : (F, 3) int
+        Indices into ``pixels``.
+    pixels : (V,) int
+        The pixels that are used (row · W + col), in row-major order.
+    """
+    right, down = held_links(surface, across_tears=across_tears)
+    whole, partial = whole_and_partial(right, down)
+    return packed(triangles_of_squares(surface.depth, right, down, whole | partial), surface.mask.size)
+
+
+def near_partial_squares(surface: Surface, *, across_tears: bool) -> Bool:
+    """Pixels (H, W) where triangles may touch in a point only: the corners of squares that are not whole."""
+    partial = ~whole_and_partial(*held_links(surface, across_tears=across_tears))[0]
+    near = np.zeros_like(surface.mask)
+    for rows in (np.s_[:-1], np.s_[1:]):
+        for cols in (np.s_[:-1], np.s_[1:]):
+            near[rows, cols] |= partial
+    return near
+
+
+def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
     """Give every fan of triangles around a vertex a vertex of its own.
 
-    Where two fans touch in one vertex only, the surface is not a manifold there, and its boundary, followed
-    by the walls of a solid, would cross itself.
+    If two fans touch in one vertex only, the surface is not a manifold there, and its boundary, followed by the walls
+    of a solid, would cross itself.
+
+    Parameters
+    ----------
+    faces : (F, 3) int
+    suspect : (V,) bool
+        The vertices that may have several fans. All others are left alone, which saves most of the time.
 
     Returns
     -------
     faces : (F, 3) int
         The same triangles over new vertices.
     origin : (V',) int
-        The old vertex of each new one.
+        The old vertex of each new one; the first V are the old ones.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    triangles = len(faces)
-    start = faces[:, [0, 1, 2]].ravel()
-    end = faces[:, [1, 2, 0]].ravel()
-    slot = np.arange(3 * triangles)
-    next_slot = slot - slot % 3 + (slot + 1) % 3
-    key = np.minimum(start, end) * count + np.maximum(start, end)
+    count = suspect.size
+    chosen = np.flatnonzero(suspect[faces].any(axis=1))
+    if chosen.size == 0:
+        return faces, np.arange(count)
+    corner = faces[chosen].ravel()
+    slot = np.arange(corner.size)
+    following = slot - slot % 3 + (slot + 1) % 3
+    end = corner[following]
+    key = np.minimum(corner, end) * count + np.maximum(corner, end)
     order = np.argsort(key, kind="stable")
     twin = key[order][1:] == key[order][:-1]
     one, two = order[:-1][twin], order[1:][twin]
-
     # Corners of one vertex in two triangles with a common edge belong to one fan. Edges run opposite ways.
-    ends: list[tuple[NDArray[Any], NDArray[Any]]] = [(one, next_slot[two]), (next_slot[one], two)]
-    rows = np.concatenate([e[0] for e in ends])
-    cols = np.concatenate([e[1] for e in ends])
+    rows = np.concatenate([one, following[one]])
+    cols = np.concatenate([following[two], two])
     graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, cols)), shape=(slot.size, slot.size))
-    fans, fan = connected_components(graph, directed=False)
-    origin = np.zeros(fans, dtype=np.int64)
-    origin[fan] = faces.ravel()
-    return fan.reshape(-1, 3).astype(np.int64), origin
+    fan = connected_components(graph, directed=False)[1]
+    # The first fan of a vertex keeps it, every other one gets a copy.
+    _, first, fan = np.unique(fan, return_index=True, return_inverse=True)
+    vertex = corner[first]
+    order = np.lexsort((first, vertex))
+    again = np.zeros(vertex.size, dtype=bool)
+    again[order[1:]] = vertex[order][1:] == vertex[order][:-1]
+    again &= suspect[vertex]
+    number = vertex.copy()
+    number[again] = count + np.arange(np.count_nonzero(again))
+    result = faces.copy()
+    result[chosen] = number[fan].reshape(-1, 3)
+    return result, np.concatenate([np.arange(count), vertex[again]])
 
 
 def boundary_edges(faces: Faces, count: int) -> NDArray[np.int64]:
