@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from photostereo.capture import write_archive
 from photostereo.cli import app
-from photostereo.core.errors import ParameterError
+from photostereo.commands.figure import columns_of
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report.pictures import frame_around
 from photostereo.scenes import dome_lights, render_scene
@@ -75,6 +78,75 @@ def test_two_results_stand_on_one_page(results, tmp_path: Path) -> None:
         mask = np.load(beside / "mask.npy")
         assert np.array_equal(mask, capture.mask)
         assert [frame_around(mask).cols.start, frame_around(mask).rows.start] == view["origin"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_gray_result_and_one_in_color(tmp_path: Path, order: int) -> None:
+    capture = render_scene("sphere", size=32, lights=dome_lights(8), color=True)
+    for name, photographs in (("color", capture), ("gray", capture.gray())):
+        (tmp_path / name).mkdir()
+        solve(photographs, "ls").save(tmp_path / name)
+    assert np.load(tmp_path / "color" / "albedo.npy").ndim == 3
+    compare(*[tmp_path / name for name in ("color", "gray")[::order]], "--out", tmp_path / "both")
+    assert (tmp_path / "both" / "report.html").is_file()
+
+
+def test_a_figure_of_a_comparison_with_truth(tmp_path: Path) -> None:
+    """The folder of true normals is the reference, not one of the results."""
+    capture = render_scene("sphere", size=32, lights=dome_lights(8))
+    write_archive(capture, tmp_path / "capture.npz")
+    compare(tmp_path / "capture.npz", "--methods", "ls,l1", "--out", tmp_path / "both")
+    assert (tmp_path / "both" / "truth" / "normals.npy").is_file()
+    columns, truth = columns_of(tmp_path / "both", None)
+    assert len(columns) == 2 and truth is not None and truth.shape == (32, 32, 3)
+    words = ["figure", str(tmp_path / "both"), "--out", str(tmp_path / "figure.png")]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+
+
+SPOILS = {
+    "normals flat": ("normals", np.zeros((48, 48), np.float32)),
+    "normals not finite": ("normals", np.full((48, 48, 3), np.nan, np.float32)),
+    "normals of text": ("normals", np.zeros((48, 48, 3), "U4")),
+    "albedo of one channel": ("albedo", np.ones((48, 48, 1), np.float32)),
+    "mask of another size": ("mask", np.ones((48, 24), bool)),
+    "empty mask": ("mask", np.zeros((48, 48), bool)),
+    "depth of another size": ("depth", np.ones((24, 48), np.float32)),
+    "infinite depth": ("depth", np.full((48, 48), 1e30, np.float32)),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_damaged_results_are_refused_at_the_door(results, tmp_path: Path, spoil: str) -> None:
+    folder, _, _ = results
+    shutil.copytree(folder / "plain", tmp_path / "plain")
+    name, array = SPOILS[spoil]
+    np.save(tmp_path / "plain" / f"{name}.npy", array)
+    with pytest.raises(CaptureError) as caught:
+        compare(tmp_path / "plain", folder / HOSTILE, "--out", tmp_path / "out")
+    assert caught.value.code == "damaged-result"
+    assert tmp_path / "plain" in (caught.value.file, caught.value.file.parent)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": 3},
+        {"seconds": []},
+        {"history": {}},
+        {"history": [{"x": 1}]},
+        {"iterations": "many"},
+        {"surface": 5},
+    ],
+)
+def test_a_damaged_summary_is_refused_at_the_door(results, tmp_path: Path, change: dict) -> None:
+    folder, _, _ = results
+    shutil.copytree(folder / "plain", tmp_path / "plain")
+    summary = tmp_path / "plain" / "summary.json"
+    summary.write_text(json.dumps({**json.loads(summary.read_text()), **change}))
+    with pytest.raises(CaptureError) as caught:
+        compare(tmp_path / "plain", folder / HOSTILE, "--out", tmp_path / "out")
+    assert caught.value.code == "damaged-result"
 
 
 def test_with_a_truth_they_are_judged(results, tmp_path: Path) -> None:

@@ -7,11 +7,16 @@ import os
 import threading
 import webbrowser
 
+import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError, OutputError
-from photostereo.report import open_report, serve
+from photostereo.pipeline.save import save
+from photostereo.report import open_report, serve, write_report
 from photostereo.report.serving import make_server
+from photostereo.report.viewing import is_deeper_than_its_page
+from photostereo.scenes import render_scene
+from photostereo.solver.solve import solve
 
 
 @pytest.fixture
@@ -111,3 +116,66 @@ def test_a_page_that_is_a_link_is_not_served(tmp_path):
         running.shutdown()
         thread.join()
     assert status == 404 and b"secret" not in body
+
+
+DAMAGES = {
+    "empty": b"",
+    "no array": b"\x93NUMPY\x01\x00",
+    "text": b"hello" * 100,
+    "flat": np.zeros(32, np.float32),
+    "objects": np.zeros((32, 32, 3), "U4"),
+    "not finite": np.full((32, 32, 3), np.nan, np.float32),
+    "of another size": np.zeros((16, 32, 3), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", ["normals", "mask", "albedo", "depth"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_tiles_of_a_damaged_result_are_not_found(served_result, name, damage):
+    """No traceback, no connection without an answer: the tile is not there."""
+    folder, server = served_result
+    content = DAMAGES[damage]
+    if isinstance(content, bytes):
+        (folder / f"{name}.npy").write_bytes(content)
+    else:
+        np.save(folder / f"{name}.npy", content)
+    channel = "normals" if name == "mask" else name
+    assert ask(server, f"/tiles/{channel}/-/0/0/0.png")[0] == 404
+
+
+def test_tiles_of_a_sound_result_are_served(served_result):
+    _, server = served_result
+    for channel in ("normals", "albedo", "depth"):
+        status, body = ask(server, f"/tiles/{channel}/-/0/0/0.png")
+        assert (status, body[:4]) == (200, b"\x89PNG")
+
+
+@pytest.fixture
+def served_result(tmp_path):
+    scene = render_scene("sphere", size=32)
+    depth = np.where(scene.mask, 1.0, np.nan).astype(np.float32)
+    folder = save(solve(scene, "ls"), tmp_path / "out", scene, report=False, surface=None)
+    np.save(folder / "depth.npy", depth)
+    write_report(folder / "report.html", solve(scene, "ls"), scene, depth=depth)
+    with make_server(folder / "report.html") as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield folder, running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "data", ["{", "[]", "5", '{"relight":{"sets":5}}', '{"relight":{"sets":{"a":5},"held":1}}', "[" * 100_000]
+)
+def test_a_page_with_damaged_data_is_still_shown(folder, data):
+    page = f'<p>hello<script type="application/json" id="data">{data}</script>'
+    (folder / "report.html").write_text(page, encoding="utf-8")
+    assert not is_deeper_than_its_page(folder)
+    with make_server(folder / "report.html") as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        assert ask(running, "/report.html")[0] == 200
+        assert ask(running, "/tiles/normals/-/0/0/0.png")[0] == 404
+        running.shutdown()
+        thread.join()

@@ -9,8 +9,12 @@ import pytest
 import tifffile
 from PIL import Image
 
+from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.results import write_surface
+from photostereo.results.export import export_result
+from photostereo.scenes import render_scene
+from photostereo.solver.solve import solve
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +79,26 @@ def test_unknown_size_is_not_invented(bumps, tmp_path: Path) -> None:
         tifffile.imread(tmp_path / "depth.tiff"), np.load(tmp_path / "depth.npy"), equal_nan=True
     )
     assert PixelSize.of(None).metres == 0.001
+
+
+@pytest.mark.parametrize("size", ["1nm", "1000m"])
+def test_extreme_pixel_sizes_fit_into_every_format(tmp_path, size):
+    pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
+    scene = render_scene("sphere", size=16)
+    kinds = ["glb", "obj", "ply", "stl", "tiff", "exr", "ptm", "relight"]
+    facts = export_result(tmp_path, solve(scene, "ls"), kinds, pixel_size=size)
+    assert {Path(name).suffix for name in facts["files"]} >= {
+        ".glb",
+        ".obj",
+        ".ply",
+        ".stl",
+        ".tiff",
+        ".exr",
+        ".ptm",
+    }
+
+
+@pytest.mark.parametrize("size", ["1e-8", "1e-300mm", "1e8mm", -1.0, 0, float("nan"), float("inf")])
+def test_impossible_pixel_sizes_are_refused_before_the_work(size):
+    with pytest.raises(ParameterError):
+        PixelSize.of(size)

@@ -71,9 +71,10 @@ def compare(
     from photostereo.commands import compare_results
     from photostereo.commands.compare import run
     from photostereo.core.units import PixelSize
+    from photostereo.solver.result_files import is_result
 
     size = PixelSize.of(pixel_size)
-    if len(sources) > 1 or compare_results.is_result(sources[0]):
+    if len(sources) > 1 or is_result(sources[0]):
         if methods is not None or settings:
             raise ParameterError("--methods and --set solve a capture; results that are there take neither.")
         compare_results.run(sources, out, truth=truth, pixel_size=size, force=force, quiet=quiet)

@@ -20,14 +20,9 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import replacing_directory, write_array
 from photostereo.io.names import folder_name, printable
-from photostereo.io.safe import read_npy
 from photostereo.report.contestants import ground_of
 from photostereo.solver.reconstruction import Reconstruction
-
-
-def is_result(path: Path) -> bool:
-    """Whether a folder holds the result of a solve."""
-    return (path / "summary.json").is_file() and (path / "normals.npy").is_file()
+from photostereo.solver.result_files import is_result, read_depth
 
 
 def run(
@@ -66,7 +61,7 @@ def run(
                 folders.append(f"{number + 1}-{folder_name(names[number])}")
                 (folder / folders[-1]).mkdir()
                 result.save(folder / folders[-1])
-                depths.append(depth_of(source))
+                depths.append(read_depth(source, mask.shape))
                 if depths[-1] is not None:
                     write_array(folder / folders[-1] / "depth.npy", depths[-1])
             if known is not None:
@@ -100,12 +95,6 @@ def names_of(sources: Sequence[Path]) -> list[str]:
         seen[name] += 1
         told.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
     return told
-
-
-def depth_of(source: Path) -> FloatArray | None:
-    """The heights of a result, if its surface was made."""
-    path = source / "depth.npy"
-    return read_npy(path, "depth", remedy="Solve again.") if path.is_file() else None
 
 
 def angles_table(names: Sequence[str], results: Sequence[Reconstruction], truth: FloatArray | None) -> Table:

@@ -9,10 +9,10 @@ from photostereo.capture import load
 from photostereo.commands.terminal import Terminal
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory
-from photostereo.io.safe import read_json
 from photostereo.pipeline.folder import write_summary
 from photostereo.results.export import check_kinds, export_result
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import read_summary
 from photostereo.surface.integration import check_method
 
 
@@ -64,6 +64,5 @@ def run(
 
 def size_of_result(source: Path) -> PixelSize:
     """The pixel size that the surface of a result was made with."""
-    remedy = "Give the OUT folder of a solve."
-    facts = read_json(source / "summary.json", "summary", remedy=remedy).get("surface") or {}
-    return PixelSize.of(float(facts["pixel_size"]) if facts.get("unit") == "mm" else None)
+    facts = read_summary(source).get("surface") or {}
+    return PixelSize.of(facts.get("pixel_size") if facts.get("unit") == "mm" else None)

@@ -15,12 +15,13 @@ from photostereo.commands.terminal import Terminal
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.atomic import replacing_file
-from photostereo.io.safe import read_npy, read_npz
+from photostereo.io.safe import read_npz
 from photostereo.lab.paper.figure import Column, draw_figure
 from photostereo.lab.paper.pictures import Box
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.style import name_of
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import is_result, read_truth
 
 #: Suffixes that a figure can have.
 FORMATS = (".pdf", ".svg", ".png")
@@ -73,18 +74,20 @@ def run(
 
 
 def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
-    """The results in a folder of a solve, of a comparison or of a sweep, and the truth that a sweep has kept."""
+    """The results in a folder of a solve, of a comparison or of a sweep, and the truth, if it is there too."""
     if (source / "results.sqlite").is_file():
         return _of_store(source, methods)
     if (source / "comparison.json").is_file():
-        folders = [path.parent for path in sorted(source.glob("*/normals.npy"))]
+        folders = [path.parent for path in sorted(source.glob("*/normals.npy")) if is_result(path.parent)]
     else:
         folders = [source]
     results = [Reconstruction.load(folder) for folder in folders]
+    known = source / "truth" / "normals.npy"
+    truth = read_truth(known, results[0].mask.shape) if results and known.is_file() else None
     chosen = [result for result in results if methods is None or result.method in methods]
     if not chosen:
         raise ParameterError(f"{source} has none of {', '.join(methods or ())}.")
-    return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], None
+    return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], truth
 
 
 def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
@@ -118,10 +121,7 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
 def truth_of(path: Path) -> FloatArray:
     """True normals from a capture that has them, an array, or a normal-map picture."""
     if path.suffix.lower() == ".npy":
-        found = read_npy(path, "truth", remedy="Save the true normals as an H × W × 3 array of numbers.")
-        if found.ndim != 3 or found.shape[2] != 3:
-            raise CaptureError(f"{path} has the shape {found.shape}; true normals are H × W × 3.")
-        return np.asarray(found, dtype=np.float32)
+        return read_truth(path)
     if path.suffix.lower() == ".png":
         from photostereo.results import read_normal_map
 

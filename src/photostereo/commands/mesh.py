@@ -11,7 +11,7 @@ from photostereo.commands.terminal import Terminal
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_directory
 from photostereo.io.ownership import MARK
-from photostereo.io.safe import exists, read_json
+from photostereo.io.safe import exists
 from photostereo.pipeline.folder import (
     SurfaceChoice,
     files_to_offer,
@@ -21,6 +21,7 @@ from photostereo.pipeline.folder import (
 )
 from photostereo.report import renew_surface
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import read_summary
 
 #: What this command makes again in the folder of a solve; everything else there stays.
 SURFACE_FILES = frozenset(
@@ -51,7 +52,7 @@ def run(
             target = out or source
             # The old surface goes only when the new one is complete: everything else is copied beside it.
             replace = force or in_place
-            summary = read_json(source / "summary.json", "summary", remedy="Solve again.")
+            summary = read_summary(source)
         else:
             result = _from_picture(source, mask, flip_y)
             target = out or source.with_name(f"{source.stem}-mesh")

@@ -14,6 +14,9 @@ UNITS = {
     "mm": 1.0, "cm": 10.0, "m": 1000.0, "in": 25.4, "inch": 25.4, '"': 25.4,
 }  # fmt: skip
 
+#: One nanometer and one kilometer, in millimeters.
+SMALLEST, LARGEST = 1e-6, 1e6
+
 _TEXT = re.compile(r"\s*([-+0-9.eE]+)\s*([^\s\d]*)\s*")
 
 
@@ -41,8 +44,13 @@ class PixelSize:
     known: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.millimetres) and self.millimetres > 0):
-            raise ParameterError(f"pixel_size must be positive; it is {self.millimetres}.")
+        # Beyond these, resolutions and coordinates leave the number formats of picture and mesh files.
+        if not SMALLEST <= self.millimetres <= LARGEST:
+            raise ParameterError(
+                f"The pixel size is {self.millimetres:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} mm.",
+                code="pixel-size-out-of-range",
+                millimetres=self.millimetres,
+            )
 
     @classmethod
     def of(cls, size: PixelSize | float | str | None) -> PixelSize:

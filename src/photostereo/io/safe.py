@@ -133,26 +133,39 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
 
 def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
     """The array in an ``.npy`` file; never a Python object."""
-
-    def complaint(problem: str) -> CaptureError:
-        return CaptureError(
-            f"The {what} {path} cannot be read as a NumPy array ({problem}): it is truncated, damaged or of "
-            f"another kind. {remedy}"
-        )
-
+    complaint = _not_numpy(path, what, remedy, "array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         return _array_in(file, os.fstat(file.fileno()).st_size, f"The {what} {path}", complaint)
 
 
-def read_npz(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` file by name; never Python objects."""
+def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
+    """The same, but the values stay in the file until they are used."""
+    complaint = _not_numpy(path, what, remedy, "array")
+    with opened(path, what, remedy=remedy) as file, explained(complaint):
+        size = os.fstat(file.fileno()).st_size
+        shape, by_column, kind = _header_of(file, size, f"The {what} {path}", complaint)
+        if not math.prod(shape):  # nothing can be mapped
+            return np.empty(shape, kind)
+        order: Any = "F" if by_column else "C"
+        return np.memmap(file, kind, "r", offset=file.tell(), shape=shape, order=order)
 
+
+def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
     def complaint(problem: str) -> CaptureError:
         return CaptureError(
-            f"The {what} {path} cannot be read as a NumPy archive ({problem}): it is truncated, damaged or of "
-            f"another kind. {remedy}"
+            f"The {what} {path} cannot be read as a NumPy {kind} ({problem[:300]}): it is truncated, damaged or of "
+            f"another kind. {remedy}",
+            code="unreadable-file",
+            file=path,
+            problem=problem[:300],
         )
 
+    return complaint
+
+
+def read_npz(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz`` file by name; never Python objects."""
+    complaint = _not_numpy(path, what, remedy, "archive")
     arrays: dict[str, NDArray[Any]] = {}
     with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
@@ -191,6 +204,20 @@ def _require_plausible(member: zipfile.ZipInfo, complaint: Complaint) -> None:
 
 def _array_in(stream: IO[bytes], size: int, label: str, complaint: Complaint) -> NDArray[Any]:
     """One array in NumPy's format, ``size`` bytes with its header; what the header declares is checked first."""
+    shape, by_column, kind = _header_of(stream, size, label, complaint)
+    declared = math.prod(shape) * kind.itemsize
+    require_memory(declared, label, "Use a smaller one.")
+    data = bytearray(declared)
+    if _fill(stream, data) != declared:
+        raise complaint(f"{label} ends early")
+    array = np.frombuffer(data, dtype=kind)
+    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+
+
+def _header_of(
+    stream: IO[bytes], size: int, label: str, complaint: Complaint
+) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of an array whose values follow in the stream."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         shape, by_column, kind = np.lib.format.read_array_header_1_0(stream)
@@ -200,16 +227,10 @@ def _array_in(stream: IO[bytes], size: int, label: str, complaint: Complaint) ->
         raise complaint(f"{label} is in version {version[0]} of NumPy's format")
     if kind.hasobject or kind.kind not in _LETTERS:
         raise complaint(f"{label} holds values of type {kind}; expected numbers, not Python objects")
-    declared = math.prod(shape) * kind.itemsize
-    there = size - stream.tell()
+    declared, there = math.prod(shape) * kind.itemsize, size - stream.tell()
     if declared != there or any(side < 0 for side in shape):
         raise complaint(f"{label} declares {declared} bytes of values, but there are {there}")
-    require_memory(declared, label, "Use a smaller one.")
-    data = bytearray(declared)
-    if _fill(stream, data) != declared:
-        raise complaint(f"{label} ends early")
-    array = np.frombuffer(data, dtype=kind)
-    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+    return shape, by_column, kind
 
 
 def _fill(stream: IO[bytes], data: bytearray) -> int:

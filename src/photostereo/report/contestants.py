@@ -46,23 +46,27 @@ def ground_of(results: Sequence[Reconstruction], capture: Capture | None, truth:
         if result.normals.shape[:2] != frame:
             raise ParameterError(
                 f"The result of {result.method} measures {_size(result.normals.shape)} pixels but {against} "
-                f"{_size(frame)}. Compare results of one capture."
+                f"{_size(frame)}. Compare results of one capture.",
+                code="sizes-differ",
             )
     if capture is not None:
         truth = capture.truth if truth is None else truth
         return Ground(capture.name, capture.mask, truth, capture)
     if truth is not None and truth.shape[:2] != frame:
         raise ParameterError(
-            f"The truth measures {_size(truth.shape)} pixels but the results {_size(frame)}. Give that of their capture."
+            f"The truth measures {_size(truth.shape)} pixels but the results {_size(frame)}. Give that of their capture.",
+            code="sizes-differ",
         )
     mask = np.logical_and.reduce([result.mask for result in results])
     if not mask.any():
-        raise ParameterError("The results have no pixel in common. Compare results of one capture.")
+        raise ParameterError(
+            "The results have no pixel in common. Compare results of one capture.", code="nothing-in-common"
+        )
     return Ground(results[0].capture, mask, truth, None)
 
 
 def _size(shape: tuple[int, ...]) -> str:
-    return f"{shape[0]} × {shape[1]}"
+    return " × ".join(str(side) for side in shape[:2])
 
 
 def contestants_of(
@@ -76,11 +80,18 @@ def contestants_of(
     """All results, then the truth where it is known. Keys are the page's own, so that no name can do harm."""
     if depths is not None and len(depths) != len(results):
         raise ParameterError(
-            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None."
+            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None.",
+            code="counts-differ",
         )
     everyone = []
     for number, result in enumerate(results):
         depth = None if depths is None else depths[number]
+        if depth is not None and depth.shape != ground.mask.shape:
+            raise ParameterError(
+                f"The depth map of {result.method} measures {_size(depth.shape)} pixels but its normals "
+                f"{_size(ground.mask.shape)}. Compare results of one capture.",
+                code="sizes-differ",
+            )
         if depth is not None and not np.isfinite(depth[ground.mask]).any():
             depth = None
         truth = ground.truth

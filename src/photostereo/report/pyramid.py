@@ -93,7 +93,9 @@ class Layers:
         """The albedo that is shown as white: its 99.5th percentile."""
         step = _stride(self.mask)
         inside = self.mask[::step, ::step]
-        values = sum(factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos)
+        values = _sum(
+            [factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos]
+        )
         white = float(np.percentile(values, 99.5)) if np.size(values) else 1.0
         return white if white > 0 else 1.0
 
@@ -127,8 +129,8 @@ class Layers:
         known = self._cut(self.mask, box)
         if not known.any():
             return None
-        total = sum(np.float32(factor) * self._cut(albedo, box) for albedo, factor in self.albedos)
-        small, inside = shrink(np.asarray(total), known, level)
+        total = _sum([np.float32(factor) * self._cut(albedo, box) for albedo, factor in self.albedos])
+        small, inside = shrink(total, known, level)
         return spread_beyond(to_srgb(small / np.float32(self.white)), inside)
 
     def depth_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
@@ -184,6 +186,17 @@ def mean_curvature(normals: FloatArray) -> FloatArray:
     down = normals[2:, 1:-1, 1] - normals[:-2, 1:-1, 1]
     curvature[1:-1, 1:-1] = (across - down) / 4
     return curvature
+
+
+def _sum(albedos: Sequence[FloatArray]) -> FloatArray:
+    """The sum of albedos; if one of them is in color, a gray one counts in every channel."""
+    axes = max(albedo.ndim for albedo in albedos)
+    total: FloatArray = np.sum([one if one.ndim == axes else _in_color(one) for one in albedos], axis=0)
+    return total
+
+
+def _in_color(albedo: FloatArray) -> FloatArray:
+    return np.repeat(albedo[..., None], 3, axis=-1)
 
 
 def _stride(mask: BoolArray) -> int:

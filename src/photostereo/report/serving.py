@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from functools import partial
@@ -14,11 +13,12 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import OutputError
+from photostereo.core.errors import OutputError, PhotostereoError
 from photostereo.report.comparison import albedo_share
 from photostereo.report.pictures import encode_png, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import page_data
+from photostereo.solver.result_files import map_array
 
 #: Nothing outside this machine can connect.
 LOOPBACK = "127.0.0.1"
@@ -35,13 +35,13 @@ class ResultTiles:
 
     def __init__(self, folder: Path, page: str) -> None:
         self.folder = folder
-        relight = page_data(page).get("relight") or {}
-        named = [one.get("folder") for one in (relight.get("sets") or {}).values()]
-        self.names = [name or "-" for name in named if isinstance(name, str)]
+        relight = page_data(page).get("relight") or {"sets": {}, "held": 0}
+        named = [one.get("folder") for one in relight["sets"].values()]
+        self.names = [name or "-" for name in named if name is not None]
         self.names = [name for name in self.names if _is_plain(name) and self._holds(name)]
         self._layers: dict[tuple[str, str], Layers] = {}
         #: The finest level that the page holds itself.
-        self.held = int(relight.get("held") or 0)
+        self.held = relight["held"]
 
     @property
     def has_finer(self) -> bool:
@@ -55,28 +55,28 @@ class ResultTiles:
         place = self._place(name)
         return all(is_own(self.folder, place / file) for file in ("normals.npy", "mask.npy"))
 
-    def _array(self, name: str, file: str) -> NDArray[Any]:
-        path = self._place(name) / file
+    def _array(self, name: str, kind: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
+        path = self._place(name) / f"{kind}.npy"
         if not is_own(self.folder, path):
             raise FileNotFoundError(path)
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return array
+        return map_array(path, kind, frame)
 
     def layers(self, name: str, channel: str) -> Layers:
         """The arrays behind a channel."""
         found = self._layers.get((name, channel))
         if found is None:
-            mask = np.asarray(
-                self._array(name if channel != "albedo" else self.names[0], "mask.npy"), dtype=bool
-            )
+            owner = name if channel != "albedo" else self.names[0]
+            mask = np.asarray(self._array(owner, "mask"), dtype=bool)
             frame = frame_around(mask)
             if channel == "normals":
-                found = Layers(frame, mask, normals=self._array(name, "normals.npy"))
+                found = Layers(frame, mask, normals=self._array(name, "normals", mask.shape))
             elif channel == "depth":
-                found = Layers(frame, mask, depth=self._array(name, "depth.npy"))
+                found = Layers(frame, mask, depth=self._array(name, "depth", mask.shape))
             else:
                 painted = [one for one in self.names if is_own(self.folder, self._place(one) / "albedo.npy")]
-                albedos = [self._array(one, "albedo.npy") for one in painted]
+                albedos = [self._array(one, "albedo", mask.shape) for one in painted]
+                if not albedos:
+                    raise FileNotFoundError("albedo.npy")
                 shares = (
                     [(albedos[0], 1.0)] if len(albedos) == 1 else [albedo_share(one, mask) for one in albedos]
                 )
@@ -90,7 +90,7 @@ class ResultTiles:
             return None
         try:
             layers = self.layers(name, channel)
-        except (OSError, ValueError):
+        except (OSError, PhotostereoError):
             return None
         rows, cols = layers.layout.tiles(level) if level < layers.layout.levels else (0, 0)
         if row >= rows or col >= cols:
@@ -109,8 +109,9 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
         return ThreadingHTTPServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as problem:
         raise OutputError(
-            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another with --port, or leave "
-            "it out to take any free one."
+            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free port.",
+            code="port-unavailable",
+            port=port,
         ) from None
 
 
@@ -207,6 +208,7 @@ def _is_plain(name: str) -> bool:
 def holds_finer(page: Path) -> bool:
     """Whether a server could show more of this page's result than the page itself holds."""
     try:
-        return ResultTiles(Path(os.path.realpath(page.parent)), page.read_text(encoding="utf-8")).has_finer
-    except (OSError, ValueError, json.JSONDecodeError):
+        text = page.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return False
+    return ResultTiles(Path(os.path.realpath(page.parent)), text).has_finer

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_text
+from photostereo.io.schema import check_facts
 from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
 from photostereo.report.packing import grid_data, pack_heights
@@ -24,6 +25,8 @@ from photostereo.report.view_data import UNKNOWN_SIZE, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")
+#: What is read back from the data of a page.
+PAGE_DATA = {"relight?": {"sets": {str: {"channels": dict, "folder?": str}}, "held": int}}
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
 
 
@@ -68,7 +71,7 @@ def renew_surface(
     """
     page = read_text(Path(path), "report", remedy="Solve again.")
     data = page_data(page)
-    if result.method not in data.get("relight", {}).get("sets", {}):
+    if result.method not in (data.get("relight") or {"sets": {}})["sets"]:
         return False
     surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files, meanings)
     for name, part in parts.items():
@@ -85,10 +88,14 @@ def renew_surface(
 
 
 def page_data(page: str) -> dict[str, Any]:
-    """What a page's script is given; empty where it is no page of ours."""
+    """What a page's script is given; empty if it is not a page of ours."""
     found = _DATA.search(page)
-    data = json.loads(found.group()) if found else {}
-    return data if isinstance(data, dict) else {}
+    try:
+        data = json.loads(found.group()) if found else {}
+        check_facts(data, PAGE_DATA, ValueError)
+    except (ValueError, RecursionError):
+        return {}
+    return dict(data)
 
 
 def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:

@@ -16,7 +16,8 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json
-from photostereo.io.safe import explained, read_json, read_npy, read_npz
+from photostereo.io.safe import explained
+from photostereo.solver.result_files import read_arrays, read_summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,44 +121,34 @@ class Reconstruction:
             If a file is missing or damaged, or they do not fit each other.
         """
         folder = Path(folder)
-        remedy = f"{folder} does not hold the results of a solve: give the OUT folder of `photostereo solve`."
+        facts, found = read_summary(folder), read_arrays(folder)
 
         def complaint(problem: str) -> CaptureError:
-            return CaptureError(f"The results in {folder} are damaged ({problem}). Solve again.")
+            return CaptureError(
+                f"The results in {folder} are damaged ({problem}). Solve again.",
+                code="damaged-result",
+                file=folder,
+            )
 
-        facts = read_json(folder / "summary.json", "summary", remedy=remedy)
-        normals, albedo, mask = (
-            read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ("normals", "albedo", "mask")
-        )
-        maps: dict[str, NDArray[Any]] = {}
-        arrays: dict[str, NDArray[Any]] = {}
-        extras = folder / "extras.npz"
         with explained(complaint):
-            for key, array in read_npz(extras, "extras", remedy=remedy).items() if extras.exists() else ():
-                kind, name = key.split("_", 1)
-                (maps if kind == "map" else arrays)[name] = array
-            if mask.ndim != 2 or normals.shape != (*mask.shape, 3) or albedo.shape[:2] != mask.shape:
-                raise complaint("normals, albedo and mask are of different sizes")
-            if not np.isfinite(normals).all() or not np.isfinite(albedo).all():
-                raise complaint("values are not finite")
-            error = facts["angular_error"]
+            error = facts.get("angular_error")
             return cls(
-                normals=normals.astype(np.float32, copy=False),
-                albedo=albedo.astype(np.float32, copy=False),
-                mask=mask.astype(bool, copy=False),
-                method=str(facts["method"]),
-                parameters=dict(facts["parameters"]),
-                capture=str(facts["capture"]),
-                digest=str(facts["digest"]),
-                status=str(facts["status"]),
-                iterations=int(facts["iterations"]),
-                seconds=dict(facts["seconds"]),
+                normals=found["normals"].astype(np.float32, copy=False),
+                albedo=found["albedo"].astype(np.float32, copy=False),
+                mask=found["mask"].astype(bool, copy=False),
+                method=facts["method"],
+                parameters=facts["parameters"],
+                capture=facts["capture"],
+                digest=facts["digest"],
+                status=facts["status"],
+                iterations=facts["iterations"],
+                seconds=facts["seconds"],
                 history=tuple(Iteration(**record) for record in facts["history"]),
-                maps=maps,
-                arrays=arrays,
+                maps={name[4:]: array for name, array in found.items() if name.startswith("map_")},
+                arrays={name[6:]: array for name, array in found.items() if name.startswith("array_")},
                 angular_error=ErrorSummary(**error) if error else None,
-                versions=dict(facts["versions"]),
-                chosen=str(facts.get("chosen", "")),
+                versions=facts["versions"],
+                chosen=facts.get("chosen") or "",
             )
 
 

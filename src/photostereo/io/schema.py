@@ -1,0 +1,177 @@
+"""What a file that we read back must hold, checked once where it is opened.
+
+Code behind the door may then rely on names, shapes, types and ranges::
+
+    ARRAYS = {"normals": ArraySpec("H W 3", low=-1.01, high=1.01), "mask": ArraySpec("H W", kinds="b")}
+    check_arrays(arrays, ARRAYS, fail)
+
+    FACTS = {"method": str, "iterations": int, "surface?": {"pixel_size": NUMBER}}
+    check_facts(facts, FACTS, fail)
+
+``fail`` makes the error of a problem in words; the first problem is raised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fail = Callable[[str], Exception]
+
+#: A finite number in a JSON file.
+NUMBER = (int, float)
+_KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floating-point numbers", "U": "text"}
+#: Values are checked in parts of this many, so that a large file that is only mapped is never copied whole.
+_PART = 1 << 22
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """What one array must be.
+
+    Attributes
+    ----------
+    shapes : str
+        Sizes with blanks, alternatives with ``|``: ``"H W | H W 3"``. A number is itself; a letter is any size of at
+        least 1, the same wherever it occurs; ``*`` is any number of further axes. Empty: a single number.
+    kinds : str
+        NumPy's kinds: ``f`` floating point, ``i`` and ``u`` integers, ``b`` truth values, ``U`` text.
+    low, high : float
+        The range of the values.
+    finite : bool
+        Whether NaN and infinity are refused; NaN is otherwise outside of any range.
+    nonzero : bool
+        Whether at least one value must not be zero: a mask without a pixel is of no use.
+    optional : bool
+        Whether the array may be missing.
+    """
+
+    shapes: str
+    kinds: str = "f"
+    low: float = -math.inf
+    high: float = math.inf
+    finite: bool = True
+    nonzero: bool = False
+    optional: bool = False
+
+
+def check_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    specs: Mapping[str, ArraySpec],
+    fail: Fail,
+    sizes: Mapping[str, int] | None = None,
+) -> dict[str, int]:
+    """Check arrays by name; the sizes that the letters of the shapes stand for. Other arrays are not looked at.
+
+    >>> check_arrays({"mask": np.ones((2, 3), bool)}, {"mask": ArraySpec("H W", kinds="b")}, ValueError)
+    {'H': 2, 'W': 3}
+    >>> check_arrays({"mask": np.ones(2)}, {"mask": ArraySpec("H W", kinds="b")}, ValueError)
+    Traceback (most recent call last):
+    ValueError: mask holds floating-point numbers; expected truth values
+    """
+    known = dict(sizes or {})
+    for name, spec in specs.items():
+        array = arrays.get(name)
+        if array is None:
+            if not spec.optional:
+                raise fail(f"{name} is missing")
+            continue
+        if array.dtype.kind not in spec.kinds:
+            found, wanted = (_KINDS.get(kind, str(array.dtype)) for kind in (array.dtype.kind, spec.kinds[0]))
+            raise fail(f"{name} holds {found}; expected {wanted}")
+        for shape in spec.shapes.split("|"):
+            agreed = _agree(array.shape, shape.split(), known)
+            if agreed is not None:
+                known = agreed
+                break
+        else:
+            size = " × ".join(map(str, array.shape)) or "a single number"
+            raise fail(f"{name} is {size}; expected {_in_words(spec.shapes, known)}")
+        if array.dtype.kind in "fiu":
+            _check_values(name, array, spec, fail)
+        if spec.nonzero and not array.any():
+            raise fail(f"{name} is zero everywhere")
+    return known
+
+
+def check_facts(value: Any, spec: Any, fail: Fail, where: str = "") -> None:
+    """Check a value from a JSON file against types, ``{name: spec}``, ``[spec of each]`` or ``(spec, alternative)``.
+
+    A name that ends in ``?`` may be missing or null; ``object`` is anything; :data:`NUMBER` is a finite number;
+    ``{str: spec}`` is a mapping of any names.
+
+    >>> check_facts({"a": [1, 2.5]}, {"a": [NUMBER], "b?": str}, ValueError)
+    >>> check_facts({"a": [1, "x"]}, {"a": [NUMBER]}, ValueError)
+    Traceback (most recent call last):
+    ValueError: a[1] is not a number
+    """
+    label = where or "the content"
+    if isinstance(spec, dict):
+        if not isinstance(value, dict):
+            raise fail(f"{label} is not a mapping")
+        for name, inner in spec.items():
+            if name is str:
+                for key, item in value.items():
+                    check_facts(item, inner, fail, f"{where}.{key}" if where else str(key))
+                continue
+            key = name.removesuffix("?")
+            if value.get(key) is not None:
+                check_facts(value[key], inner, fail, f"{where}.{key}" if where else key)
+            elif key == name:
+                raise fail(f"{f'{where}.{key}' if where else key} is missing")
+    elif isinstance(spec, list):
+        if not isinstance(value, list):
+            raise fail(f"{label} is not a list")
+        for number, item in enumerate(value):
+            check_facts(item, spec[0], fail, f"{where}[{number}]")
+    elif spec is NUMBER:
+        if isinstance(value, bool) or not isinstance(value, NUMBER) or not _is_finite(value):
+            raise fail(f"{label} is not a number")
+    elif not isinstance(value, spec) or (spec is int and isinstance(value, bool)):
+        raise fail(f"{label} is not {_TYPES.get(spec, 'of the expected type')}")
+
+
+_TYPES = {str: "text", int: "a whole number", dict: "a mapping", list: "a list", bool: "true or false"}
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
+
+
+def _agree(shape: tuple[int, ...], wanted: list[str], known: Mapping[str, int]) -> dict[str, int] | None:
+    """The sizes of the letters if the shape fits, else None."""
+    if wanted[-1:] == ["*"]:
+        wanted = wanted[:-1]
+        shape = shape[: len(wanted)]
+    if len(shape) != len(wanted):
+        return None
+    found = dict(known)
+    for side, word in zip(shape, wanted, strict=True):
+        expected = int(word) if word.isdigit() else found.setdefault(word, side)
+        if side != expected or side < 1:
+            return None
+    return found
+
+
+def _in_words(shapes: str, known: Mapping[str, int]) -> str:
+    options = (
+        " × ".join(str(known.get(word, word)) for word in shape.split()) for shape in shapes.split("|")
+    )
+    return " or ".join(option or "a single number" for option in options)
+
+
+def _check_values(name: str, array: NDArray[Any], spec: ArraySpec, fail: Fail) -> None:
+    rows = max(1, _PART // max(1, array[:1].size)) if array.ndim else 1
+    for part in (array[at : at + rows] for at in range(0, len(array), rows)) if array.ndim else (array,):
+        if spec.finite and array.dtype.kind == "f" and not np.isfinite(part).all():
+            raise fail(f"{name} has values that are not finite")
+        if part.size and (np.less(part, spec.low).any() or np.greater(part, spec.high).any()):
+            raise fail(f"{name} has values outside {spec.low:g} to {spec.high:g}")

@@ -1,0 +1,116 @@
+"""The files of a result folder: what they must hold, and how they are opened.
+
+Everything that reads a result folder (``mesh``, ``export``, ``compare``, ``figure``, the viewer) opens it here, so the
+code behind may rely on what the schema says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.io.safe import map_npy, read_json, read_npy, read_npz
+from photostereo.io.schema import NUMBER, ArraySpec, check_arrays, check_facts
+
+#: Larger values overflow when they are squared in single precision.
+_LARGEST = 1e18
+
+ARRAYS = {
+    "mask": ArraySpec("H W", kinds="bui", nonzero=True),
+    "normals": ArraySpec("H W 3", low=-1.01, high=1.01),
+    "albedo": ArraySpec("H W | H W 3", kinds="fui", low=-_LARGEST, high=_LARGEST),
+}
+#: Files that a result may have besides; NaN is unknown.
+MORE = {
+    "depth": ArraySpec("H W", low=-_LARGEST, high=_LARGEST, finite=False),
+    "truth": ArraySpec("H W 3", low=-1.01, high=1.01),
+}
+SUMMARY: dict[str, Any] = {
+    "capture": str,
+    "digest": str,
+    "method": str,
+    "chosen?": str,
+    "parameters": dict,
+    "seconds": {str: NUMBER},
+    "iterations": int,
+    "status": str,
+    "history": [dict],
+    "angular_error?": dict,
+    "versions": {str: object},
+    "conventions?": {str: str},
+    "surface?": {"pixel_size?": NUMBER, "unit?": str},
+}
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The content of ``summary.json``."""
+    facts = read_json(folder / "summary.json", "summary", remedy=_not_a_result(folder))
+    check_facts(facts, SUMMARY, lambda problem: _damaged(folder / "summary.json", problem))
+    return dict(facts)
+
+
+def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
+    """Normals, albedo and mask, and the arrays of ``extras.npz`` as ``map_...`` and ``array_...``."""
+    remedy = _not_a_result(folder)
+    arrays = {name: read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ARRAYS}
+    sizes = check_arrays(arrays, ARRAYS, lambda problem: _damaged(folder, problem))
+    extras = folder / "extras.npz"
+    if extras.exists():
+        found = read_npz(extras, "extras", remedy=remedy)
+        specs = {name: ArraySpec("H W *", kinds="fuib", finite=False) for name in found if name[:4] == "map_"}
+        if "map_spread" in found:
+            specs["map_spread"] = ArraySpec("H W", low=-_LARGEST, high=_LARGEST)
+        check_arrays(found, specs, lambda problem: _damaged(extras, problem), sizes)
+        arrays |= {name: array for name, array in found.items() if name.startswith(("map_", "array_"))}
+    return arrays
+
+
+def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
+    """The heights of a result, (H, W); None if its surface was not made."""
+    path = folder / "depth.npy"
+    if not path.is_file():
+        return None
+    return _one("depth", read_npy(path, "depth", remedy="Solve again."), path, frame)
+
+
+def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
+    """True normals from an ``.npy`` file."""
+    remedy = "Save the true normals as an H × W × 3 array of numbers."
+    return _one("truth", read_npy(path, "truth", remedy=remedy), path, frame)
+
+
+def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
+    """One array of a result, mapped instead of read: for a server that needs a part at a time."""
+    spec = ARRAYS.get(name) or MORE[name]
+    array = map_npy(path, name, remedy=_not_a_result(path.parent))
+    check_arrays({name: array}, {name: spec}, lambda problem: _damaged(path, problem), _sizes(frame))
+    return array
+
+
+def is_result(folder: Path) -> bool:
+    """Whether a folder looks like the result of a solve."""
+    return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
+
+
+def _one(name: str, array: NDArray[Any], path: Path, frame: tuple[int, ...] | None) -> FloatArray:
+    check_arrays({name: array}, {name: MORE[name]}, lambda problem: _damaged(path, problem), _sizes(frame))
+    return np.asarray(array, dtype=np.float32)
+
+
+def _sizes(frame: tuple[int, ...] | None) -> dict[str, int]:
+    return {} if frame is None else {"H": frame[0], "W": frame[1]}
+
+
+def _not_a_result(folder: Path) -> str:
+    return f"{folder} is not a result folder: give the output folder of a solve."
+
+
+def _damaged(path: Path, problem: str) -> CaptureError:
+    return CaptureError(
+        f"{path} is damaged: {problem}. Solve again.", code="damaged-result", file=path, problem=problem
+    )
