@@ -14,6 +14,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
+from photostereo.diagnosis.expected_error import expected_error
 from photostereo.io.atomic import write_json
 from photostereo.lights.files.writing import write_lights
 from photostereo.results.pictures import write_pictures
@@ -90,7 +91,12 @@ def fill_results(
     size = None if surface is None else surface.pixel_size
     said = write_pictures(folder, result, flip_y=flip_y, size=size)
     control.advance()
-    summary = {**result.summary(), "conventions": said}
+    expected = expected_error(result)
+    summary = {
+        **result.summary(),
+        "expected_error": None if expected is None else expected.as_dict(),
+        "conventions": said,
+    }
     if capture is not None:
         height, width = capture.frame
         summary["photographs"] = {

@@ -41,6 +41,7 @@ SUMMARY: dict[str, Any] = {
     "status": str,
     "history": [dict],
     "angular_error?": dict,
+    "expected_error?": {"degrees": NUMBER, "grade": str},
     "versions": {str: object},
     "conventions?": {str: str},
     "surface?": {"pixel_size?": NUMBER, "unit?": str},
