@@ -1,0 +1,1 @@
+"""Camera movement between photographs: estimated under changing light, reported, and undone."""

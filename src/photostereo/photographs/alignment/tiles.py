@@ -1,0 +1,112 @@
+r"""How far each small tile of a photograph is displaced from what the other photographs predict.
+
+Under distant light a tile of a matte surface is nearly a linear combination of a few basis pictures, whatever the
+light; the basis is taken from the other photographs. A photograph of a moved camera is such a combination at another
+place. For small displacements p
+
+.. math:: I(x) + \nabla I(x) \cdot p \approx \sum_k c_k B_k(x),
+
+which is linear in the coefficients c and in p. Both are fitted together, with robust weights, so that shadow edges
+and highlights, which no basis explains, count little. If the displacement cannot be told from a change of light
+(smooth shading without texture or outline), its information is small and the tile counts little.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+#: Pixels along the side of a tile: enough of them to fit six unknowns, few enough for one plane of surface.
+SIDE = 24
+#: Basis pictures of a tile: three for a matte plane under distant light, and one for what departs from it. With two a
+#: change of light is mistaken for movement; with five or more a shifted photograph explains itself.
+BASIS = 4
+#: Tiles that are looked at: enough to average over shadows and highlights, few enough to be quick at any size.
+MOST = 300
+#: Photographs are predicted from those outside their fold, so that none explains itself.
+FOLDS = 4
+#: Rounds of robust weighting. The fourth changes displacements by less than 0.01 pixel.
+ROUNDS = 3
+#: Residuals beyond this many standard deviations count little (Cauchy weights).
+OUTLIER = 3.0
+
+
+class TileShifts(NamedTuple):
+    """Displacements of T tiles in d photographs.
+
+    Attributes
+    ----------
+    shifts : (T, d, 2) columns and rows, in pixels
+    information : (T, d, 2, 2) inverse covariances
+    """
+
+    shifts: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+def cut_tiles(pictures: NDArray[np.float32], side: int = SIDE) -> NDArray[np.float32]:
+    """Tiles of equal pictures (d, H, W), without margin: (T, d, side²)."""
+    count, height, width = pictures.shape
+    rows, columns = height // side, width // side
+    cut = pictures[:, : rows * side, : columns * side].reshape(count, rows, side, columns, side)
+    return np.ascontiguousarray(cut.transpose(1, 3, 0, 2, 4)).reshape(rows * columns, count, side * side)
+
+
+def tile_shifts(pictures: NDArray[np.float32], side: int = SIDE) -> TileShifts:
+    """Displacement of the tiles of every picture (d, H, W) from what the others predict.
+
+    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little.
+    """
+    values = cut_tiles(pictures, side)
+    slopes = np.stack(
+        [
+            cut_tiles(np.stack([cv2.Scharr(p, cv2.CV_32F, *axis) / 32 for p in pictures]), side)
+            for axis in ((1, 0), (0, 1))
+        ],
+        axis=2,
+    )  # (T, d, 2, side²)
+    steep = np.einsum("tdan,tdan->t", slopes, slopes)
+    chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
+    values, slopes = values[chosen], slopes[chosen]
+    count = len(pictures)
+    shifts, information = np.zeros((len(values), count, 2)), np.zeros((len(values), count, 2, 2))
+    folds = np.arange(count) % FOLDS if count >= 2 * FOLDS else np.arange(count)
+    for fold in np.unique(folds):
+        own = np.flatnonzero(folds == fold)
+        found = _fit(values[:, own], slopes[:, own], _basis(values[:, folds != fold]))
+        shifts[:, own], information[:, own] = found
+    return TileShifts(shifts, information)
+
+
+def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n)."""
+    gram = others @ others.transpose(0, 2, 1)
+    size = min(BASIS, others.shape[1] - 1)
+    leading = np.linalg.eigh(gram)[1][..., -size:]
+    basis = leading.transpose(0, 2, 1) @ others
+    return np.asarray(basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32)
+
+
+def _fit(values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArray[np.float32]) -> TileShifts:
+    """Coefficients and displacement of each tile and photograph, by iteratively reweighted least squares."""
+    tiles, count = values.shape[:2]
+    unknowns = basis.shape[1] + 2
+    common = np.broadcast_to(basis[:, None], (tiles, count, *basis.shape[1:]))
+    columns = np.concatenate([common, -slopes], axis=2)  # (T, d, k + 2, n)
+    weights = np.ones_like(values)
+    for _ in range(ROUNDS):
+        weighted = columns * weights[:, :, None]
+        normal = (weighted @ columns.transpose(0, 1, 3, 2)).astype(np.float64)
+        scale = np.trace(normal, axis1=2, axis2=3)[..., None, None] / unknowns
+        inverse = np.linalg.inv(normal + (1e-9 * scale + 1e-12) * np.eye(unknowns))
+        solution = inverse @ (weighted @ values[..., None]).astype(np.float64)
+        left = values - (solution.transpose(0, 1, 3, 2).astype(np.float32) @ columns)[:, :, 0]
+        spread = 1.4826 * np.median(np.abs(left), axis=2, keepdims=True) + 1e-9
+        weights = (1.0 / (1.0 + (left / (OUTLIER * spread)) ** 2)).astype(np.float32)
+    freedom = np.maximum(weights.sum(axis=2) - unknowns, 1.0)
+    variance = (weights * left * left).sum(axis=2) / freedom + 1e-18
+    information = np.linalg.inv(inverse[..., -2:, -2:]) / variance[..., None, None]
+    return TileShifts(solution[..., -2:, 0], information)

@@ -1,0 +1,127 @@
+"""Camera movement between photographs, against scenes that are known at every real-valued position."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from photostereo.core.control import Cancelled, Control
+from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.photographs.alignment.motion import estimate_motion
+from photostereo.photographs.alignment.source import AlignedPhotographs, find_alignment
+from photostereo.photographs.source import PhotographsInMemory
+from photostereo.scenes import dome_lights
+
+SIZE = 200
+
+
+class Scene:
+    """A smooth relief given by formulas, so that a moved camera sees exactly what it would see."""
+
+    def __init__(self, textured: bool, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.waves = rng.normal(size=(24, 2)) * 0.12
+        self.phases = rng.uniform(0, 6.28, 24)
+        self.heights = rng.normal(size=24) / np.linalg.norm(self.waves, axis=1) * 0.1
+        self.texture = rng.normal(size=(60, 2)) * np.geomspace(0.03, 0.6, 60)[:, None] * textured
+        self.strengths = 1 / np.sqrt(np.geomspace(1, 20, 60))
+        self.offsets = rng.uniform(0, 6.28, len(self.texture))
+
+    def photograph(self, light: np.ndarray, move: np.ndarray) -> np.ndarray:
+        """Lambertian, on a round object before a dark ground, displaced by ``move``."""
+        rows, columns = np.mgrid[:SIZE, :SIZE].astype(np.float64)
+        x, y = columns - move[0], rows - move[1]
+        waves = np.einsum("ka,aij->kij", self.waves, np.stack([x, y])) + self.phases[:, None, None]
+        slopes = np.einsum("k,ka,kij->aij", self.heights, self.waves, np.cos(waves))
+        normals = np.stack([-slopes[0], slopes[1], np.ones_like(x)], axis=2)
+        normals /= np.linalg.norm(normals, axis=2, keepdims=True)
+        tint = np.einsum("ka,aij->kij", self.texture, np.stack([x, y])) + self.offsets[:, None, None]
+        albedo = 0.6 + 0.3 * np.tanh(np.einsum("k,kij->ij", self.strengths, np.sin(tint)) / 2) * bool(
+            self.texture.any()
+        )
+        edge = 0.45 * SIZE - np.hypot(x - SIZE / 2, y - SIZE / 2)
+        inside = 1 / (1 + np.exp(-np.clip(edge, -30, 30)))
+        return (inside * albedo * np.maximum(normals @ light, 0)).astype(np.float32)
+
+
+def photographs(moves: np.ndarray, textured: bool = True, noise: float = 0.002) -> list[np.ndarray]:
+    scene, rng = Scene(textured), np.random.default_rng(1)
+    lights = dome_lights(len(moves), max_angle=55)
+    return [
+        scene.photograph(light, move) + rng.normal(0, noise, (SIZE, SIZE)).astype(np.float32)
+        for light, move in zip(lights, moves, strict=True)
+    ]
+
+
+def moves_of(kind: str, count: int = 12) -> np.ndarray:
+    moves = np.zeros((count, 2))
+    if kind == "some":
+        moves[[1, 4, 7, 9]] = [3.4, -2.3]
+    elif kind == "one":
+        moves[5] = [1.5, -1.2]
+    elif kind == "drift":
+        moves = np.arange(count)[:, None] * np.array([0.31, 0.17])
+    return moves
+
+
+@pytest.mark.parametrize(("textured", "within"), [(True, 0.1), (False, 0.3)])
+@pytest.mark.parametrize("kind", ["some", "one", "drift"])
+def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
+    moves = moves_of(kind)
+    found = estimate_motion(photographs(moves, textured), 1.0).shifts
+    expected = moves - np.median(moves, axis=0)
+    if kind == "drift":  # no photograph agrees with another: the ends of the drift are seen least well
+        within = 0.35
+    assert np.abs(found - expected).max() < within
+
+
+@pytest.mark.parametrize("textured", [True, False])
+def test_a_still_camera_is_left_alone(textured: bool) -> None:
+    images = np.stack(photographs(np.zeros((12, 2)), textured))
+    source = PhotographsInMemory(images)
+    alignment = find_alignment(source)
+    assert alignment.is_still and not alignment.uncertain.any()
+    aligned = AlignedPhotographs(source, alignment.corrected)
+    assert all(np.array_equal(mine, image) for mine, image in zip(aligned.frames(), images, strict=True))
+    assert np.array_equal(aligned.rows(20, 60), images[:, 20:60])
+
+
+def test_movement_is_undone_in_frames_and_in_bands() -> None:
+    moves = moves_of("some")
+    source = PhotographsInMemory(np.stack(photographs(moves, noise=0.0)))
+    alignment = find_alignment(source)
+    assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
+    aligned = AlignedPhotographs(source, alignment.corrected)
+    still = photographs(np.zeros_like(moves), noise=0.0)
+    inner = (slice(30, -30), slice(30, -30))
+    for mine, truth in zip(aligned.frames(), still, strict=True):
+        assert np.abs(mine[inner] - truth[inner]).max() < 0.03
+    whole = aligned.all()
+    assert np.abs(aligned.rows(50, 90) - whole[:, 50:90]).max() < 1e-6
+    assert np.array_equal(aligned.take([1, 2]).all(), whole[[1, 2]])
+
+
+def test_a_photograph_of_another_object_is_uncertain_or_untouched() -> None:
+    images = photographs(np.zeros((12, 2)))
+    images[3] = Scene(True, seed=9).photograph(np.array([0.0, 0.3, 0.954]), np.zeros(2))
+    assert not find_alignment(PhotographsInMemory(np.stack(images))).corrected[:3].any()
+
+
+def test_three_photographs_are_not_judged() -> None:
+    assert find_alignment(PhotographsInMemory(np.ones((3, 40, 40), np.float32))).is_still
+
+
+def test_it_can_be_cancelled() -> None:
+    control = Control()
+    control.cancel()
+    with pytest.raises(Cancelled):
+        find_alignment(PhotographsInMemory(np.stack(photographs(np.zeros((4, 2))))), control)
+
+
+def test_black_photographs_are_still() -> None:
+    assert find_alignment(PhotographsInMemory(np.zeros((6, 60, 60), np.float32))).is_still
+
+
+def test_small_movements_are_reported_and_left() -> None:
+    alignment = Alignment.of(estimate_motion(photographs(moves_of("one") / 4), 1.0))
+    assert alignment.is_still and np.hypot(*alignment.shifts[5]) > 0.3
