@@ -4,7 +4,7 @@ Each case draws the kind, number, size and place of the balls (some reach beyond
 table (black cloth, plain or patterned) and the camera (some in perspective, with its focal length known). What fails is
 counted among the failures, not left out; and so is what is wrong and does not say so: more than a degree off, more than
 twice what is stated, and no warning. Seeds below 9600 were looked at while the code was written, the worst of them
-closely; those from 12000 to 12099 are the figures of docs/captures.md; any others are fresh.
+closely; those from 12000 to 12099 are the figures of benchmarks/README.md; any others are fresh.
 
 Run: python -m benchmarks.balls [count] [first seed] [-v]
 """

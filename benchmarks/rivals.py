@@ -3,7 +3,7 @@
 Run: python -m benchmarks.rivals [accuracy] [published] [variants] [outliers] [speed] [memory] [seconds]
 
 Without arguments everything that needs no capture runs, and the rest where the shared research captures are
-found. Each part prints one Markdown table; docs/rivals.md is made of them.
+found. Each part prints one Markdown table; benchmarks/README.md quotes them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,10 @@
 """How Sphinx builds the documentation: `make docs`."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 from photostereo import __version__
 
 project = "photostereo"
@@ -21,7 +26,7 @@ html_theme = "furo"
 html_title = "photostereo"
 html_static_path = ["_static"]
 html_css_files = ["print.css"]
-exclude_patterns = ["reproduction.readings.md", "_build", "gallery/**/*.py", "gallery/**/*.md5"]
+exclude_patterns = ["_build", "gallery/**/*.py", "gallery/**/*.md5"]
 
 myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_heading_anchors = 4
@@ -45,3 +50,25 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "min_reported_time": 1e9,
 }
+
+
+def _write_command_reference() -> None:
+    """_build/commands.txt, which commands.md includes: the help of every command."""
+    command = [
+        sys.executable,
+        "-m",
+        "typer",
+        "photostereo.cli.root",
+        "utils",
+        "docs",
+        "--name",
+        "photostereo",
+    ]
+    text = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    chapters = text[text.index("\n## ") :]  # the overview repeats the chapters' first lines
+    target = Path(__file__).with_name("_build") / "commands.txt"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(re.sub(r"^```console$", "```text", chapters, flags=re.MULTILINE), encoding="utf-8")
+
+
+_write_command_reference()

@@ -14,7 +14,7 @@ from photostereo.cli.options import Device, Quiet
 
 @composed
 def sweep(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan as TOML; see docs/sweeps.md.")],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan as TOML; see docs/lab/sweeps.md.")],
     out: GrowingOut,
     *,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the plan's captures are.")] = None,

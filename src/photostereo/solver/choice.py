@@ -1,7 +1,7 @@
 """Which method a word stands for: ``fast``, ``best``, and ``auto``, where nothing is said.
 
 ``best`` is the learned model with the dictionary prior: the most accurate on every set of captures with truth that we
-have, and next to matte fits on matte surfaces (docs/harm.md). ``fast`` is sparse regression with the same prior: shadows
+have, and next to matte fits on matte ones (benchmarks/README.md). ``fast`` is sparse regression with the same prior: shadows
 and highlights do not mislead it, and its time grows far less with pixels and photographs. ``auto`` is ``best`` where that is
 a matter of minutes and the network knows such captures; elsewhere ``fast``. Why it was taken is told with the result.
 """

@@ -1,7 +1,7 @@
 """A sample of a capture to learn a dictionary on: square crops, spread evenly over the object.
 
 A dictionary of 192 atoms does not need a million patches. What decides is how many there are and how well they
-are spread (``docs/large.md`` has the figures): a few thousand give the error of learning on all, to 1 %.
+are spread (``benchmarks/README.md`` has the figures): a few thousand give the error of learning on all, to 1 %.
 """
 
 from __future__ import annotations

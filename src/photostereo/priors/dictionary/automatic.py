@@ -14,7 +14,7 @@ removes and the detail that it loses are both proportional to τ, so their best 
 The same τ bounds what a prior of automatic strength may do at each pixel, see
 :mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
 survives, and the prior leaves the normals alone. κ and ρ are the same for every model and every capture;
-``docs/dictionary.md`` shows what they were chosen on.
+``benchmarks/README.md`` shows what they were chosen on.
 
 References
 ----------

@@ -47,8 +47,8 @@ class Bivariate(Model):
 
     With a prior the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated in turn, each exactly.
 
-    The authors' orders, thresholds and scaling of the constraint are not published in full; docs/rivals.md
-    compares variants with their published normal maps.
+    The authors' orders, thresholds and scaling of the constraint are not published in full;
+    ``python -m benchmarks.rivals`` compares variants with their published normal maps.
 
     Parameters
     ----------

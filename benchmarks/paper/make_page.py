@@ -1,9 +1,9 @@
-"""Write docs/reproduction.md and docs/figures from a results folder of `photostereo reproduce --all`.
+"""Write benchmarks/paper/README.md and its figures from a results folder of `photostereo reproduce --all`.
 
-    python docs/make_reproduction.py OUT
+    python benchmarks/paper/make_page.py OUT
 
-Tables, captions and the checked claims come from OUT; what they mean is written by hand in docs/reproduction.readings.md,
-one section per run.
+Tables, captions and the checked claims come from OUT; their interpretation is written by hand in readings.md, one
+section per run.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from PIL import Image
 
 from photostereo.lab.paper.runs import NAMED_RUNS
 
-DOCS = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 WIDTH = 1100
 BYTES = 290_000
 
 
 def readings() -> dict[str, str]:
     """The hand-written sections, by heading."""
-    text = (DOCS / "reproduction.readings.md").read_text(encoding="utf-8")
+    text = (HERE / "readings.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
     return {name.strip(): body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def small_copy(source: Path, target: Path) -> None:
-    """A picture for the documentation: 256 colors, as wide as WIDTH and BYTES allow."""
+    """A small copy of a picture: 256 colors, as wide as WIDTH and BYTES allow."""
     original = Image.open(source).convert("RGB")
     target.parent.mkdir(exist_ok=True)
     width = min(WIDTH, original.width)
@@ -54,12 +54,12 @@ def main(out: Path) -> None:
         body = page.read_text(encoding="utf-8")
         for picture in re.findall(rf"\]\({name}/(.+?)\.png\)", body):
             stem = "-".join(part for part in (name, picture) if part != "figure")
-            small_copy(out / name / f"{picture}.png", DOCS / "figures" / f"{stem}.png")
+            small_copy(out / name / f"{picture}.png", HERE / "figures" / f"{stem}.png")
             body = body.replace(f"({name}/{picture}.png)", f"(figures/{stem}.png)")
         heading, rest = body.split("\n", 1)
         parts += [heading, "", texts.get(name, ""), rest]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
-    (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
+    (HERE / "README.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
