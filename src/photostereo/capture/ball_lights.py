@@ -70,14 +70,21 @@ def calibrate(
 
     Parameters
     ----------
-    path : a folder of photographs, one lamp each
-    ball : a folder of photographs of the ball under the same lamps; by default the ball is looked for in a folder
-        such as ``chrome/`` or ``LightProbe-1/`` in or beside ``path``, then in the photographs themselves
-    circle : (x, y, radius) of the ball in pixels, for those who know; found otherwise
-    focal : focal length in pixels, for the perspective of a ball away from the middle
-    card : (left, top, right, bottom) of a gray card that faces the camera
-    srgb : undo the sRGB curve of the photographs; by default of JPEG files and those tagged as sRGB
-    workers : decoding threads
+    path : path
+        A folder of photographs, each under one light.
+    ball : path, optional
+        A folder of photographs of the ball under the same lights. By default a folder such as ``chrome/`` or
+        ``LightProbe-1/`` in or beside ``path`` is used, then the photographs themselves.
+    circle : sequence of 3 float, optional
+        Center (x, y) and radius of the ball in pixels; by default it is found.
+    focal : float, optional
+        Focal length in pixels, for the perspective of a ball away from the center.
+    card : sequence of 4 int, optional
+        Left, top, right and bottom of a gray card that faces the camera.
+    srgb : bool, optional
+        Undo the sRGB curve of the photographs; by default for JPEG files and those tagged as sRGB.
+    workers : int, optional
+        Decoding threads.
 
     Returns
     -------

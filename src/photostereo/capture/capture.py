@@ -74,19 +74,20 @@ class Capture:
         out of the photographs. None if they are not known yet: whatever needs them then raises a
         :class:`CaptureError` with the code ``"no-lights"``.
     mask : (H, W) array of bool, optional
-        True on the object. The full frame where it is missing.
+        True on the object; by default the whole frame.
     name : str
+        Used in messages, reports and file names.
     truth : (H, W, 3) array, optional
         True unit normals; the zero vector where the truth is unknown.
     truth_depth, truth_albedo : arrays, optional
         True depth (H, W), in pixels towards the camera, and albedo (H, W) or (H, W, 3).
     origin : Origin, optional
+        The layout it was read from, its bit depth, and notes.
 
     Attributes
     ----------
     photographs : Photographs
-        Where the photographs are, in memory or on disk: one by one, or in bands of rows. What is solved in parts
-        asks for no more than that. Everything else asks for :attr:`images`, the whole stack.
+        The photographs, in memory or on disk: one by one, or in bands of rows. :attr:`images` is the whole stack.
 
     Examples
     --------

@@ -45,9 +45,16 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
 
     Parameters
     ----------
-    capture : the clean capture; its intensities must not be negative
-    snr_db : decibels; 5 is very noisy, 40 hardly
-    rng : a generator, a seed, or None for noise that differs each time
+    capture : Capture
+        The clean capture; its intensities must not be negative.
+    snr_db : float
+        Signal-to-noise ratio in decibels; 5 is very noisy, 40 hardly.
+    rng : Generator, int or None
+        A generator or a seed; None for different noise each time.
+
+    Returns
+    -------
+    Capture
 
     Raises
     ------
@@ -98,11 +105,18 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
 
     Parameters
     ----------
-    capture : the clean capture
-    fraction : probability, from 0 to 1, that an entry inside the mask is lost; all its channels together
-    rng : a generator, a seed, or None
-    salt : the bright value; 1, the top of the scale of intensities, also where the object is much darker than
-        that
+    capture : Capture
+        The clean capture.
+    fraction : float
+        Probability, from 0 to 1, that an entry inside the mask is lost, with all its channels.
+    rng : Generator, int or None
+        A generator or a seed; None for different noise each time.
+    salt : float
+        The bright value; 1 is the top of the scale of intensities.
+
+    Returns
+    -------
+    Capture
 
     Examples
     --------
@@ -129,9 +143,22 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
 
 
 def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
-    """Independent Gaussian noise of standard deviation ``sigma``, in units of intensity: Î = I + σ g.
+    """Add independent Gaussian noise of standard deviation ``sigma``: Î = I + σ g.
 
-    Values may become negative, as those of a sensor from which its black level was subtracted.
+    Values may become negative, like those of a sensor after its black level was subtracted.
+
+    Parameters
+    ----------
+    capture : Capture
+        The clean capture.
+    sigma : float
+        Standard deviation in units of intensity.
+    rng : Generator, int or None
+        A generator or a seed; None for different noise each time.
+
+    Returns
+    -------
+    Capture
 
     Examples
     --------

@@ -71,28 +71,41 @@ def load(
 
     Parameters
     ----------
-    path : a folder in the DiLiGenT or Harvard layout, a plain folder with photographs and
-        ``lights.csv|txt|json``, an RTI ``.lp`` file (or a folder with one), or a NumPy ``.npz`` archive
-    color : keep three channels instead of the gray luma
-    srgb : undo the sRGB curve, as cameras put it into pictures for viewing; False to take the values as linear. By
-        default it is undone in JPEG files and in those that are tagged as sRGB
-    mask : None for the mask in the folder, ``"full"`` for the full frame, ``"auto"`` to find the object
-        in the photographs, ``"bright"`` for a bright object before a dark background, the path of
-        a picture, or an array (H, W)
-    lights : None for the light file in the folder, the path of another one, or another capture whose lights are
-        used again. Harvard layout: also ``"refined"`` (the default where present) or ``"directions"``
-    ball, circle, focal, card : how to find the lights from a ball, where there is no light file; see
-        :func:`photostereo.calibrate`. With ``ball`` or ``circle`` a light file in the folder is not looked at
-    workers : decoding threads; one per processor where missing
-    crop, scale : for a quick look, a part (x, y, width, height, in pixels from the top left corner), and a
-        factor of both sides, at most 1; mask and truth follow
-    lights_axes : what the light file has in the place of x (right), y (up) and z (to the camera), for files in
-        another convention: ``"x,-y,z"`` where y points down
-    reverse_lights : the light file's directions point from the lamp to the object
-    ambient : a photograph with the lamps off, to be subtracted; by default ``ambient.*`` in a plain folder
-    flat : a photograph of an even surface under the same light, to be divided by; by default ``flat.*``
-    lazy : leave the photographs on disk until they are asked for, for captures larger than memory (see
-        :func:`photostereo.solver.large.solve_large`). An archive and a capture whose lights a ball tells are read at once
+    path : str or path
+        A plain folder with photographs and ``lights.csv|txt|json`` or a ball, a folder in the DiLiGenT or Harvard
+        layout, an RTI ``.lp`` file (or a folder with one), or a NumPy ``.npz`` archive.
+    color : bool
+        Keep three channels instead of converting to gray.
+    srgb : bool, optional
+        Undo the sRGB curve, or take the values as linear. By default it is undone for JPEG files and for files that
+        are tagged as sRGB.
+    mask : str, path or (H, W) array, optional
+        ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
+        object on a dark background, a picture, or an array. By default the mask in the folder.
+    lights : str or path, optional
+        Another light file, or another capture whose lights are used again. In the Harvard layout also ``"refined"``
+        (its default) or ``"directions"``. By default the light file in the folder.
+    ball, circle, focal, card
+        How to find the lights from a ball if there is no light file; see :func:`photostereo.calibrate`. With ``ball``
+        or ``circle`` a light file in the folder is ignored.
+    workers : int, optional
+        Decoding threads; by default one per processor.
+    crop : sequence of 4 int, optional
+        A part of the frame: x, y, width, height, in pixels from the top left corner.
+    scale : float
+        Factor of both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
+    lights_axes : str, optional
+        What the light file has in place of x (right), y (up) and z (towards the camera): ``"x,-y,z"`` if y points down.
+    reverse_lights : bool
+        The directions of the light file point from the light to the object.
+    ambient : path, optional
+        A photograph with the lights off, which is subtracted; by default ``ambient.*`` in a plain folder.
+    flat : path, optional
+        A photograph of an even surface under the same light, to divide by; by default ``flat.*``.
+    lazy : bool
+        Leave the photographs on disk until they are needed, for captures larger than memory (see
+        :func:`photostereo.solver.large.solve_large`). An archive, and a capture whose lights come from a ball, are read
+        at once.
 
     Returns
     -------

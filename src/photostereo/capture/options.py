@@ -29,23 +29,39 @@ class ReadOptions:
 
     Attributes
     ----------
-    color : keep three channels
-    srgb : undo the sRGB curve; None to do so with JPEG files and those that are tagged as sRGB
-    mask : None for what the layout offers, ``"auto"`` to find the object in the photographs, ``"bright"`` for what is
-        bright before a dark background, ``"full"`` for the full frame, the path of a picture, or an array
-    lights : None for what the layout offers, the path of a light file or of another capture, or the name of a variant
-        that the layout has (Harvard: ``"refined"`` or ``"directions"``)
-    lights_axes : what the light file has where x, y and z belong, e.g. ``"x,-y,z"``; None where it has our axes
-    reverse_lights : the light file's directions point from the lamp to the object
-    ambient : a photograph with the lamps off, to subtract; None for ``ambient.*`` in the folder
-    flat : a photograph of an even surface, to divide by; None for ``flat.*`` in the folder
-    ball : folder of photographs of a ball under the same lamps; None to look for one
-    circle : (x, y, radius) of the ball in pixels; None to find it
-    focal : focal length in pixels, for the perspective of the ball
-    card : (left, top, right, bottom) of a gray card that faces the camera
-    crop : (x, y, width, height) of the part that is used, in pixels from the top left corner; None for all of it
-    scale : factor of both sides, at most 1
-    workers : decoding threads; None for one per processor
+    color : bool
+        Keep three channels instead of converting to gray.
+    srgb : bool, optional
+        Undo the sRGB curve, or take the values as linear. By default it is undone for JPEG files and for files that
+        are tagged as sRGB.
+    mask : str, path or (H, W) array, optional
+        ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
+        object on a dark background, a picture, or an array. By default the mask in the folder.
+    lights : str or path, optional
+        Another light file, or another capture whose lights are used again. In the Harvard layout also ``"refined"``
+        (its default) or ``"directions"``. By default the light file in the folder.
+    lights_axes : str, optional
+        What the light file has in place of x, y and z, such as ``"x,-y,z"``.
+    reverse_lights : bool
+        The directions of the light file point from the light to the object.
+    ambient : path, optional
+        A photograph with the lights off, to subtract; by default ``ambient.*`` in the folder.
+    flat : path, optional
+        A photograph of an even surface, to divide by; by default ``flat.*`` in the folder.
+    ball : path, optional
+        Folder of photographs of a ball under the same lights; by default one is searched for.
+    circle : sequence of 3 float, optional
+        Center (x, y) and radius of the ball in pixels; by default it is found.
+    focal : float, optional
+        Focal length in pixels, for the perspective of the ball.
+    card : sequence of 4 int, optional
+        Left, top, right and bottom of a gray card that faces the camera.
+    crop : sequence of 4 int, optional
+        The part to use: x, y, width, height, in pixels from the top left corner.
+    scale : float
+        Factor of both sides, at most 1.
+    workers : int, optional
+        Decoding threads; by default one per processor.
 
     Examples
     --------

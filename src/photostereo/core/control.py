@@ -72,7 +72,8 @@ class Control:
 
     Attributes
     ----------
-    seconds : wall-clock time of each stage so far, by name
+    seconds : dict of str to float
+        Wall-clock time of each stage so far, by name.
 
     Examples
     --------

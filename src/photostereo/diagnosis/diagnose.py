@@ -33,15 +33,24 @@ class Diagnosis:
 
     Attributes
     ----------
-    photographs : how many there are
-    dark_count : (H, W) int, in how many photographs each pixel is dark; -1 outside the mask
-    lights : conditioning of the light directions
-    noise : estimated noise level
-    saturation : share of saturated values inside the mask
-    saturation_by_photograph : (d,) the same for each photograph
-    dim_photographs : numbers (from 1) of those that are nearly dark altogether
-    residual : (H, W) relative misfit of a matte surface with the normals found; NaN outside the mask
-    findings : what was noticed, each with its severity, worst first
+    photographs : int
+        Number of photographs.
+    dark_count : (H, W) array of int
+        In how many photographs each pixel is dark; -1 outside the mask.
+    lights : LightGeometry
+        Conditioning of the light directions.
+    noise : NoiseEstimate
+        Estimated noise level.
+    saturation : float
+        Share of saturated values inside the mask.
+    saturation_by_photograph : (d,) array
+        The same for each photograph.
+    dim_photographs : tuple of int
+        Numbers (from 1) of photographs that are nearly dark.
+    residual : (H, W) array
+        Relative misfit of a matte surface with the computed normals; NaN outside the mask.
+    findings : tuple of Finding
+        What was noticed, each with its severity, worst first.
     """
 
     photographs: int
@@ -67,13 +76,14 @@ class Diagnosis:
 
 
 def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosis:
-    """Look at a capture as an experienced photographer would, and say what to improve.
+    """Examine a capture as an experienced photographer would, and report what to improve.
 
     Parameters
     ----------
     capture : Capture
+        The photographs, lights and mask.
     result : Reconstruction, optional
-        Its normals are checked against the photographs; least squares stands in where it is missing.
+        Its normals are checked against the photographs; by default those of least squares.
 
     Returns
     -------

@@ -58,8 +58,18 @@ def mean_angle(a: Array, b: Array) -> Array:
 def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
     """Map of the angular error in degrees, NaN outside the mask.
 
-    Mask pixels whose true or estimated normal is the zero vector count 90 degrees, as in the published
-    figures.
+    Mask pixels whose true or estimated normal is the zero vector count as 90 degrees, as in the published figures.
+
+    Parameters
+    ----------
+    normals, truth : (H, W, 3) array
+        Estimated and true normals.
+    mask : (H, W) array of bool, optional
+        The pixels to compare; by default all.
+
+    Returns
+    -------
+    (H, W) array
 
     Examples
     --------
@@ -73,7 +83,21 @@ def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """Angular error over the mask, in degrees; shares in [0, 1]."""
+    """Angular error over the mask, in degrees.
+
+    Attributes
+    ----------
+    mean, median, p90, p95, max : float
+        Mean, median, percentiles and maximum.
+    within_5deg, within_10deg, within_30deg : float
+        Shares of the pixels, from 0 to 1, with an error of at most that many degrees.
+    pixels : int
+        Number of mask pixels.
+    unknown_truth : int
+        Mask pixels without a true normal (the zero vector); they count as 90 degrees.
+    known_mean, known_median : float or None
+        Without those pixels; None if no truth is known at all.
+    """
 
     mean: float
     median: float
@@ -93,10 +117,18 @@ class ErrorSummary:
 
 
 def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
-    """The usual figures of the angular error inside the mask.
+    """Summary of the angular error inside the mask.
 
-    ``unknown_truth`` says how many mask pixels have no truth (the zero vector); they count 90 degrees.
-    ``known_mean`` and ``known_median`` leave them out; None where no truth is known at all.
+    Parameters
+    ----------
+    normals, truth : (H, W, 3) array
+        Estimated and true normals.
+    mask : (H, W) array of bool
+        The pixels to compare.
+
+    Returns
+    -------
+    ErrorSummary
 
     Examples
     --------

@@ -31,11 +31,13 @@ def save(
     Parameters
     ----------
     result : Reconstruction
-    out : the folder to make
+        What to write.
+    out : path
+        The folder to create.
     capture : Capture, optional
-        What it was solved from: the page then shows the photographs, the lights and the diagnosis.
+        What it was computed from; the page then shows the photographs, the lights and the diagnosis.
     surface : {"poisson", "robust", "simchony"} or None
-        How depth and mesh are made; None for neither.
+        Integration method for depth and mesh; None for neither.
     report : bool
         Whether the page is written.
     pixel_size : str, optional

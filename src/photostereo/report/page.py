@@ -53,29 +53,32 @@ def write_report(
 
     Parameters
     ----------
-    path : where to write it
+    path : path
+        The file to write.
     result : Reconstruction
+        What to show.
     capture : Capture, optional
-        Adds the photographs, the lights, the diagnosis and, where it holds a truth, the error.
+        Adds the photographs, the lights, the diagnosis and, if the truth is known, the error.
     depth : (H, W) array, optional
         Height towards the camera in pixels, NaN outside the mask; adds the surface.
     tears : (H, W) array of bool, optional
         True where the surface is torn between a pixel and its right or lower neighbors; left open in the
         view.
-    files : mapping of labels to paths relative to the page, optional
-        Offered for download, e.g. ``{"full mesh": "mesh.ply"}``.
-    meanings : mapping of those paths to what their numbers mean, optional
+    files : mapping, optional
+        Files to offer for download: labels to paths relative to the page, such as ``{"full mesh": "mesh.ply"}``.
+    meanings : mapping, optional
+        Those paths to a description of their numbers.
     pixel_size : PixelSize
-        Of what is measured in the page; lengths are in pixels where it is not known.
+        Scale of measurements in the page; lengths are in pixels if it is not known.
     title : str, optional
         The heading; the capture's name by default.
 
     Raises
     ------
     OutputError
-        Where the page cannot be written; an old one is then still in place.
+        If the page cannot be written; an old one is then still in place.
     ParameterError
-        Where a linked file is not a relative path.
+        If a linked file is not a relative path.
 
     Examples
     --------

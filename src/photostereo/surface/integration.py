@@ -78,9 +78,12 @@ def integrate(
         of this length is halved, shorter ones stay: ``Σ w (2π/highpass)² z²`` is added to the cost.
     rtol : float
         Relative residual of the linear solve (``poisson``).
-    max_iter, tol, sharpness
-        Of ``robust``: at most so many reweightings (150), the relative fall of the energy below which it
-        stops, and how sharply (k) it chooses between the two sides, in 1/pixel².
+    max_iter : int, optional
+        Of ``robust``: the maximum number of reweightings (150).
+    tol : float, optional
+        Of ``robust``: it stops when the energy falls by less than this fraction.
+    sharpness : float, optional
+        Of ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
     control : Control
         Receives progress: the iterations of ``robust``, percents of the digits that ``poisson`` has to win.
 
