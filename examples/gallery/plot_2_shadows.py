@@ -17,7 +17,7 @@ for name, result in results.items():
     print(f"{name}: mean error {result.angular_error.mean:.2f} degrees")
 
 # %%
-# Where each method errs, and which share of the photographs sparse Bayesian learning trusted.
+# The error of each method, and the share of the photographs that sparse Bayesian learning trusted.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
 for panel, (name, result) in zip(axes, results.items(), strict=False):

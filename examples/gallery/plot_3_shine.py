@@ -2,7 +2,7 @@
 Shine
 =====
 
-A shiny vase. The piecewise-linear model bends its curve; the sparse one drops the highlights.
+A shiny vase. The piecewise-linear model bends its reflectance curve; the sparse one drops the highlights.
 """
 
 import matplotlib.pyplot as plt

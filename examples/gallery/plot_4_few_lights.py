@@ -2,7 +2,7 @@
 Few lights
 ==========
 
-How many photographs are enough? The same noise, more and more of them.
+How many photographs are enough? The same noise, 4 to 32 photographs.
 """
 
 import matplotlib.pyplot as plt

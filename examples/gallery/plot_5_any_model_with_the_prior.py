@@ -2,7 +2,7 @@
 Any model with the dictionary prior
 ===================================
 
-A method is a reflectance model, perhaps with a prior. Any pair can be solved.
+A method is a reflectance model, with or without a prior. Any pair works.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Your own sweep
 ==============
 
-A grid over λ and μ: the photographs are reduced to their statistics once. On a GPU the whole grid descends together.
-Sweeps over captures, photographs, noise and methods are described by a TOML file and run by ``photostereo sweep``.
+A grid over λ and μ. The photographs are reduced to their statistics once; on a GPU the whole grid is solved at once.
+For sweeps over captures, photographs, noise and methods, write a TOML file and run ``photostereo sweep``.
 """
 
 import matplotlib.pyplot as plt
