@@ -26,9 +26,11 @@ class PixelSize:
 
     Attributes
     ----------
-    millimetres : what lengths in pixels are multiplied with; 1 where the size is not known
-    known : whether somebody said so. If not, lengths stay in pixels, files carry no resolution, and glTF,
-        which knows metres only, takes a pixel for a millimetre.
+    millimetres : float
+        Millimeters per pixel; 1 if the size is not known.
+    known : bool
+        Whether it was given. If not, lengths stay in pixels, files carry no resolution, and glTF, which requires
+        meters, takes a pixel for a millimeter.
 
     Examples
     --------

@@ -38,13 +38,20 @@ class TexturedMesh:
 
     Attributes
     ----------
-    vertices : (V, 3) in pixels; x right, y up, z towards the camera
-    faces : (F, 3), counter-clockwise seen from the camera
-    normals : (V, 3) unit normals of the light mesh
-    tangents : (V, 3) unit tangents, along growing u
-    uv : (V, 2) texture coordinates from the top left corner of the textures
-    albedo : (h, w, 3) uint8, sRGB
-    normal_map : (h, w, 3) uint8, tangent space, green up
+    vertices : (V, 3) array
+        In pixels; x right, y up, z towards the camera.
+    faces : (F, 3) array
+        Counterclockwise as seen from the camera.
+    normals : (V, 3) array
+        Unit normals of the light mesh.
+    tangents : (V, 3) array
+        Unit tangents, along growing u.
+    uv : (V, 2) array
+        Texture coordinates from the top left corner of the textures.
+    albedo : (h, w, 3) array of uint8
+        sRGB.
+    normal_map : (h, w, 3) array of uint8
+        Tangent space, green up.
     """
 
     vertices: Float64
