@@ -82,7 +82,8 @@ def main() -> None:
     literal = literal_pdlnv(pixels, full.lights.matrix, full.mask, lam=LAM, mu=MU, iterations=2)
     extrapolated = ITERATIONS * float(np.mean(literal.seconds))
     print(
-        f"  ours     {seconds:8.2f} s, 50 iterations, set-up included ({result.history[-1].nonzeros:.1%} non-zeros)"
+        f"  ours     {seconds:8.2f} s, 50 iterations, set-up included "
+        f"({result.history[-1].figures['nonzeros']:.1%} non-zeros)"
     )
     print(
         f"  literal  {extrapolated:8.2f} s, extrapolated from 2 iterations of {np.mean(literal.seconds):.2f} s, no set-up"

@@ -108,7 +108,15 @@ def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
         albedo = np.where(sphere.mask, np.where((rows // 12) % 2, 0.8, 0.5), 0).astype(np.float32)
         atoms = rng.normal(size=(16, 48)).astype(np.float32)
         history = tuple(
-            Iteration(n, 100 / n + 10, 60 / n, 30 / n + 5, 10 / n + 5, 0.1 / n, 0.1 / n, 0.01, tilt + 1 / n)
+            Iteration(
+                n,
+                cost=100 / n + 10,
+                data=60 / n,
+                change=0.1 / n,
+                seconds=0.01,
+                error=tilt + 1 / n,
+                figures={"fit": 30 / n + 5, "sparsity": 10 / n + 5, "nonzeros": 0.1 / n},
+            )
             for n in range(1, 9)
         )
         weights = rng.random((SIZE, SIZE, count)).astype(np.float32) * sphere.mask[..., None]

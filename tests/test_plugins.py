@@ -1,4 +1,4 @@
-"""A model and a reader of another package: announced by entry points, used by everything."""
+"""A model, a prior and a reader of another package: announced by entry points, used by everything."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ assert abs(plain.normals - ps.solve(capture, "halflambert", haze=0.5).normals).m
 for check in CHECKS:
     check("halflambert")
     check("halflambert+dictionary")
+    check("halflambert+mean")
 print(look_of("halflambert").label)
 from photostereo.cli import app
 from typer.testing import CliRunner
@@ -95,9 +96,40 @@ assert outcomes[0].errors["mean"] != outcomes[1].errors["mean"]
     )
 
 
+def test_the_examples_prior_works_with_every_size_and_file(installed, tmp_path) -> None:
+    """In bands as in one go, saved and resumed, in a grid, with its figures in the summary."""
+    run(
+        installed,
+        f"""
+import numpy as np
+import photostereo as ps
+from photostereo.solver.large import solve_large
+from photostereo.solver.tiles import OF_THE_PROGRAM, bytes_of_row
+scene = ps.render_scene("sphere", size=160)
+flat = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4)
+costs = [record.cost for record in flat.history]
+assert all(later <= earlier for earlier, later in zip(costs, costs[1:]))
+assert flat.summary()["history"][-1]["spread"] == flat.history[-1].figures["spread"] > 0
+alone = ps.solve(scene, "ls")
+assert flat.normals[scene.mask].std(0).sum() < 0.9 * alone.normals[scene.mask].std(0).sum()
+memory = OF_THE_PROGRAM + 160 * 160 * 40 + 125 * bytes_of_row(160, len(scene), 1, prior=True)
+bands = solve_large(scene, "ls", prior="mean", lam=5.0, max_iter=4, memory=memory)
+assert np.abs(bands.normals - flat.normals).max() < 0.05
+state = {str(tmp_path / "state.npz")!r}
+ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=2, checkpoint=state)
+again = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4, resume=state)
+assert np.array_equal(again.normals, flat.normals)
+flat.save({str(tmp_path / "out")!r})
+assert ps.Reconstruction.load({str(tmp_path / "out")!r}).history == flat.history
+""",
+    )
+
+
 @pytest.mark.torch
 def test_the_example_runs_where_a_gpu_would(installed) -> None:
-    run(installed, "from photostereo.testing import CHECKS\nfor c in CHECKS: c('halflambert', 'torch-cpu')")
+    code = "from photostereo.testing import CHECKS\nfor check in CHECKS: check('{}', 'torch-cpu')"
+    for name in ("halflambert", "halflambert+mean"):
+        run(installed, code.format(name))
 
 
 def test_a_broken_plugin_is_named_and_left_out(monkeypatch) -> None:

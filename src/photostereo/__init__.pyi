@@ -21,11 +21,11 @@ from .pipeline.save import save as save
 from .report import write_report as write_report
 from .scenes import render_scene as render_scene
 from .scenes import scene_names as scene_names
-from .solver.descent import SolveState as SolveState
 from .solver.methods import find_method as find_method
 from .solver.methods import method_names as method_names
 from .solver.reconstruction import Reconstruction as Reconstruction
 from .solver.solve import solve as solve
 from .solver.solve import solve_grid as solve_grid
+from .solver.state import SolveState as SolveState
 from .surface import Surface as Surface
 from .surface import integrate as integrate

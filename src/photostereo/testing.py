@@ -49,7 +49,13 @@ def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
     method, matte = find_method(name), matte_scene()
     if not method.exact or matte.truth is None:
         return
-    options: dict[str, Any] = {"max_iter": FEW, "lam": 0.0, "mu": 0.01} if method.has_prior else {}
+    options: dict[str, Any] = {}
+    if method.prior is not None:  # present, but without weight
+        options = {
+            "max_iter": FEW,
+            **dict.fromkeys(method.prior.strengths, 0.01),
+            method.prior.strengths[0]: 0.0,
+        }
     result = solve(matte, method, device=device, **options)
     worst = angle_between(result.normals[matte.mask], matte.truth[matte.mask]).max()
     assert worst < method.tolerance, worst

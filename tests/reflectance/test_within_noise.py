@@ -105,21 +105,22 @@ def test_no_half_step_raises_the_cost(build, options) -> None:
     _, inside, normals, unknowns = bounded(build, options, side=24)
     prior = DictionaryPrior(
         PatchGrid.from_mask(np.ones((24, 24), bool), size=(8, 8, 3), stride=4),
+        lam=5.0,
         mu=0.3,
         atoms=16,
         dtype=np.float64,
     )
-    state, lam = prior.begin(normals), 5.0
+    state = prior.begin(normals)
     unknowns = inside.update_unknowns(normals, unknowns)
 
     def total():
-        return float(inside.cost(normals, unknowns)) + lam * float(sum(prior.cost(state)))
+        return float(inside.cost(normals, unknowns)) + float(sum(prior.cost(state, normals).values()))
 
     costs = [total()]
-    for _ in range(8):
-        prior.update(state)
+    for number in range(8):
+        prior.update(state, normals, number)
         costs.append(total())
-        updated = inside.update_normals(unknowns, lam * prior.count, lam * prior.pull(state, normals))
+        updated = inside.update_normals(unknowns, *prior.pull(state, normals))
         prior.follow(state, updated - normals)
         normals = updated
         unknowns = inside.update_unknowns(normals, unknowns)

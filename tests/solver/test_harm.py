@@ -18,8 +18,9 @@ from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.solver.descent import begin, half_steps
+from photostereo.solver.descent import half_steps
 from photostereo.solver.share import best_share
+from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 
@@ -89,7 +90,7 @@ def test_every_beginning_of_the_cells_is_spread() -> None:
 
 
 def _descent(scale: float, noise: float, blocky: bool):
-    """Dictionary learning on a rough surface of known truth: model, prior, start, end, true noise and weight."""
+    """Dictionary learning on a rough surface of known truth: model, prior, start, end, true noise."""
     rng = np.random.default_rng(0)
     side = 48
     azimuth = np.linspace(0, 2 * np.pi, 12, endpoint=False)
@@ -103,19 +104,21 @@ def _descent(scale: float, noise: float, blocky: bool):
     start = plain.start(SILENT)
     evidence = NoiseEvidence(noise, noise, noise, 1.94, noise_fields(pixels, lights, noise))
     model = WithinNoise(plain, start, evidence)
-    prior = DictionaryPrior(PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), mu=1.5 * noise / 2.0)
-    end, weight = begin(*start, prior), 4.0
-    for _ in range(8):
-        half_steps(end, model, prior, np.asarray(weight))
+    prior = DictionaryPrior(
+        PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 2.0
+    )
+    end = SolveState(*start, prior.begin(start[0]))
+    for number in range(8):
+        half_steps(end, model, prior, number)
     end.history = (None,) * 8
-    return model, prior, start, end, start[0] - truth, weight
+    return model, prior, start, end, start[0] - truth
 
 
 @pytest.mark.parametrize(("scale", "blocky"), [(0.005, False), (0.05, False), (0.2, False), (0.05, True)])
 def test_steins_share_has_the_least_error(scale: float, blocky: bool) -> None:
     """The share that is tried out without the truth is the one of the least true error, which is known here."""
-    model, prior, start, end, noise, weight = _descent(scale, 0.05, blocky)
-    share = best_share(model, prior, weight, start, end, SILENT)
+    model, prior, start, end, noise = _descent(scale, 0.05, blocky)
+    share = best_share(model, prior, start, end, SILENT)
     shift = end.normals - start[0]
     best = -(noise * shift).sum() / (shift * shift).sum()
     assert share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.08)
@@ -134,7 +137,7 @@ class Flattened(Lambertian):
 def test_the_share_knows_a_models_bias(scale: float) -> None:
     """A prior that flattens what is too flat already does harm; noise alone does not tell, least squares does."""
     rng = np.random.default_rng(0)
-    side, noise, weight = 48, 0.05, 4.0
+    side, noise = 48, 0.05
     azimuth = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(2 / 3)
     truth = np.array([0.0, 0.0, 0.7]) + scale * rng.normal(size=(side * side, 3))
@@ -143,12 +146,14 @@ def test_the_share_knows_a_models_bias(scale: float) -> None:
     start = model.start(SILENT)
     evidence = NoiseEvidence.of(model, pixels, lights, mask, lambda other: Flattened(other, lights))
     bounded = WithinNoise(model, start, evidence)
-    prior = DictionaryPrior(PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), mu=1.5 * noise / 4.0)
-    end = begin(*start, prior)
-    for _ in range(8):
-        half_steps(end, bounded, prior, np.asarray(weight))
+    prior = DictionaryPrior(
+        PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 4.0
+    )
+    end = SolveState(*start, prior.begin(start[0]))
+    for number in range(8):
+        half_steps(end, bounded, prior, number)
     end.history = (None,) * 8
-    share = best_share(bounded, prior, weight, start, end, SILENT)
+    share = best_share(bounded, prior, start, end, SILENT)
     shift = end.normals - start[0]
     best = -((start[0] - truth) * shift).sum() / (shift * shift).sum()
     assert share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.15)

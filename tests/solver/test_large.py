@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +13,12 @@ from photostereo.capture import load, write_diligent
 from photostereo.core.control import SILENT
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, parse_memory
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain
 from photostereo.solver import tiles
 from photostereo.solver.large import choose_sample, fits, learn, solve_large, take_survey
 from photostereo.solver.methods import find_method
+from photostereo.solver.problem import Problem
 from photostereo.solver.tiles import bytes_in_whole, plan_bands
 
 
@@ -124,16 +126,13 @@ def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
 
 def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
     """A descent that follows its own history takes the same way, bit for bit but for rounding."""
-    from photostereo.core.control import SILENT
-    from photostereo.solver.prepared import prepare
-
-    prepared = prepare(noisy, "dlnv")
-    values = find_method("dlnv").resolve({"max_iter": 4})
-    first, _ = prepared._problem(values, SILENT)
-    first.prior.keep_atoms()
-    expected = first.solve(max_iter=4)
-    again, _ = prepared._problem({**values, "follows": first.prior.learned}, SILENT)
-    found = replace(again, share=expected.share).solve(max_iter=4)
+    method, lights = find_method("dlnv"), noisy.lights.matrix
+    values = method.resolve({"max_iter": 4, "lam": 2.0, "mu": 0.1})
+    model = method.model.build(noisy.pixels(noisy.intensity_scale()), lights)
+    first, _ = method.prior.build(values, Setting(Domain(noisy.mask)))
+    expected = Problem(model, first).solve(max_iter=4, keep_lessons=True)
+    again, _ = method.prior.build(values, Setting(Domain(noisy.mask), lessons=expected.lessons))
+    found = Problem(model, again).solve(max_iter=4)
     assert np.abs(found.normals - expected.normals).max() < 1e-6
     assert found.history[-1].cost == pytest.approx(expected.history[-1].cost, rel=1e-6)
 

@@ -10,14 +10,15 @@ import pytest
 
 from photostereo.capture.corruptions import add_poisson
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.runtime.arrays import CPU
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain
 from photostereo.scenes import dome_lights, render_scene
-from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
+from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence
 
 
@@ -27,11 +28,12 @@ def noisy():
     return add_poisson(clean, 12.0, rng=0)
 
 
-def total_cost(model, prior, state, normals, unknowns, lam):
+def total_cost(model, prior, state, normals, unknowns):
     """The objective from its definition: patches, codes and atoms, nothing incremental."""
     patches = prior.grid.extract(normals)
-    fit = ((patches - state.codes.T @ state.atoms) ** 2).sum()
-    return model.cost(normals, unknowns) + lam * (fit + prior.mu**2 * np.count_nonzero(state.codes))
+    fit = ((patches - state["codes"].T @ state["atoms"]) ** 2).sum()
+    sparsity = prior.mu**2 * np.count_nonzero(state["codes"])
+    return model.cost(normals, unknowns) + prior.lam * (fit + sparsity)
 
 
 @pytest.mark.parametrize("scene", ["relief", "figure"])
@@ -45,24 +47,22 @@ def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> Non
     values = entry.resolve(given)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
     model = entry.model.build(pixels, capture.lights.matrix, **entry.of_model(values))
-    prior, _ = entry.prior.build(capture.mask, values, 0.0, np.eye(3), CPU)
+    prior, _ = entry.prior.build(values, Setting(Domain(capture.mask)))
     normals, unknowns = model.start(SILENT)
     unknowns = model.update_unknowns(normals, unknowns)
     state = prior.begin(normals)
-    costs = [total_cost(model, prior, state, normals, unknowns, values["lam"])]
-    for _ in range(5):
-        prior.update(state)
-        costs.append(total_cost(model, prior, state, normals, unknowns, values["lam"]))
-        updated = model.update_normals(
-            unknowns, values["lam"] * prior.count, values["lam"] * prior.pull(state, normals)
-        )
+    costs = [total_cost(model, prior, state, normals, unknowns)]
+    for number in range(5):
+        prior.update(state, normals, number)
+        costs.append(total_cost(model, prior, state, normals, unknowns))
+        updated = model.update_normals(unknowns, *prior.pull(state, normals))
         unknowns = model.update_unknowns(updated, unknowns)
         prior.follow(state, updated - normals)
         normals = updated
-        costs.append(total_cost(model, prior, state, normals, unknowns, values["lam"]))
+        costs.append(total_cost(model, prior, state, normals, unknowns))
         # The residual that is kept up to date is the one of the definition.
-        exact = prior.grid.extract(normals) - state.codes.T @ state.atoms
-        assert np.abs(exact - state.residual).max() < 1e-10
+        exact = prior.grid.extract(normals) - state["codes"].T @ state["atoms"]
+        assert np.abs(exact - state["residual"]).max() < 1e-10
     steps = np.diff(costs)
     assert steps.max() <= 1e-9 * costs[0], steps
     assert costs[-1] < 0.99 * costs[0]
@@ -73,8 +73,9 @@ def test_recorded_cost_is_the_objective_and_falls(noisy) -> None:
     costs = [record.cost for record in result.history]
     assert all(later <= earlier * (1 + 1e-6) for earlier, later in itertools.pairwise(costs))
     for record in result.history:
-        assert record.cost == pytest.approx(record.data + record.fit + record.sparsity, rel=1e-12)
-        assert record.error is not None and 0 < record.nonzeros < 1
+        terms = record.figures["fit"] + record.figures["sparsity"]
+        assert record.cost == pytest.approx(record.data + terms, rel=1e-12)
+        assert record.error is not None and 0 < record.figures["nonzeros"] < 1
 
 
 def test_pdlnv_without_weight_is_pls(noisy) -> None:
@@ -117,23 +118,51 @@ def test_resumed_equals_uninterrupted(method: str, noisy, tmp_path) -> None:
 def test_resuming_leaves_the_given_state_alone(noisy, tmp_path) -> None:
     solve(noisy, "dlnv", max_iter=2, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
     state = SolveState.load(tmp_path / "state.npz")
-    atoms = state.dictionary.atoms.copy()
+    atoms = state.prior["atoms"].copy()
     solve(noisy, "dlnv", max_iter=4, lam=2.0, mu=0.1, resume=state)
-    assert np.array_equal(state.dictionary.atoms, atoms) and len(state.history) == 2
+    assert np.array_equal(state.prior["atoms"], atoms) and len(state.history) == 2
 
 
 def test_resuming_on_another_capture_is_an_error(noisy, tmp_path) -> None:
     solve(noisy, "dlnv", max_iter=2, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
     other = render_scene("sphere", size=64)
-    with pytest.raises(ParameterError, match="saved state"):
+    with pytest.raises(ParameterError) as caught:
         solve(other, "dlnv", lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
+    assert caught.value.code == "state-does-not-fit" and caught.value.file == tmp_path / "state.npz"
 
 
 @pytest.mark.parametrize(("saved", "resumed"), [("dlnv", "dlsr"), ("pdlnv", "dlnv"), ("dlsr", "pdlnv")])
 def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy, tmp_path) -> None:
     solve(noisy, saved, max_iter=1, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
-    with pytest.raises(ParameterError, match="another method"):
+    with pytest.raises(ParameterError) as caught:
         solve(noisy, resumed, max_iter=2, lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
+    assert caught.value.code == "state-of-another-method"
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "code"),
+    [
+        ("prior_residual", np.ravel, "state-does-not-fit"),
+        ("prior_atoms", lambda atoms: atoms.astype(str), "damaged-state"),
+        ("prior_codes", lambda codes: codes.astype(np.float64), "state-does-not-fit"),
+        ("prior_codes", lambda codes: np.full_like(codes, np.nan), "damaged-state"),
+        ("prior_codes", None, "state-of-another-prior"),
+        ("normals", lambda normals: normals[:-1], "state-does-not-fit"),
+        ("normals", None, "damaged-state"),
+        ("history_cost", lambda cost: cost[:-1], "damaged-state"),
+        ("history_number", lambda number: number * np.nan, "damaged-state"),
+        ("history_data", None, "damaged-state"),
+    ],
+)
+def test_a_damaged_state_is_refused(name: str, damage, code: str, noisy, tmp_path) -> None:
+    file = tmp_path / "state.npz"
+    solve(noisy, "dlnv", max_iter=2, lam=2.0, mu=0.1, checkpoint=file)
+    arrays = dict(np.load(file))
+    whole = arrays.pop(name)
+    np.savez(file, **arrays, **({} if damage is None else {name: damage(whole)}))
+    with pytest.raises((ParameterError, CaptureError)) as caught:
+        solve(noisy, "dlnv", max_iter=3, lam=2.0, mu=0.1, resume=file)
+    assert caught.value.code == code and caught.value.file == file
 
 
 def test_tolerance_stops_early(noisy) -> None:

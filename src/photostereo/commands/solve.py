@@ -24,12 +24,12 @@ from photostereo.io.names import folder_name
 from photostereo.io.safe import exists
 from photostereo.pipeline.folder import SurfaceChoice, bytes_of_results, fill_results
 from photostereo.pipeline.provenance import provenance
-from photostereo.solver.descent import require_checkpoint
 from photostereo.solver.large import bands_of, bytes_for_bands, fits_on, solve_large
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.prepared import device_for
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
+from photostereo.solver.state import require_checkpoint
 from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface.integration import check_method
 

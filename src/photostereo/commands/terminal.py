@@ -108,4 +108,4 @@ class Terminal(Control):
 
     def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
-        self._note = f"cost {record.cost:.5g}, non-zeros {record.nonzeros:.1%}{error}"
+        self._note = f"cost {record.cost:.5g}, change {record.change:.1g}{error}"

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 
@@ -37,31 +38,47 @@ class Iteration:
     ----------
     number : 1, 2, ...
     cost : the whole objective after the iteration
-    data, fit, sparsity : its terms: the model's data cost, λ Σ‖P_j n − D b_j‖², λ μ² ‖B‖₀
-    nonzeros : share of non-zero codes
+    data : the model's part of it
     change : ‖n − n_previous‖ / ‖n_previous‖
     seconds : wall-clock time of the iteration
     error : mean angular error in degrees if the truth is known, else None
+    figures : those of the prior by name: the terms of its cost, and others
+
+    Examples
+    --------
+    >>> record = Iteration(1, 3.0, 1.0, 0.1, 0.02, figures={"fit": 2.0})
+    >>> record.as_dict()["fit"], Iteration.from_dict(record.as_dict()) == record
+    (2.0, True)
     """
 
     number: int
     cost: float
     data: float
-    fit: float
-    sparsity: float
-    nonzeros: float
     change: float
     seconds: float
     error: float | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, float | int | None]:
-        return asdict(self)
+        """All figures by name, in one mapping."""
+        own = {name: value for name, value in vars(self).items() if name != "figures"}
+        return {**own, **self.figures}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Iteration:
+        """From what :meth:`as_dict` gives; a name that is not a field is a figure of the prior."""
+        own = {f.name for f in fields(cls)} - {"figures"}
+        figures = {name: value for name, value in facts.items() if name not in own}
+        return cls(**{name: value for name, value in facts.items() if name in own}, figures=figures)
 
     def select(self, problem: int) -> Iteration:
         """One of several problems that descended together: their figures are arrays."""
-        several: dict[str, Any] = {name: v for name, v in vars(self).items() if hasattr(v, "__len__")}
-        own: dict[str, Any] = {name: float(values[problem]) for name, values in several.items()}
-        return replace(self, **own)
+
+        def own(value: Any) -> Any:
+            return float(value[problem]) if hasattr(value, "__len__") else value
+
+        facts = {name: own(value) for name, value in self.as_dict().items()}
+        return Iteration.from_dict(facts)
 
 
 class Control:

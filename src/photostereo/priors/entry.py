@@ -1,18 +1,37 @@
-"""What the registry knows of a prior, and what a problem needs of one."""
+"""What the registry knows of a prior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.parameters import Parameter, parameters_of
-from photostereo.runtime.arrays import Device
+from photostereo.priors.protocol import Domain, Lesson, Prior
+from photostereo.runtime.arrays import CPU, Device
 
-Mask = NDArray[np.bool_]
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a prior is built from, beside its parameters.
+
+    Attributes
+    ----------
+    domain : its pixels
+    noise : standard deviation of an intensity
+    hessian : mean 3 × 3 Hessian of the model's data cost
+    device : where the arrays live
+    lessons : if the prior follows a sample, what that learned in each iteration
+    """
+
+    domain: Domain
+    noise: float = 0.0
+    hessian: NDArray[Any] = field(default_factory=lambda: np.eye(3))
+    device: Device = CPU
+    lessons: Sequence[Lesson] = ()
 
 
 @dataclass(frozen=True)
@@ -22,17 +41,33 @@ class PriorEntry:
     Attributes
     ----------
     name, title : as users type it, and in words
-    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`
-    build : the prior of a mask, and the values with everything that was left open filled in, from
-        ``(mask, values, noise, hessian, device)``: noise of an intensity and the mean Hessian of the data cost
+    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``, the limits
+        of the descent, are among them
+    build : the prior, and the values with everything that was left open (None) filled in, from
+        ``(values, setting)``
     citation : where it comes from
+    strengths : parameters that a grid may vary, and that are chosen from the noise if they are None. The first is the
+        prior's weight: if it is chosen, the normals stay within the noise.
+    aligned_to : a parameter whose multiples the bands of a large capture begin at
+    bytes_per_pixel : memory that the prior takes
     """
 
     name: str
     title: str
     parameters: type
-    build: Callable[[Mask, Mapping[str, Any], float, NDArray[Any], Device], tuple[Any, dict[str, Any]]]
+    build: Callable[[Mapping[str, Any], Setting], tuple[Prior, dict[str, Any]]]
     citation: str
+    strengths: tuple[str, ...] = ()
+    aligned_to: str = ""
+    bytes_per_pixel: int = 100
 
     def declared(self) -> tuple[Parameter, ...]:
         return parameters_of(self.parameters)
+
+    def is_open(self, values: Mapping[str, Any]) -> bool:
+        """Whether a strength is to be chosen from the noise."""
+        return any(values[name] is None for name in self.strengths)
+
+    def weight_is_open(self, values: Mapping[str, Any]) -> bool:
+        """Whether the prior's weight is to be chosen from the noise."""
+        return bool(self.strengths) and values[self.strengths[0]] is None

@@ -1,23 +1,41 @@
-"""Every prior, one line each."""
+"""Every prior: this package's, one line each, and those of other packages."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.plugins import announced
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry
 
-_PRIORS = {entry.name: entry for entry in (DICTIONARY,)}
+OWN = (DICTIONARY,)
+
+
+@cache
+def registered_priors() -> dict[str, PriorEntry]:
+    """All priors by name. Another package's prior never takes the name of one of ours.
+
+    >>> "dictionary" in registered_priors()
+    True
+    """
+    theirs = {entry.name: entry for entry in announced("photostereo.priors", PriorEntry)}
+    return {**theirs, **{entry.name: entry for entry in OWN}}
 
 
 def find_prior(name: str) -> PriorEntry:
     """The prior of that name, or an error that lists the known ones."""
-    if name not in _PRIORS:
+    known = registered_priors()
+    if name not in known:
         raise ParameterError(
-            f'There is no prior "{name}".{did_you_mean(name, _PRIORS)} Known priors: {", ".join(_PRIORS)}.'
+            f'There is no prior "{name}".{did_you_mean(name, known)} Known priors: {", ".join(known)}.',
+            code="unknown-prior",
+            prior=name,
+            known=list(known),
         )
-    return _PRIORS[name]
+    return known[name]
 
 
 def prior_names() -> tuple[str, ...]:
     """Names of all priors."""
-    return tuple(_PRIORS)
+    return tuple(registered_priors())

@@ -2,17 +2,15 @@
 
 Every method minimizes
 
-    Σ_pixels data(n_px, u_px)  +  λ ( Σ_patches ‖P_j n − D b_j‖² + μ² ‖B‖₀ )
+    Σ_pixels data(n_px, u_px)  +  prior(n, s)
 
-over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u, and, where there is a
-prior, the dictionary D and the codes B. With (D, B) fixed the prior pulls on each pixel alone, because
-Σ P_jᵀP_j is diagonal:
+over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u and, with a prior, that prior's unknowns
+s. With s fixed the prior is bounded by a term for each pixel alone (:mod:`photostereo.priors.protocol`):
 
-    λ ( c |n|² − 2 n·r ) + constant,      c = number of patches that cover the pixel,  r = Σ P_jᵀ D b_j.
+    w |n|² − 2 n·q + constant.
 
-So a model never sees patches. It gets (λ c, λ r) and answers with the exact minimizer over its own pixel. A
-new model is one folder with a subclass of :class:`Model` and one registry line, and has every prior for
-nothing.
+So a model never sees neighbors. It gets (w, q) and answers with the exact minimizer over its own pixel. A new model is
+one folder with a subclass of :class:`Model` and one registry line, and works with every prior.
 """
 
 from __future__ import annotations
@@ -105,7 +103,7 @@ class Model(ABC):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         """Exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
 
-        ``weight`` (N,) is w = λ c and ``pull`` (N, 3) is q = λ r; both may have a leading axis of problems.
+        ``weight`` (N,) is w and ``pull`` (N, 3) is q; both may have a leading axis of problems.
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:

@@ -1,4 +1,4 @@
-"""How a dictionary method got where it is: curves over the iterations, and the atoms before and after."""
+"""How a method with a prior converged: curves over the iterations, and a dictionary before and after learning."""
 
 from __future__ import annotations
 
@@ -29,18 +29,27 @@ class Chart:
     note: str = ""
 
 
+#: Figures of a prior that are terms of the cost, with their names in the chart; each other figure has its own chart.
+COST_TERMS = {"fit": "dictionary fit", "sparsity": "sparsity", "roughness": "roughness"}
+#: Headings of charts of single figures; others are headed by their name.
+HEADINGS = {"nonzeros": "Share of non-zero codes"}
+
+
 def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
-    """Cost by term, sparsity and, where the truth is known, error over the iterations."""
+    """Cost by term, the prior's other figures and, if the truth is known, error over the iterations."""
     if not history:
         return []
     x = [record.number for record in history]
+    first, last = history[0], history[-1]
+    names = [name for name in last.figures if name in COST_TERMS]
     terms = [
         Series("whole cost", [record.cost for record in history], 1),
         Series("data", [record.data for record in history], 2),
-        Series("dictionary fit", [record.fit for record in history], 3),
-        Series("sparsity", [record.sparsity for record in history], 4),
+        *(
+            Series(COST_TERMS[name], [record.figures[name] for record in history], color)
+            for color, name in enumerate(names, start=3)
+        ),
     ]
-    first, last = history[0], history[-1]
     charts = [
         Chart(
             "Cost by term",
@@ -55,21 +64,20 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
                 f"in {len(history)} iterations",
             ),
             legend(terms),
-        ),
-        Chart(
-            "Codes in use",
-            line_chart(
-                x,
-                [Series("non-zero codes", [100 * record.nonzeros for record in history], 4)],
-                x_label="iteration",
-                y_label="non-zero codes",
-                zero=True,
-                suffix=" %",
-                summary=f"Share of non-zero codes: {100 * last.nonzeros:.2g} percent at the end",
-            ),
-            note=f"{100 * last.nonzeros:.2g} % of the codes are non-zero at the end.",
-        ),
+        )
     ]
+    for name in last.figures:
+        if name not in COST_TERMS:
+            title, values = HEADINGS.get(name, name), [record.figures[name] for record in history]
+            chart = line_chart(
+                x,
+                [Series(title, values, 4)],
+                x_label="iteration",
+                y_label=title,
+                zero=True,
+                summary=f"{title}: {values[-1]:.2g} at the end",
+            )
+            charts.append(Chart(title, chart, note=f"{values[-1]:.2g} at the end."))
     errors = [record.error for record in history]
     if all(error is not None for error in errors):
         known = [float(error) for error in errors if error is not None]

@@ -1,4 +1,4 @@
-"""One band of a large capture: its photographs are read, its model built, and the sample's atoms followed."""
+"""One band of a large capture: read its photographs, build its model, and apply what the prior learned on the sample."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import Control
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.solver.finish import pictures_of
@@ -177,12 +179,12 @@ def solve_band(
     else:
         control.part(READING, STARTING)
         start = model.start(control)
-        control.part(STARTING, 1.0, len(learned.follows))
-        following = {**learned.values, "follows": learned.follows}
-        prior, _ = entry.prior.build(mask, following, 0.0, np.eye(3), device)
+        control.part(STARTING, 1.0, learned.iterations)
+        setting = Setting(Domain(mask), device=device, lessons=learned.lessons)
+        prior, _ = entry.prior.build(learned.values, setting)
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, learned.values["lam"], start, learned.share, device)
-        solution = problem.follow(len(learned.follows), control)
+        problem = Problem(bounded, prior, start, share=learned.share, device=device)
+        solution = problem.follow(learned.iterations, control)
     frames = frames_of_band(capture, band) if capture.is_color else ()
     normals, albedo = pictures_of(
         mask, frames, capture.lights.directions, model, solution, survey.scale, color=capture.is_color

@@ -58,7 +58,7 @@ def as_reconstruction(
         seconds=seconds,
         history=solution.history,
         maps={name: _picture(values, capture.mask) for name, values in maps.items()},
-        arrays=solution.facts(),
+        arrays=solution.arrays(),
         angular_error=_error(normals, solution, capture),
         versions={**versions(), **device.facts()},
     )

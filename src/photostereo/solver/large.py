@@ -200,7 +200,7 @@ def bands_of(capture: Capture, entry: Method, values: Mapping[str, Any], memory:
         sums=entry.model.joins,
         workspace=entry.model.workspace,
         neighbors="mask" in entry.model.sees,
-        step=values.get("stride", 1),
+        step=values[entry.prior.aligned_to] if entry.prior and entry.prior.aligned_to else 1,
         rows=(int(present[0]), int(present[-1]) + 1),
     )
 

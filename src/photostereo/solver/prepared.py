@@ -1,13 +1,13 @@
 """A capture reduced to a model's statistics, once, for any number of solves.
 
-A single solve, a grid of (λ, μ) and the trials of a sweep all go this way.
+A single solve, a grid of the prior's strengths and the trials of a sweep all go this way.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,26 +18,25 @@ from photostereo.capture import Capture
 from photostereo.capture.intensities import intensities
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.solver.descent import SolveState
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
-
-#: What may differ between the settings of a grid.
-VARIED = ("lam", "mu")
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a solve needs of a capture before λ and μ matter: its intensities and the model's statistics.
+    """What a solve needs of a capture before a prior matters: its intensities and the model's statistics.
 
-    One of these serves every λ and μ of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
+    One of these serves every strength of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
     method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
     kept on a GPU, where the model saw them, for the albedo.
     """
@@ -104,30 +103,36 @@ class Prepared:
         return self._finish(solution, values, clock.laps)
 
     def solve_together(self, settings: Sequence[Mapping[str, Any]]) -> list[Reconstruction]:
-        """All settings as one problem with a leading axis; only λ and μ may differ. For GPUs."""
+        """All settings as one problem with a leading axis; only the prior's strengths may differ. For GPUs."""
+        assert self.method.prior is not None
         began = time.perf_counter()
         like_pixels = self.model.start(SILENT)[0]
-        lam, mu = (like(np.array([v[n] for v in settings], dtype=np.float64), like_pixels) for n in VARIED)
-        problem, _ = self._problem({**settings[0], "lam": lam, "mu": mu}, SILENT)
+        strengths = {
+            name: like(np.array([values[name] for values in settings], dtype=np.float64), like_pixels)
+            for name in self.method.prior.strengths
+        }
+        problem, _ = self._problem({**settings[0], **strengths}, SILENT)
         truth = self.capture.truth_in_mask()
-        solution = problem.solve(max_iter=settings[0]["max_iter"], truth=truth)
+        solution = replace(problem, problems=len(settings)).solve(
+            max_iter=settings[0]["max_iter"], truth=truth
+        )
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
         return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
-        if self.method.prior is None:
+        entry = self.method.prior
+        if entry is None:
             return Problem(self.model, device=self.device), values
-        # A value that is left open is chosen from the noise.
-        evidence = self.evidence if values["lam"] is None or values["mu"] is None else None
+        evidence = self.evidence if entry.is_open(values) else None
         self.pixels.clear()
-        noise, automatic = 0.0 if evidence is None else evidence.sigma, values["lam"] is None
+        noise, bounded = 0.0 if evidence is None else evidence.sigma, entry.weight_is_open(values)
         start = self.model.start(control)
         hessian = self.model.mean_hessian(start[1])
-        prior, values = self.method.prior.build(self.capture.mask, values, noise, hessian, self.device)
+        prior, values = entry.build(values, Setting(Domain(self.capture.mask), noise, hessian, self.device))
         model: Model = self.model
-        if automatic and evidence is not None and evidence.sigma:
+        if bounded and evidence is not None and evidence.sigma:
             model = WithinNoise(model, start, evidence, hessian)
-        return Problem(model, prior, values["lam"], start, device=self.device), values
+        return Problem(model, prior, start, device=self.device), values
 
     def _finish(
         self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]

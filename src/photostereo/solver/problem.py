@@ -1,28 +1,29 @@
-"""A problem: a reflectance model, perhaps a prior, and its weight.
+"""A problem: a reflectance model and perhaps a prior.
 
-    minimize  Σ_pixels data(n, u)  +  λ prior(n)
+    minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
 Without a prior the model answers alone. With one, block coordinate descent: one loop for a single solve, for a
-grid of (λ, μ) and for the trials of a sweep.
+grid of strengths and for the trials of a sweep.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import ConvergenceWarning, ParameterError
-from photostereo.priors.dictionary.prior import DictionaryPrior, DictionaryState
+from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
-from photostereo.runtime.arrays import CPU, Array, Device, like, namespace, to_numpy
-from photostereo.solver.descent import SolveState, begin, descend, half_steps
+from photostereo.runtime.arrays import CPU, Array, Device, namespace
+from photostereo.solver.descent import descend, half_steps
 from photostereo.solver.share import best_share
+from photostereo.solver.state import SolveState, resumed
 from photostereo.solver.within_noise import WithinNoise
 
 
@@ -36,11 +37,11 @@ class Solution:
     unknowns : the model's own
     status : ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached)
     iterations, history : how many, and a record of each
-    dictionary : atoms and codes at the end, where the prior has them
-    first_atoms : the atoms it began with
+    prior, state : the prior and its state at the end
     share : of the prior's shift that was kept, see :mod:`photostereo.solver.share`
+    lessons : what the prior learned in each iteration, if asked for
 
-    Where several problems descended together, every array (also those of the history) has a leading axis.
+    If several problems descended together, every array (also those of the history) has a leading axis.
     """
 
     normals: Array
@@ -48,50 +49,37 @@ class Solution:
     status: str
     iterations: int
     history: tuple[Iteration, ...] = ()
-    dictionary: DictionaryState | None = None
-    first_atoms: NDArray[Any] | None = None
+    prior: Prior | None = None
+    state: PriorState = field(default_factory=dict)
     share: float = 1.0
+    lessons: Sequence[Lesson] = ()
 
     def select(self, g: int) -> Solution:
         """One of several problems that descended together."""
-        assert self.dictionary is not None and self.first_atoms is not None
-        atoms, codes, residual = self.dictionary.atoms, self.dictionary.codes, self.dictionary.residual
-        return Solution(
-            self.normals[g],
-            {name: value[g] for name, value in self.unknowns.items()},
-            self.status,
-            self.iterations,
-            tuple(record.select(g) for record in self.history),
-            DictionaryState(atoms[g], codes[g], residual[g]),
-            self.first_atoms[g],
+        return replace(
+            self,
+            normals=self.normals[g],
+            unknowns={name: value[g] for name, value in self.unknowns.items()},
+            history=tuple(record.select(g) for record in self.history),
+            state={name: value[g] for name, value in self.state.items()},
         )
 
-    def facts(self) -> dict[str, NDArray[Any]]:
-        """What is worth keeping of the prior: the dictionaries, and how often each atom was used."""
-        if self.dictionary is None or self.first_atoms is None:
-            return {}
-        used = self.dictionary.codes != 0  # counted where they are: the codes are many
-        per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
-        return {
-            "dictionary_initial": self.first_atoms,
-            "dictionary": np.array(to_numpy(self.dictionary.atoms)),
-            "atom_use": per_atom / max(per_patch.size, 1),
-            "codes_per_patch": np.bincount(per_patch, minlength=1),
-        }
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What the prior keeps with the result, by name."""
+        return {} if self.prior is None else self.prior.results(self.state)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model with its statistics, perhaps a prior, and the prior's weight λ.
+    """A model with its statistics and perhaps a prior.
 
     Parameters
     ----------
     model : Model
-    prior : DictionaryPrior, optional
-    lam : λ; on a GPU perhaps one for each of several problems, which then descend together
-    start : normals and unknowns to begin with; the model's own where missing
-    share : of the prior's shift to keep, where the model stays within the noise; by default the best by Stein's
-        estimate
+    prior : Prior, optional
+    start : normals and unknowns to begin with; by default the model's own
+    problems : if not 0, so many problems with different strengths of the prior descend together, on a GPU
+    share : of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate
     device : where the arrays live
 
     Examples
@@ -103,9 +91,9 @@ class Problem:
     """
 
     model: Model
-    prior: DictionaryPrior | None = None
-    lam: Array = 0.0
+    prior: Prior | None = None
     start: tuple[Array, Unknowns] | None = None
+    problems: int = 0
     share: float | None = None
     device: Device = CPU
 
@@ -119,58 +107,70 @@ class Problem:
         resume: SolveState | str | Path | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 10,
+        keep_lessons: bool = False,
     ) -> Solution:
         """The minimizer; see :func:`photostereo.solve` for the options."""
         if self.prior is None:
             if resume is not None or checkpoint is not None:
                 raise ParameterError(
                     "A method without a prior has no iteration to save or resume. Leave out `resume` and "
-                    "`checkpoint`, or use a method with a dictionary, such as pdlnv."
+                    "`checkpoint`, or use a method with a prior, such as pdlnv.",
+                    code="nothing-to-resume",
                 )
             return self._alone(control)
-        normals, unknowns = self.model.start(control) if self.start is None else self.start
-        if np.ndim(to_numpy(self.lam)):
-            normals = namespace(normals).stack([normals] * len(self.lam))
-        state = begin(normals, unknowns, self.prior, resume=resume, device=self.device)
-        first = state.dictionary if resume is None else self.prior.begin(normals)
-        initial = np.array(to_numpy(first.atoms))
+        state = first = self._first(control)
+        start = state.normals, state.unknowns
+        if resume is not None:
+            state = resumed(resume, first, self.device)
         del first
+        lessons: list[Lesson] | None = [] if keep_lessons else None
         status = descend(
             state,
             self.model,
             self.prior,
-            self.lam,
             limit=max_iter,
             tolerance=tol,
             control=control,
             truth=truth,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
+            lessons=lessons,
         )
         share = self.share
         if share is None and isinstance(self.model, WithinNoise):
-            share = best_share(
-                self.model, self.prior, self.lam, (normals, unknowns), state, control, self.device
-            )
+            share = best_share(self.model, self.prior, start, state, control)
         normals, unknowns, share = self._tempered(state, share)
         return Solution(
-            normals, unknowns, status, len(state.history), state.history, state.dictionary, initial, share
+            normals,
+            unknowns,
+            status,
+            len(state.history),
+            state.history,
+            self.prior,
+            state.prior,
+            share,
+            lessons or (),
         )
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
-        """So many iterations with a prior that follows another's atoms: no figures are taken on the way."""
+        """``passes`` iterations with a prior that follows the lessons of another; no figures are recorded."""
         assert self.prior is not None
-        normals, unknowns = self.model.start(control) if self.start is None else self.start
-        state = begin(normals, unknowns, self.prior, device=self.device)
-        weight = like(np.asarray(self.lam, dtype=np.float64), normals)
-        for _ in range(passes):
-            half_steps(state, self.model, self.prior, weight)
+        state = self._first(control)
+        for number in range(passes):
+            half_steps(state, self.model, self.prior, number)
             control.advance()
         normals, unknowns, share = self._tempered(state, self.share)
         return Solution(normals, unknowns, "iterations", passes, share=share)
 
+    def _first(self, control: Control) -> SolveState:
+        assert self.prior is not None
+        normals, unknowns = self.model.start(control) if self.start is None else self.start
+        if self.problems:
+            normals = namespace(normals).stack([normals] * self.problems)
+        return SolveState(normals, unknowns, self.prior.begin(normals))
+
     def _tempered(self, state: SolveState, share: float | None) -> tuple[Array, Unknowns, float]:
-        """Normals and unknowns at the end of a descent, with as much of the prior's shift as is worth keeping."""
+        """Normals and unknowns at the end of a descent, with the share of the prior's shift that is worth keeping."""
         if share is None or not isinstance(self.model, WithinNoise):
             return state.normals, state.unknowns, 1.0
         normals = self.model.tempered(state.normals, share)

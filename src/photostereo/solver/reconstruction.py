@@ -143,7 +143,7 @@ class Reconstruction:
                 status=facts["status"],
                 iterations=facts["iterations"],
                 seconds=facts["seconds"],
-                history=tuple(Iteration(**record) for record in facts["history"]),
+                history=tuple(Iteration.from_dict(record) for record in facts["history"]),
                 maps={name[4:]: array for name, array in found.items() if name.startswith("map_")},
                 arrays={name[6:]: array for name, array in found.items() if name.startswith("array_")},
                 angular_error=ErrorSummary(**error) if error else None,

@@ -26,17 +26,16 @@ doi:10.1214/aos/1176345632. S. Ramani, T. Blu, M. Unser, Monte-Carlo SURE, IEEE 
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
-from photostereo.priors.dictionary.prior import DictionaryPrior
+from photostereo.priors.protocol import Prior
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import CPU, Array, Device, like
-from photostereo.solver.descent import SolveState, begin, half_steps
+from photostereo.runtime.arrays import Array
+from photostereo.solver.descent import half_steps
+from photostereo.solver.state import SolveState
 from photostereo.solver.tried_noise import STEP
 from photostereo.solver.within_noise import WithinNoise
 
@@ -78,29 +77,21 @@ class Moved(Model):
 
 
 def best_share(
-    model: WithinNoise,
-    prior: DictionaryPrior,
-    lam: Array,
-    start: tuple[Array, Unknowns],
-    end: SolveState,
-    control: Control,
-    device: Device = CPU,
+    model: WithinNoise, prior: Prior, start: tuple[Array, Unknowns], end: SolveState, control: Control
 ) -> float:
-    """α, where a descent that began at ``start`` came to ``end``; 1 where it moved nothing."""
+    """α of a descent from ``start`` to ``end``; 1 if it moved nothing."""
     normals, unknowns = start
     shift = end.normals - normals
     size = model.size_of(shift)
     if size <= 0.0:
         return 1.0
     noise = model.noise_of_normals()
-    again = copy.copy(prior)
-    again.learned = None
-    state = begin(normals + STEP * noise, unknowns, again, device=device)
+    disturbed = normals + STEP * noise
+    state = SolveState(disturbed, unknowns, prior.begin(disturbed))
     moved = Moved(model, STEP * noise)
-    weight = like(np.asarray(lam, dtype=np.float64), normals)
     control.stage("noise", len(end.history))
-    for _ in end.history:
-        half_steps(state, moved, again, weight)
+    for number in range(len(end.history)):
+        half_steps(state, moved, prior, number)
         control.advance()
     change = (state.normals - normals - STEP * noise) - shift
     return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)

@@ -12,10 +12,10 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.runtime.arrays import in_full_precision, memory_in_words
 from photostereo.solver.choice import DEFAULT_METHOD
-from photostereo.solver.descent import SolveState
 from photostereo.solver.methods import Method, find_method, method_for
-from photostereo.solver.prepared import VARIED, Prepared, device_for, prepare
+from photostereo.solver.prepared import Prepared, device_for, prepare
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.state import SolveState
 
 
 @memory_in_words
@@ -48,11 +48,11 @@ def solve(
     control : Control
         Receives progress.
     resume : SolveState or path, optional
-        Go on from a saved state; equals the uninterrupted solve. Only for methods with a dictionary.
+        Go on from a saved state; equals the uninterrupted solve. Only for methods with a prior.
     checkpoint : path, optional
         Where to save the state every ``checkpoint_every`` iterations and at the end.
     prepared : Prepared, optional
-        Statistics of :func:`photostereo.solver.prepared.prepare`, reused over a grid of λ and μ.
+        Statistics of :func:`photostereo.solver.prepared.prepare`, reused over a grid of strengths.
     **parameters
         Of the method; see ``photostereo methods`` or :func:`photostereo.find_method`.
 
@@ -99,9 +99,9 @@ def solve_grid(
     prepared: Prepared | None = None,
     **parameters: Any,
 ) -> list[Reconstruction]:
-    """One reconstruction for each setting of λ and μ; the photographs are reduced to their statistics once.
+    """One reconstruction for each setting of the prior's strengths; the photographs are reduced to their statistics once.
 
-    On a GPU up to ``at_once`` settings descend together, each with its own dictionary: one problem alone leaves most
+    On a GPU up to ``at_once`` settings descend together, each with a prior of its own: one problem alone leaves most
     of a GPU waiting. Every result equals that of :func:`photostereo.solve` with the same parameters.
 
     Parameters
@@ -110,7 +110,7 @@ def solve_grid(
     method, prior : str
         A method with a prior.
     settings : sequence of mappings
-        Each gives ``lam`` and ``mu``.
+        Each gives all strengths of the prior: ``lam`` and ``mu`` for a dictionary.
     device : str
         As in :func:`photostereo.solve`. On the CPU the settings run one after another.
     at_once : int
@@ -123,7 +123,7 @@ def solve_grid(
     Raises
     ------
     ParameterError
-        Where the method has no dictionary, or a setting is not a pair of λ and μ.
+        If the method has no prior, or a setting does not give exactly its strengths.
 
     Examples
     --------
@@ -134,10 +134,15 @@ def solve_grid(
     [0.5, 2.0]
     """
     entry = find_method(method, prior)
-    if not entry.has_prior or any(set(setting) != set(VARIED) for setting in settings):
+    varied = entry.prior.strengths if entry.prior else ()
+    if not varied or any(set(setting) != set(varied) for setting in settings):
         raise ParameterError(
-            f"A grid varies λ and μ of a method with a dictionary: give each setting as {{'lam': ..., 'mu': ...}}, and "
-            f"a method such as dlnv or pdlnv. This was {entry.name} with {[sorted(s) for s in settings][:1]}."
+            f"A grid varies the strengths of a prior. Method {entry.name} has the strengths "
+            f"{', '.join(varied) or 'none'}; each setting must give all of them and nothing else, but one gives "
+            f"{', '.join(next((s for s in settings if set(s) != set(varied)), ())) or 'none'}.",
+            code="grid-of-other-parameters",
+            method=entry.name,
+            strengths=list(varied),
         )
     values = [entry.resolve({**parameters, **setting}) for setting in settings]
     if not values:

@@ -1,8 +1,8 @@
-"""One look at all photographs of a large capture, and what their sample teaches: noise, strengths, dictionary."""
+"""One look at all photographs of a large capture, and what their sample teaches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,8 @@ from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.photographs.digest import digest_of, hash_of
-from photostereo.priors.dictionary.automatic import settled
-from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device
 from photostereo.solver.methods import Method
@@ -69,7 +69,7 @@ def take_survey(capture: Capture, sample: Sample, control: Control = SILENT) -> 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the sample taught: all parameters, the model of the sample, and the atoms after every pass.
+    """What the sample taught: all parameters, the model of the sample, and the prior's lesson of every iteration.
 
     ``bound`` is the noise and the mean Hessian that a prior of automatic strength has to stay within, ``share`` how
     much of its shift is kept.
@@ -77,7 +77,8 @@ class Learned:
 
     values: dict[str, Any]
     model: Model
-    follows: list[NDArray[Any]]
+    lessons: Sequence[Lesson] = ()
+    iterations: int = 0
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
     bound: tuple[NoiseEvidence, NDArray[Any]] | None = None
@@ -93,33 +94,40 @@ def learn(
     control: Control,
     device: Device = CPU,
 ) -> Learned:
-    """Measure noise and strengths on the sample and learn its dictionary."""
+    """Measure the noise on the sample, choose the strengths, and let the prior learn."""
     pixels = device.put(survey.pixels)
     # The sample is kept in gray; a model that looks at neighbors is told where its pixels lie.
     beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
     options = {**entry.of_model(values), **beyond}
     model = entry.model.build(pixels, lights, **options)
     if entry.prior is None:
-        return Learned(dict(values), model, [])
+        return Learned(dict(values), model)
 
     def again(other: Array) -> Model:
         return entry.model.build(other, lights, **options)
 
     start, evidence, noise = model.start(control), None, 0.0
     hessian = model.mean_hessian(start[1])
-    if values["lam"] is None or values["mu"] is None:
+    if entry.prior.is_open(values):
         evidence = NoiseEvidence.of(model, pixels, lights, sample.mask, again)
         noise = evidence.sigma
-    # As if the crops had neighbors: every pixel of a large picture lies in so many patches.
-    cover = values["patch"][0] * values["patch"][1] / values["stride"] ** 2
-    chosen = settled(values, noise, hessian, cover=cover)
-    grid = PatchGrid.of_crops(sample.mask, sample.side, size=values["patch"], stride=values["stride"])
-    prior, _ = entry.prior.build(grid, chosen, noise, np.eye(3), device)  # type: ignore[arg-type]
-    prior.keep_atoms()
-    control.stage("dictionary", 1)
-    bound = (evidence, hessian) if evidence is not None and values["lam"] is None and noise else None
-    bounded = model if bound is None else WithinNoise(model, start, *bound)
-    solution = Problem(bounded, prior, chosen["lam"], start, device=device).solve(
-        max_iter=chosen["max_iter"], tol=chosen["tol"], control=control
+    setting = Setting(Domain(sample.mask, sample.side), noise, hessian, device)
+    prior, chosen = entry.prior.build(values, setting)
+    control.stage("prior", 1)
+    bound = (
+        (evidence, hessian) if evidence is not None and entry.prior.weight_is_open(values) and noise else None
     )
-    return Learned(chosen, model, prior.learned, solution.history, solution.facts(), bound, solution.share)
+    bounded = model if bound is None else WithinNoise(model, start, *bound)
+    solution = Problem(bounded, prior, start, device=device).solve(
+        max_iter=chosen["max_iter"], tol=chosen["tol"], control=control, keep_lessons=True
+    )
+    return Learned(
+        chosen,
+        model,
+        solution.lessons,
+        solution.iterations,
+        solution.history,
+        solution.arrays(),
+        bound,
+        solution.share,
+    )

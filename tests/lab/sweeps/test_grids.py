@@ -26,13 +26,13 @@ def a_plan(captures):
 def test_a_grid_is_what_differs_in_lambda_and_mu_alone(captures):
     plan = a_plan(captures[:1])
     grids = grids_of(plan.trials)
-    every = {(lam, mu) for lam in (0.5, 2.0) for mu in (0.1, 0.2)}
+    every = {(("lam", lam), ("mu", mu)) for lam in (0.5, 2.0) for mu in (0.1, 0.2)}
     for trial in plan.trials:
         with_setting = "lam" in trial.parameters
         assert (trial.hash in grids) == with_setting
         if with_setting:
             assert set(grids[trial.hash]) == every
-            assert (trial.parameters["lam"], trial.parameters["mu"]) in grids[trial.hash]
+            assert tuple((name, trial.parameters[name]) for name in ("lam", "mu")) in grids[trial.hash]
 
 
 @pytest.mark.torch

@@ -29,8 +29,8 @@ def test_a_row_has_everything_and_replaces_an_older_one(tmp_path):
     assert store.finished(failed_too=False) == set()
     done = Outcome(
         "done", errors={"mean": 8.41, "median": 6.52}, outcome="closed form",
-        seconds=0.5, stages={"solve": 0.4}, versions={"photostereo": "1"}, host={"cores": 2}, nonzeros=0.1,
-        settled={"p": 2},
+        seconds=0.5, stages={"solve": 0.4}, versions={"photostereo": "1"}, host={"cores": 2},
+        extra={"nonzeros": 0.1}, settled={"p": 2},
     )  # fmt: skip
     store.write(trial, done)
     ((key, row),) = store.rows().items()

@@ -161,7 +161,7 @@ def _convergence(out: RunOutputs) -> list[Claim]:
             errors[int(result.cell.label.split()[0])] = float(result.oracle["mean"])
         else:
             rows = [out.rows[t.hash] for t in result.cell.grid if t.hash in out.rows]
-            scan = [(row["nonzeros"], row["mean"]) for row in rows if row["mean"] is not None]
+            scan = [(row["extra"]["nonzeros"], row["mean"]) for row in rows if row["mean"] is not None]
     claims = []
     if rises:
         evidence = f"largest relative change of any step {max(rises):.1e}"
@@ -191,7 +191,11 @@ def _representation(out: RunOutputs) -> list[Claim]:
     claims = []
     for cell in out.plan.cells:
         rows = [out.rows[t.hash] for t in cell.grid if t.hash in out.rows]
-        points = [(r["nonzeros"], r["extra"]["representation_error"]) for r in rows if r["status"] == "done"]
+        points = [
+            (r["extra"]["nonzeros"], r["extra"]["representation_error"])
+            for r in rows
+            if r["status"] == "done"
+        ]
         sparse = [point for point in points if point[0] <= 0.25]
         if sparse:
             share, error = min(sparse, key=lambda point: point[1])

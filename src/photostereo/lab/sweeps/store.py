@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS trials (
     method TEXT NOT NULL, parameters TEXT NOT NULL, task TEXT NOT NULL,
     status TEXT NOT NULL, error TEXT,
     {", ".join(f"{name} REAL" for name in _ERRORS)},
-    outcome TEXT, iterations INTEGER, nonzeros REAL, settled TEXT, extra TEXT,
+    outcome TEXT, iterations INTEGER, settled TEXT, extra TEXT,
     seconds REAL, stages TEXT,
     versions TEXT, host TEXT, finished TEXT
 );
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS plans (
 """
 _COLUMNS = (
     "hash", "capture", "fingerprint", "reference", "images", "corruption", "level", "seed", "method",
-    "parameters", "task", "status", "error", *_ERRORS, "outcome", "iterations", "nonzeros", "settled",
+    "parameters", "task", "status", "error", *_ERRORS, "outcome", "iterations", "settled",
     "extra", "seconds", "stages", "versions", "host", "finished",
 )  # fmt: skip
 _JSON = ("parameters", "settled", "extra", "stages", "versions", "host")
@@ -54,9 +54,9 @@ class Outcome:
     status : ``"done"`` or ``"failed"``
     error : what went wrong, in words
     errors : the fields of :class:`~photostereo.diagnosis.metrics.ErrorSummary`
-    outcome, iterations, nonzeros : how the solve ended; the share of non-zero codes at the end
+    outcome, iterations : how the solve ended
     settled : the parameters that the method ran with, defaults and automatic choices included
-    extra : further figures: processor seconds; those of tasks other than ``solve``
+    extra : further figures by name: processor seconds, those of the prior at the end, those of tasks other than ``solve``
     seconds, stages : wall-clock time of the trial without loading, and by stage
     versions, host : of the software and the machine
     arrays : an ``.npz`` file as bytes, where the trial was to keep its maps
@@ -67,7 +67,6 @@ class Outcome:
     errors: Mapping[str, float] = field(default_factory=dict)
     outcome: str | None = None
     iterations: int | None = None
-    nonzeros: float | None = None
     settled: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
@@ -118,7 +117,6 @@ class Store:
             **{name: outcome.errors.get(name) for name in _ERRORS},
             "outcome": outcome.outcome,
             "iterations": outcome.iterations,
-            "nonzeros": outcome.nonzeros,
             "settled": dict(outcome.settled),
             "extra": dict(outcome.extra),
             "seconds": outcome.seconds,

@@ -129,7 +129,7 @@ def _write_trials(outputs: RunOutputs) -> None:
     columns = (
         "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "status",
         "mean", "median",
-        "p90", "p95", "max", "within_10deg", "iterations", "nonzeros", "seconds", "error",
+        "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
     )  # fmt: skip
     text = io.StringIO()
     writer = csv.writer(text)

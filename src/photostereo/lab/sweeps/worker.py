@@ -27,7 +27,7 @@ from photostereo.capture import Capture
 from photostereo.capture.corruptions import noise_of_seed, photographs_of_seed
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
-from photostereo.lab.sweeps.grids import Setting, as_parameters, setting_of, without_setting
+from photostereo.lab.sweeps.grids import Setting, setting_of, without_setting
 from photostereo.lab.sweeps.store import Outcome
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
 
@@ -82,7 +82,7 @@ def run_trial(
     facts : of the trial, as :meth:`Trial.as_dict` gives them
     keep : send the maps along: normals, truth, mask, history, dictionaries
     device : where it is solved; methods without a GPU path run on the CPU
-    grid : settings of λ and μ to solve together with its own, once; the trials they belong to find them made
+    grid : settings of the prior to solve together with its own, once; the trials they belong to find them made
     """
     trial = Trial.from_dict(facts)
     with one_at_a_time():
@@ -110,14 +110,14 @@ def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Ou
     device = entry.device_or_cpu(device)
     warm_up(trial.method, device)
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
-    setting = setting_of(trial.parameters)
+    setting = setting_of(trial.method, trial.parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
         if setting is not None and setting in grid and not keep:
             key = (
                 trial.scene,
                 trial.method,
-                repr(sorted(without_setting(trial.parameters).items())),
+                repr(sorted(without_setting(trial.method, trial.parameters).items())),
                 tuple(grid),
             )
             results, spent = _grids.get(key, lambda: _solve_grid(trial, capture, device, grid))
@@ -131,9 +131,8 @@ def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Ou
         errors={name: float(value) for name, value in summary.as_dict().items() if value is not None},
         outcome=result.status,
         iterations=result.iterations,
-        nonzeros=result.history[-1].nonzeros if result.history else None,
         settled=facts["parameters"],
-        extra={"cpu_seconds": round(spent, 4)},
+        extra={"cpu_seconds": round(spent, 4), **(result.history[-1].figures if result.history else {})},
         seconds=float(sum(result.seconds.values())),
         stages={name: round(value, 4) for name, value in result.seconds.items()},
         versions=dict(result.versions),
@@ -159,9 +158,9 @@ def _solve_grid(
     from photostereo.solver.solve import solve_grid
 
     prepared, spent = _prepare(trial, capture, device)
-    settings = [as_parameters(setting) for setting in grid]
+    settings = [dict(setting) for setting in grid]
     began = time.process_time()
-    common = without_setting(trial.parameters)
+    common = without_setting(trial.method, trial.parameters)
     results = solve_grid(capture, trial.method, settings, device=device, prepared=prepared, **common)
     return dict(zip(grid, results, strict=True)), spent + (time.process_time() - began) / len(grid)
 
@@ -198,18 +197,19 @@ def _represent(trial: Trial) -> Outcome:
     normals = prepare(scene.capture, "ls").model.alone(SILENT).normals
     prior = DictionaryPrior(PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"])
     state = prior.begin(normals)
-    energy = float(np.linalg.norm(state.residual.astype(np.float64)))
-    for _ in range(values["passes"]):
-        prior.update(state)
-    left = float(np.linalg.norm(state.residual.astype(np.float64)))
-    share = float(state.nonzeros) / state.codes.size
+    energy = float(prior.cost(state, normals)["fit"])
+    for number in range(values["passes"]):
+        prior.update(state, normals, number)
+    left = float(prior.cost(state, normals)["fit"])
     return Outcome(
         status="done",
         outcome="iterations",
         iterations=values["passes"],
-        nonzeros=share,
         settled=values,
-        extra={"representation_error": left / energy},
+        extra={
+            "representation_error": (left / energy) ** 0.5,
+            **{name: float(value) for name, value in prior.record(state).items()},
+        },
         seconds=time.perf_counter() - began,
         versions=versions(),
         host=host_facts(),
@@ -260,10 +260,10 @@ def corrupt(capture: Capture, corruption: Corruption, rng: np.random.Generator) 
 
 def _packed(result: Any, truth: FloatArray) -> bytes:
     """The maps of a reconstruction as the bytes of an ``.npz`` file."""
+    rows = [record.as_dict() for record in result.history]
     history = {
-        f"history_{name}": np.array([getattr(record, name) for record in result.history], dtype=np.float64)
-        for name in ("cost", "data", "fit", "sparsity", "nonzeros", "error")
-        if result.history
+        f"history_{name}": np.array([row[name] for row in rows], dtype=np.float64)
+        for name in (rows[0] if rows else ())
     }
     chosen = {
         name: result.arrays[name] for name in ("dictionary", "dictionary_initial") if name in result.arrays

@@ -56,12 +56,12 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
     return lam, mu
 
 
-def settled(
+def with_strengths(
     values: Mapping[str, Any], noise: float, hessian: NDArray[Any], *, cover: float
 ) -> dict[str, Any]:
-    """The parameters with λ and μ chosen where they are left open (None).
+    """The parameters with λ and μ chosen from the noise if they are left open (None).
 
-    >>> settled({"lam": 2.0, "mu": None, "q": 9.0}, 0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)["lam"]
+    >>> with_strengths({"lam": 2.0, "mu": None, "q": 9.0}, 0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)["lam"]
     2.0
     """
     if values["lam"] is not None and values["mu"] is not None:

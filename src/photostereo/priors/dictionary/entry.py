@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from photostereo.core.parameters import choice, custom, flag, integer, number, number_or_auto, whole_numbers
 from photostereo.priors.dictionary.given_atoms import EXPECTS, kind_or_array
-from photostereo.priors.entry import Mask, PriorEntry
-from photostereo.runtime.arrays import Device
+from photostereo.priors.entry import PriorEntry, Setting
 
 if TYPE_CHECKING:
-    from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
 CITATION = (
@@ -52,28 +50,31 @@ class DictionaryParameters:
     precision: Literal["single", "double"] = choice("single", ("single", "double"), "of the dictionary pass")
 
 
-def _build(
-    mask: Mask | PatchGrid, values: Mapping[str, Any], noise: float, hessian: NDArray[Any], device: Device
-) -> tuple[DictionaryPrior, dict[str, Any]]:
-    from photostereo.priors.dictionary.automatic import settled
+def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior, dict[str, Any]]:
+    from photostereo.priors.dictionary.automatic import with_strengths
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
-    grid = mask
-    if not isinstance(grid, PatchGrid):
-        grid = PatchGrid.from_mask(grid, size=values["patch"], stride=values["stride"])
-    values = settled(values, noise, hessian, cover=grid.mean_count)
+    size, stride, domain = values["patch"], values["stride"], setting.domain
+    if domain.side:
+        grid = PatchGrid.of_crops(domain.mask, domain.side, size=size, stride=stride)
+        cover = size[0] * size[1] / stride**2  # in the picture, crops have neighbors
+    else:
+        grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride)
+        cover = grid.mean_count
+    values = with_strengths(values, setting.noise, setting.hessian, cover=cover)
     prior = DictionaryPrior(
         grid,
+        lam=values["lam"],
         mu=values["mu"],
         q=values["q"],
         atoms=values["atoms"] or None,
         dictionary=values["dictionary"],
         learn=values["learn"],
-        follows=values.get("follows"),
+        lessons=setting.lessons,
         rng=values["seed"],
         dtype=np.float32 if values["precision"] == "single" else np.float64,
-        device=device,
+        device=setting.device,
     )
     return prior, values
 
@@ -84,4 +85,7 @@ DICTIONARY = PriorEntry(
     parameters=DictionaryParameters,
     build=_build,
     citation=CITATION,
+    strengths=("lam", "mu"),
+    aligned_to="stride",
+    bytes_per_pixel=260,  # patches, codes and workspace: 8 × 8 × 3 values, stride 4
 )

@@ -10,7 +10,6 @@ formed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,63 +18,41 @@ from numpy.typing import NDArray
 from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.readable import check_thresholds
+from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
 
 
-@dataclass
-class DictionaryState:
-    """Atoms, codes and residual; the pass updates them in place.
-
-    Attributes
-    ----------
-    atoms : (K, m) one atom per row
-    codes : (K, w)
-    residual : (w, m) P − BᵀD
-    passes : how many were made
-    counted : codes that are not zero, where the last pass counted them
-
-    On a GPU the arrays are tensors and may have a leading axis: several problems solved at once.
-    """
-
-    atoms: Array
-    codes: Array
-    residual: Array
-    passes: int = 0
-    counted: Array | None = None
-
-    @property
-    def nonzeros(self) -> Array:
-        """How many codes are not zero, for each problem."""
-        return (self.codes != 0).sum((-2, -1)) if self.counted is None else self.counted
-
-
-class DictionaryPrior:
+class DictionaryPrior(Prior):
     """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
+
+    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the atoms it began with.
 
     Parameters
     ----------
     grid : the patches of a mask
+    lam : λ, the weight
     mu, q : threshold and bound of the codes, μ ≤ q
     atoms, dictionary, rng : see :func:`.initial_dictionary`
     learn : update the atoms; otherwise the codes only
-    follows : the atoms after each pass of a descent elsewhere (see :meth:`keep_atoms`): they take the place of
-        learning, at the moments when it would have taken place
+    lessons : the atoms after each pass of a descent elsewhere (:meth:`lesson`), which replace learning: each atom takes
+        its place at the moment when it would have been learned
     dtype : of the pass, float32 or float64
     device : where the normals and the state live
 
-    With tensors μ may be a tensor too, one threshold for each of the problems on the leading axis.
+    With tensors, λ and μ may be tensors too, one value for each of the problems on the leading axis.
     """
 
     def __init__(
         self,
         grid: PatchGrid,
         *,
+        lam: Array = 1.0,
         mu: Array,
         q: float = 1e3,
         atoms: int | None = None,
         dictionary: str | NDArray[Any] = "dct",
         learn: bool = True,
-        follows: Sequence[NDArray[Any]] | None = None,
+        lessons: Sequence[Lesson] = (),
         rng: np.random.Generator | int | None = 0,
         dtype: Any = np.float32,
         device: Device = CPU,
@@ -83,18 +60,16 @@ class DictionaryPrior:
         check_thresholds(float(np.max(to_numpy(mu))), q)
         self.grid = grid
         self._patches = self._patches_on(device)
-        self.mu, self.q, self.learn = mu, q, learn
+        self.lam, self.mu, self.q, self.learn = lam, mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
-        if follows is not None:
-            atoms = len(follows[0])  # also where a narrow band has fewer patches than the sample
+        if lessons:
+            atoms = len(lessons[0]["atoms"])  # a narrow band may have fewer patches than the sample
         elif atoms is None and isinstance(dictionary, str):
             # A square dictionary, or as many atoms as a very small object has patches to learn them from.
             atoms = min(self.grid.patch_length, self.grid.n_patches)
         self._atoms = atoms
-        self._follows = follows
-        #: The atoms after each pass, where :meth:`keep_atoms` was called.
-        self.learned: list[NDArray[Any]] | None = None
-        if learn and follows is None:
+        self._lessons = lessons
+        if learn and not lessons:
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
     def _patches_on(self, device: Device) -> Any:
@@ -104,17 +79,7 @@ class DictionaryPrior:
 
         return TorchPatches(self.grid, device.torch_name)
 
-    @property
-    def count(self) -> Array:
-        """(N,) how many patches cover each pixel."""
-        return self._patches.count
-
-    @property
-    def dtype(self) -> Any:
-        """Of the pass."""
-        return self._dtype
-
-    def begin(self, normals: Array) -> DictionaryState:
+    def begin(self, normals: Array) -> PriorState:
         """The initial dictionary and no codes."""
         residual = self._patches.extract(cast(normals, self._dtype.name))
         problems, patches = residual.shape[:-2], residual.shape[-2]
@@ -127,60 +92,84 @@ class DictionaryPrior:
         codes = empty((*problems, len(atoms), patches), residual, self._dtype.name)
         codes[:] = 0
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
-        return DictionaryState(like(atoms, residual), codes, residual)
+        initial = like(atoms.copy(), residual)
+        return {"atoms": like(atoms, residual), "codes": codes, "residual": residual, "initial": initial}
 
-    def keep_atoms(self) -> None:
-        """Keep the atoms after every pass from now on, for others to follow."""
-        self.learned = []
-
-    def update(self, state: DictionaryState) -> None:
+    def update(self, state: PriorState, normals: Array, iteration: int) -> None:
         """One pass over the atoms: the (D, B) half-step."""
-        arrays = (state.residual, state.atoms, state.codes)
+        residual, atoms, codes = state["residual"], state["atoms"], state["codes"]
         given = None
-        if self._follows is not None:
-            given = self._follows[min(state.passes, len(self._follows) - 1)]
-        state.passes += 1
-        if is_tensor(state.residual):
+        if self._lessons:
+            given = self._lessons[min(iteration, len(self._lessons) - 1)]["atoms"]
+        if is_tensor(residual):
             from photostereo.priors.dictionary import torch_pass
 
-            state.counted = None
             if given is None:
-                torch_pass.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
-                state.counted = (state.codes != 0).sum((-2, -1))
+                torch_pass.dictionary_pass(
+                    residual, atoms, codes, mu=self.mu, q=self.q, update_atoms=self.learn
+                )
             else:
-                atoms = cast(like(given, state.residual), self._dtype.name)
-                torch_pass.follow_atoms(*arrays, atoms, mu=float(self.mu), q=self.q)
+                same = cast(like(given, residual), self._dtype.name)
+                torch_pass.follow_atoms(residual, atoms, codes, same, mu=float(self.mu), q=self.q)
         else:
             from photostereo.priors.dictionary import compiled
 
+            mu = float(self.mu)
             if given is None:
-                found = compiled.dictionary_pass(
-                    *arrays, mu=float(self.mu), q=self.q, update_atoms=self.learn
-                )
-                state.counted = np.asarray(found.nonzeros)
+                compiled.dictionary_pass(residual, atoms, codes, mu=mu, q=self.q, update_atoms=self.learn)
             else:
-                compiled.follow_atoms(*arrays, given, mu=float(self.mu), q=self.q)
-                state.counted = None
-        if self.learned is not None:
-            self.learned.append(np.array(to_numpy(state.atoms)))
+                compiled.follow_atoms(residual, atoms, codes, given, mu=mu, q=self.q)
 
-    def pull(self, state: DictionaryState, normals: Array) -> Array:
-        """(N, 3) r = Σ P_jᵀ D b_j, where R belongs to these normals."""
-        return self._patches.pull(normals, state.residual)
+    def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
+        """λ c, c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
+        lam = self.lam if is_tensor(self.lam) else like(np.asarray(self.lam, dtype=np.float64), normals)
+        pull = self._patches.pull(normals, state["residual"])
+        pull *= lam[..., None, None]
+        return lam[..., None] * self._patches.count, pull
 
-    def follow(self, state: DictionaryState, change: Array) -> None:
+    def follow(self, state: PriorState, change: Array) -> None:
         """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
         # On the CPU the patches take what they need in their own precision.
         self._patches.add_extract(
-            cast(change, self._dtype.name) if is_tensor(change) else change, state.residual
+            cast(change, self._dtype.name) if is_tensor(change) else change, state["residual"]
         )
 
-    def cost(self, state: DictionaryState) -> tuple[Array, Array]:
-        """The two terms without λ: Σ ‖P_j n − D b_j‖² and μ² ‖B‖₀."""
-        residual, sparsity = state.residual, self.mu * self.mu * cast(state.nonzeros, "float64")
-        if not is_tensor(residual):
+    def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
+        """``fit``, λ Σ ‖P_j n − D b_j‖², and ``sparsity``, λ μ² ‖B‖₀."""
+        residual = state["residual"]
+        sparsity = self.mu * self.mu * cast(_nonzeros(state["codes"]), "float64")
+        if is_tensor(residual):
+            # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
+            fit = cast((residual * residual).sum(-1), "float64").sum(-1)
+        else:
             from photostereo.priors.dictionary.compiled import squared_norm
 
-            return squared_norm(residual), sparsity
-        # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
-        return cast((residual * residual).sum(-1), "float64").sum(-1), sparsity
+            fit = squared_norm(residual)
+        return {"fit": self.lam * fit, "sparsity": self.lam * sparsity}
+
+    def record(self, state: PriorState) -> dict[str, Array]:
+        """``nonzeros``, the share of codes that are not zero."""
+        codes = state["codes"]
+        return {"nonzeros": cast(_nonzeros(codes), "float64") / (codes.shape[-1] * codes.shape[-2])}
+
+    def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
+        """The dictionary and the one it began with, the share of patches that use each atom, and how many patches have
+        0, 1, 2, ... codes."""
+        used = state["codes"] != 0  # counted on the device: the codes are many
+        per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
+        return {
+            "dictionary_initial": np.array(to_numpy(state["initial"])),
+            "dictionary": np.array(to_numpy(state["atoms"])),
+            "atom_use": per_atom / max(per_patch.size, 1),
+            "codes_per_patch": np.bincount(per_patch, minlength=1),
+        }
+
+    def lesson(self, state: PriorState) -> Lesson:
+        """The atoms after a pass."""
+        return {"atoms": np.array(to_numpy(state["atoms"]))}
+
+
+def _nonzeros(codes: Array) -> Array:
+    """How many codes are not zero, for each problem."""
+    used = codes != 0
+    return used.sum((-2, -1)) if is_tensor(used) else np.asarray(np.count_nonzero(used))

@@ -48,7 +48,11 @@ def _report_representation(out: RunOutputs) -> None:
             row = out.rows.get(trial.hash)
             if row is not None and row["status"] == "done":
                 points.append(
-                    (100 * row["nonzeros"], row["extra"]["representation_error"], trial.parameters["mu"])
+                    (
+                        100 * row["extra"]["nonzeros"],
+                        row["extra"]["representation_error"],
+                        trial.parameters["mu"],
+                    )
                 )
         points.sort()
         lines[cell.capture.name] = ([p[0] for p in points], [p[1] for p in points])
@@ -115,7 +119,9 @@ def _report_convergence(out: RunOutputs) -> None:
         if result.cell.label == _SPARSITY_SCAN:
             rows = [out.rows[t.hash] for t in result.cell.grid if t.hash in out.rows]
             scan = sorted(
-                (100 * row["nonzeros"], row["mean"], row["parameters"]["mu"]) for row in rows if row["mean"]
+                (100 * row["extra"]["nonzeros"], row["mean"], row["parameters"]["mu"])
+                for row in rows
+                if row["mean"]
             )
     rows_scan = [[f"{mu:g}", f"{nonzeros:.2f}", f"{mean:.2f}"] for nonzeros, mean, mu in scan]
     out.table(
@@ -184,7 +190,7 @@ def _report_atoms(out: RunOutputs) -> None:
     moved = np.degrees(np.arccos(np.clip(np.abs((first * last).sum(axis=1)), 0, 1)))
     table = [
         ["atoms", f"{len(last)}"],
-        ["non-zeros (%)", f"{100 * result.oracle['nonzeros']:.2f}"],
+        ["non-zeros (%)", f"{100 * result.oracle['extra']['nonzeros']:.2f}"],
         ["median angle between first and last atom (degrees)", f"{np.median(moved):.1f}"],
         ["mean angular error (degrees)", f"{result.oracle['mean']:.2f}"],
     ]
