@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from photostereo.priors.registry import prior_names
 from photostereo.solver.methods import find_method, method_names
 from photostereo.testing import CHECKS
 
@@ -20,8 +21,14 @@ else:
 DEVICES = ["cpu"]
 if torch is not None:
     DEVICES += ["torch-cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-#: Every method, and a pair without a name.
-METHODS = (*method_names(), "cbr+dictionary", "rpca+dictionary")
+#: Every method, every prior, and pairs without a name.
+METHODS = (
+    *method_names(),
+    "cbr+dictionary",
+    "rpca+dictionary",
+    *(f"ls+{name}" for name in prior_names() if name != "dictionary"),
+    "sbl+smoothness",
+)
 CASES = [
     pytest.param(name, device, id=f"{name}-{device}", marks=[] if device == "cpu" else [pytest.mark.torch])
     for device in DEVICES

@@ -8,8 +8,9 @@ from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.core.plugins import announced
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry
+from photostereo.priors.smoothness.entry import SMOOTHNESS
 
-OWN = (DICTIONARY,)
+OWN = (DICTIONARY, SMOOTHNESS)
 
 
 @cache

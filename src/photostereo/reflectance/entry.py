@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -44,6 +44,7 @@ class ModelEntry:
         photographs have them, the ``"mask"``, and the model of the ``"sample"`` where a large capture is solved in
         parts; keyword arguments of these names
     workspace : bytes for each intensity of a pixel that the model needs beside it while it is built
+    with_prior : defaults of parameters that differ if there is a prior
     on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
     """
 
@@ -58,6 +59,7 @@ class ModelEntry:
     tolerance: float = 1e-3
     sees: tuple[str, ...] = ()
     workspace: int = 0
+    with_prior: Mapping[str, Any] = field(default_factory=dict)
     on_gpu: bool = False
 
     def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:

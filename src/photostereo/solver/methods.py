@@ -24,9 +24,6 @@ from photostereo.solver.choice import DEFAULT_METHOD, WORDS, choose
 if TYPE_CHECKING:
     from photostereo.capture import Capture
 
-#: Outer iterations of a pair without a name.
-ITERATIONS_OF_A_PAIR = 30
-
 
 @dataclass(frozen=True)
 class Method:
@@ -105,7 +102,7 @@ class Method:
 def _preset(name: str, model: str, look: Look, title: str, assumes: str, **defaults: Any) -> Method:
     entry = registered_models()[model]
     citation = DICTIONARY.citation + (f"; on the model of {entry.citation}" if model == "sbl" else "")
-    return Method(name, title, assumes, entry, look, citation, DICTIONARY, defaults)
+    return Method(name, title, assumes, entry, look, citation, DICTIONARY, {**entry.with_prior, **defaults})
 
 
 @cache
@@ -138,7 +135,6 @@ def _registered() -> dict[str, Method]:
             "Dictionary learning on normals with sparse regression",
             "Few photographs with outliers: shadows, highlights, dead pixels, dust.",
             max_iter=30,
-            noise=None,
         ),
         _preset(
             "dlnet",
@@ -220,5 +216,5 @@ def _with_prior(method: Method, prior: str) -> Method:
         look=replace(method.look, label=f"{method.look.label} + {entry.name}", marker="h"),
         citation=f"{entry.citation}; on the model of {method.citation}",
         prior=entry,
-        defaults={**method.defaults, "max_iter": ITERATIONS_OF_A_PAIR},
+        defaults={**method.model.with_prior, **method.defaults},
     )

@@ -42,7 +42,7 @@ class DictionaryParameters:
         "dct", "initial dictionary: a kind, a .npy file, or an array", EXPECTS, kind_or_array
     )
     learn: bool = flag(True, "update the atoms; false keeps the given dictionary fixed")
-    max_iter: int = integer(20, "outer iterations", minimum=1)
+    max_iter: int = integer(30, "outer iterations", minimum=1)
     tol: float = number(
         0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0
     )

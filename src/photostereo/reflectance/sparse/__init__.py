@@ -51,5 +51,6 @@ SBL = ModelEntry(
     look=Look("SR (SBL)", "#009e73", "^"),
     parameters=SparseBayesParameters,
     tolerance=0.05,
+    with_prior={"noise": None},  # a prior's strength follows from the noise that is there
     on_gpu=True,
 )

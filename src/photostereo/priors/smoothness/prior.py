@@ -1,0 +1,118 @@
+"""The smoothness prior on the normal map, by majorization.
+
+    λ Σ_{i~j} φ(|n_i − n_j|),      φ(t) = t² for t ≤ δ,  2 δ t − δ² beyond
+
+Around the current normals, with difference d and mean m of two neighbors, Huber's φ lies below a parabola, and a parabola
+of a difference lies below two parabolas of a pixel each; both touch at the current normals:
+
+    φ(|n_i − n_j|) ≤ ω |n_i − n_j|² + constant,   ω = min(1, δ / |d|),
+    |n_i − n_j|² ≤ 2 |n_i − m|² + 2 |n_j − m|².
+
+So each pixel has the bound w |n|² − 2 n·q with w = 2 λ Σ_j ω and q = 2 λ Σ_j ω m, the model's step is exact, and the cost
+never rises. The prior has no unknowns of its own.
+
+References
+----------
+P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35(1), 1964,
+doi:10.1214/aoms/1177703732. L. I. Rudin, S. Osher, E. Fatemi, Nonlinear total variation based noise removal
+algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray
+from photostereo.priors.protocol import Domain, Prior, PriorState
+from photostereo.runtime.arrays import CPU, Array, Device, cast, contiguous, is_tensor, like, namespace
+
+#: Steps to the neighbors of a pixel: right and down, whose links the cost counts, then left and up.
+STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
+
+
+def neighbors_of(domain: Domain) -> NDArray[np.int32]:
+    """(N, 4) the place of each neighbor among the mask pixels, right, down, left and up; -1 if it is outside the mask.
+
+    >>> neighbors_of(Domain(np.ones((2, 2), bool))).tolist()
+    [[1, 2, -1, -1], [-1, 3, 0, -1], [3, -1, -1, 0], [-1, -1, 2, 1]]
+    """
+    mask: BoolArray = np.asarray(domain.mask, dtype=bool)
+    place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
+    place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
+    rows, cols = np.nonzero(mask)
+    table = np.stack([place[rows + 1 + down, cols + 1 + right] for down, right in STEPS], axis=1)
+    if domain.side:  # crops are not neighbors of each other
+        table[rows % domain.side == domain.side - 1, 1] = -1
+        table[rows % domain.side == 0, 3] = -1
+    return table
+
+
+class SmoothnessPrior(Prior):
+    """Huber's function of the differences between neighboring normals.
+
+    Parameters
+    ----------
+    domain : the pixels
+    lam : λ, the weight
+    delta : δ, the difference beyond which two neighbors lie across an edge
+    device : where the normals live
+
+    With tensors, λ and δ may be tensors too, one value for each of the problems on the leading axis.
+    """
+
+    def __init__(self, domain: Domain, *, lam: Array, delta: Array, device: Device = CPU) -> None:
+        self.lam, self.delta = lam, delta
+        table = neighbors_of(domain)
+        self._neighbors = device.put(table)
+        self._present = device.put(table >= 0)
+
+    def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
+        """w = 2 λ Σ_j ω and q = λ Σ_j ω (n_i + n_j)."""
+        if not is_tensor(normals):
+            from photostereo.priors.smoothness.kernels import bound
+
+            n = contiguous(cast(normals, "float64"))
+            weight, pull = np.empty(len(n)), np.empty_like(n)
+            bound(n, self._neighbors, float(self.lam), float(self.delta), weight, pull)
+            return weight, pull
+        there, length = self._differences(normals)
+        lam, delta = self._each(normals)
+        omega = self._omega(length, delta)
+        weight = 2.0 * lam * omega.sum(-1)
+        pull = (omega[..., None] * (there + normals[..., None, :])).sum(-2)
+        return weight, lam[..., None] * pull
+
+    def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
+        """``roughness``, λ Σ φ."""
+        if not is_tensor(normals):
+            from photostereo.priors.smoothness.kernels import roughness
+
+            n = contiguous(cast(normals, "float64"))
+            of_pixels = np.empty(len(n))
+            roughness(n, self._neighbors, float(self.delta), of_pixels)
+            return {"roughness": self.lam * of_pixels.sum()}
+        _, length = self._differences(normals)
+        lam, delta = self._each(normals)
+        xp, edge = namespace(normals), delta[..., None]
+        rough = xp.where(length <= edge, length**2, 2.0 * edge * length - edge**2)
+        return {"roughness": lam[..., 0] * (rough * self._present)[..., :2].sum((-2, -1))}
+
+    def _differences(self, normals: Array) -> tuple[Array, Array]:
+        """The neighbors (..., N, 4, 3) of each pixel, and how far they differ (..., N, 4)."""
+        there = normals[..., self._neighbors.clip(0), :]
+        length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
+        return there, length
+
+    def _omega(self, length: Array, delta: Array) -> Array:
+        xp, delta = namespace(length), delta[..., None]
+        return xp.where(length <= delta, 1.0 + 0.0 * length, delta / length) * self._present
+
+    def _each(self, normals: Array) -> tuple[Any, Any]:
+        """λ and δ, each with an axis for the pixels."""
+        return tuple(
+            (value if is_tensor(value) else like(np.asarray(value, dtype=np.float64), normals))[..., None]
+            for value in (self.lam, self.delta)
+        )  # type: ignore[return-value]
