@@ -18,7 +18,7 @@ from photostereo.runtime.arrays import Array, like, to_numpy
 class MeanParameters:
     """Of :class:`MeanPrior`, and of the descent with it."""
 
-    lam: float = number(0.01, "weight of the prior", minimum=0)
+    lam: float = number(1e-4, "weight of the prior", minimum=0)
     max_iter: int = integer(20, "outer iterations", minimum=1)
     tol: float = number(0.0, "stop when the cost falls by less than this share; 0 never", minimum=0)
 
