@@ -12,16 +12,21 @@ METHODS = ("poisson", "simchony", "robust")
 UP = np.array([0.0, 0.0, 1.0])
 
 
+def code_of(normals: np.ndarray, *args, **options) -> str:
+    """The code of the error that an integration raises."""
+    with pytest.raises(ParameterError) as caught:
+        integrate(normals, *args, **options)
+    return caught.value.code
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_empty_mask(method: str) -> None:
-    with pytest.raises(ParameterError, match="no pixel"):
-        integrate(np.zeros((5, 5, 3)) + UP, np.zeros((5, 5)), method=method)
+    assert code_of(np.zeros((5, 5, 3)) + UP, np.zeros((5, 5)), method=method) == "empty-mask"
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_normals_facing_away(method: str) -> None:
-    with pytest.raises(ParameterError, match="face away"):
-        integrate(np.zeros((5, 5, 3)) - UP, method=method)
+    assert code_of(np.zeros((5, 5, 3)) - UP, method=method) == "normals-face-away"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -47,10 +52,8 @@ def test_unknown_normals_are_filled(shapes, method: str, value: float) -> None:
     if method != "simchony":
         truth = 0.5 * np.arange(20) + np.zeros((20, 1))
         assert np.abs(shapes.aligned(surface.depth, truth, everywhere)).max() < 1e-2
-    with pytest.raises(ParameterError, match=r"zero or not finite"):
-        integrate(np.full((5, 5, 3), value), np.ones((5, 5)), method=method)
-    with pytest.raises(ParameterError, match=r"zero or not finite"):
-        integrate(np.full((5, 5, 3), value), method=method)
+    assert code_of(np.full((5, 5, 3), value), np.ones((5, 5)), method=method) == "no-normals"
+    assert code_of(np.full((5, 5, 3), value), method=method) == "no-normals"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -77,8 +80,9 @@ def test_a_line_of_pixels(method: str, shape: tuple[int, int]) -> None:
     for axis in (0, 1):
         step = np.diff(surface.depth, axis=axis)
         assert np.abs(step - 0.75).max(initial=0) < 1e-10
-    with pytest.raises(ParameterError, match="no triangle"):
+    with pytest.raises(ParameterError) as caught:
         build_mesh(surface, normals)
+    assert caught.value.code == "no-triangles"
 
 
 def test_only_specks_have_no_mesh() -> None:
@@ -91,29 +95,27 @@ def test_only_specks_have_no_mesh() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code"),
     [
-        ({"method": "possion"}, 'mean "poisson"'),
-        ({"mask": np.ones((3, 3))}, "mask is"),
-        ({"weights": np.ones((3, 3))}, "weights are"),
-        ({"weights": -np.ones((5, 5))}, "not negative"),
-        ({"weights": np.ones((5, 5)), "method": "simchony"}, "neither weights nor anchors"),
-        ({"anchors": np.ones((5, 5)), "method": "simchony"}, "neither weights nor anchors"),
-        ({"anchors": np.ones((3, 3))}, "anchors are"),
-        ({"anchors": np.full((5, 5), np.nan)}, "No anchor"),
-        ({"highpass": -1.0}, "highpass"),
-        ({"highpass": 1e-300}, "highpass"),
-        ({"tol": 0.0}, "tol"),
+        ({"method": "possion"}, "unknown-integration"),
+        ({"mask": np.ones((3, 3))}, "mask-shape"),
+        ({"weights": np.ones((3, 3))}, "weights-shape"),
+        ({"weights": -np.ones((5, 5))}, "bad-weights"),
+        ({"weights": np.ones((5, 5)), "method": "simchony"}, "simchony-is-unweighted"),
+        ({"anchors": np.ones((5, 5)), "method": "simchony"}, "simchony-is-unweighted"),
+        ({"anchors": np.ones((3, 3))}, "anchors-shape"),
+        ({"anchors": np.full((5, 5), np.nan)}, "no-anchors"),
+        ({"highpass": -1.0}, "bad-highpass"),
+        ({"highpass": 1e-300}, "bad-highpass"),
+        ({"tol": 0.0}, "bad-integration-option"),
     ],
 )
-def test_options_that_do_not_fit(options: dict, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        integrate(np.zeros((5, 5, 3)) + UP, **options)
+def test_options_that_do_not_fit(options: dict, code: str) -> None:
+    assert code_of(np.zeros((5, 5, 3)) + UP, **options) == code
 
 
 def test_not_a_normal_map() -> None:
-    with pytest.raises(ParameterError, match="shape"):
-        integrate(np.zeros((5, 5)))
+    assert code_of(np.zeros((5, 5))) == "normals-shape"
 
 
 def test_result_is_read_only() -> None:

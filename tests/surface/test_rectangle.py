@@ -8,27 +8,27 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import lsqr
 
 from photostereo.surface import integrate
-from photostereo.surface.links import find_links
 from photostereo.surface.rectangle import solve_rectangle
 
 
-def difference_matrix(shape: tuple[int, int]) -> tuple[csr_array, object]:
-    links = find_links(np.ones(shape, dtype=bool))
-    m = links.first.size
-    rows = np.arange(m)
-    matrix = csr_array((np.ones(m), (rows, links.second)), shape=(m, links.size)) - csr_array(
-        (np.ones(m), (rows, links.first)), shape=(m, links.size)
+def difference_matrix(shape: tuple[int, int]) -> tuple[csr_array, np.ndarray, np.ndarray, int]:
+    """The matrix of differences of neighbors, the two ends of each, and the number of those along columns."""
+    number = np.arange(shape[0] * shape[1]).reshape(shape)
+    first = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    second = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    rows, size = np.arange(first.size), (first.size, number.size)
+    matrix = csr_array((np.ones(first.size), (rows, second)), shape=size) - csr_array(
+        (np.ones(first.size), (rows, first)), shape=size
     )
-    return matrix, links
+    return matrix, first, second, number[:, 1:].size
 
 
 @pytest.mark.parametrize("shape", [(17, 23), (1, 40), (40, 1), (2, 2)])
 def test_equals_sparse_least_squares(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     p, q = rng.normal(size=shape), rng.normal(size=shape)
-    matrix, links = difference_matrix(shape)
-    split = links.along_cols
-    a, b = links.first, links.second
+    matrix, first, second, split = difference_matrix(shape)
+    a, b = first, second
     goal = np.concatenate(
         [
             0.5 * (p.ravel()[a[:split]] + p.ravel()[b[:split]]),
@@ -47,15 +47,14 @@ def test_screen_is_the_screened_minimizer() -> None:
     rng = np.random.default_rng(1)
     shape, screen = (9, 12), 0.3
     p, q = rng.normal(size=shape), rng.normal(size=shape)
-    matrix, links = difference_matrix(shape)
-    a, b, split = links.first, links.second, links.along_cols
+    matrix, a, b, split = difference_matrix(shape)
     goal = np.concatenate(
         [
             0.5 * (p.ravel()[a[:split]] + p.ravel()[b[:split]]),
             0.5 * (q.ravel()[a[split:]] + q.ravel()[b[split:]]),
         ]
     )
-    normal = (matrix.T @ matrix).toarray() + screen * np.eye(links.size)
+    normal = (matrix.T @ matrix).toarray() + screen * np.eye(p.size)
     best = np.linalg.solve(normal, matrix.T @ goal)
     assert np.abs(solve_rectangle(p, q, screen=screen).ravel() - best).max() < 1e-12
 

@@ -102,6 +102,7 @@ def texture_mesh(
     """
     given = np.asarray(normals)
     light = build_small_mesh(surface, given, triangles=triangles, control=control)
+    control.check()
     vertices = np.asarray(light.vertices, dtype=np.float64)
     faces = np.asarray(light.faces, dtype=np.int64)
     normal = geometric_normals(vertices, faces)
@@ -115,17 +116,20 @@ def texture_mesh(
     inside = surface.mask[crop]
     texels = uv * np.array([size[1], size[0]]) - 0.5
     shown = np.nan_to_num(given[crop].astype(np.float32), copy=False, posinf=0.0, neginf=0.0)
+    control.check()
     map_normals = _resized(_padded(shown, inside & _known(shown)), size)
     del shown
+    control.check()
     frame = interpolate(texels, faces, np.concatenate([normal, tangent], axis=1), size, np.float32)
+    control.check()
     return TexturedMesh(
         vertices=vertices,
         faces=faces,
         normals=normal,
         tangents=tangent,
         uv=uv,
-        albedo=_resized_albedo(albedo, surface.mask, crop, size),
-        normal_map=bake_normals(map_normals, frame),
+        albedo=_resized_albedo(albedo, surface.mask, crop, size, control),
+        normal_map=bake_normals(map_normals, frame, control),
     )
 
 
@@ -140,7 +144,7 @@ def tangents_of(normals: Float64) -> Float64:
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
 
 
-def bake_normals(normals: FloatArray, frame: FloatArray) -> NDArray[np.uint8]:
+def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILENT) -> NDArray[np.uint8]:
     """Normals (h, w, 3) in the interpolated frames (h, w, 6: normal, tangent) of a mesh, as an 8-bit map.
 
     Texels that no triangle covers take the frame of the nearest one that is covered.
@@ -148,6 +152,7 @@ def bake_normals(normals: FloatArray, frame: FloatArray) -> NDArray[np.uint8]:
     frame = _padded(frame, np.isfinite(frame[..., 0]))
     picture = np.empty(normals.shape, dtype=np.uint8)
     for rows in row_bands(*normals.shape[:2]):
+        control.check()
         n, t, unit = (_planes(v[rows]) for v in (frame[..., :3], frame[..., 3:], normals))
         _normalize(n)
         t -= _dot(t, n) * n
@@ -174,19 +179,25 @@ def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
 
 
 def _resized_albedo(
-    albedo: ArrayLike | None, mask: Bool, crop: tuple[slice, slice], size: tuple[int, int]
+    albedo: ArrayLike | None, mask: Bool, crop: tuple[slice, slice], size: tuple[int, int], control: Control
 ) -> NDArray[np.uint8]:
     if albedo is None:
         linear = np.full(size, 0.6)
     else:
         values = np.asarray(albedo)
         if values.shape not in (mask.shape, (*mask.shape, 3)):
-            raise ParameterError(f"The albedo is {values.shape}, but the mask is {mask.shape} pixels.")
+            raise ParameterError(
+                f"The albedo has {values.shape} pixels, but the mask has {mask.shape}.",
+                code="albedo-shape",
+                albedo=values.shape,
+                mask=mask.shape,
+            )
         shown = np.maximum(values[crop], 0.0).astype(np.float32)
         np.nan_to_num(shown, copy=False, posinf=0.0)
         linear = _resized(_padded(shown, mask[crop]), size) / np.float32(white_of(values, mask))
     picture = np.empty(linear.shape, dtype=np.uint8)
     for rows in row_bands(*size):
+        control.check()
         picture[rows] = np.rint(255.0 * srgb_from_linear(linear[rows]))
     return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
 

@@ -17,12 +17,11 @@ doi:10.1145/37401.37415.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.surface.blocks import combine_blocks, enlarge
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import (
     Faces,
@@ -68,7 +67,7 @@ def triangulate_adaptively(
     if errors:
         tolerance = find_tolerance(errors, whole, int(np.count_nonzero(partial)), triangles, control)
         split = balanced_splits(errors, tolerance)
-        squares &= _enlarged(split[0], whole.shape)
+        squares &= enlarge(split[0], whole.shape)
     parts = [triangles_of_squares(surface.depth, right, down, squares)]
     for level in range(1, len(errors) + 1):
         control.check()
@@ -87,7 +86,7 @@ def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list
         if min(depth.shape) <= side:
             break
         control.check()
-        parts = _of_four(np.maximum, parts, np.inf)
+        parts = combine_blocks(np.maximum, parts, np.inf)
         own = np.full(parts.shape, np.inf, dtype=np.float32)
         patch_errors(depth, np.isfinite(parts), side, own)
         parts = np.maximum(parts, own)
@@ -104,7 +103,7 @@ def find_tolerance(
     def fits(tolerance: float) -> bool:
         control.check()
         split = balanced_splits(errors, tolerance)
-        count = others + 2 * int(np.count_nonzero(whole & _enlarged(split[0], whole.shape)))
+        count = others + 2 * int(np.count_nonzero(whole & enlarge(split[0], whole.shape)))
         for level in range(1, len(split) + 1):
             cells = _cells(split, level)
             cuts = np.zeros(cells.shape, dtype=np.int8)
@@ -134,7 +133,7 @@ def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
         # A split block needs neighbors of its own size or finer: the blocks that hold them are split too.
         for finer in _finer_sides(split[fine]):
             needed |= finer
-        split[fine + 1] |= _of_four(np.logical_or, needed, False)
+        split[fine + 1] |= combine_blocks(np.logical_or, needed)
     return split
 
 
@@ -144,15 +143,10 @@ def _finer_sides(split: Bool) -> list[Bool]:
     return [framed[:-2, 1:-1], framed[2:, 1:-1], framed[1:-1, :-2], framed[1:-1, 2:]]
 
 
-def _enlarged(split: Bool, shape: tuple[int, ...]) -> Bool:
-    """A picture of twice the resolution: the blocks one level finer that lie in a split one."""
-    return np.repeat(np.repeat(split, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
-
-
 def _cells(split: list[Bool], level: int) -> Bool:
     """The blocks of a level that are cells: not split themselves, but the block that holds them is."""
     own = split[level - 1]
-    return ~own if level == len(split) else ~own & _enlarged(split[level], own.shape)
+    return ~own if level == len(split) else ~own & enlarge(split[level], own.shape)
 
 
 def _cells_of_level(surface: Surface, split: list[Bool], level: int) -> Faces:
@@ -188,11 +182,3 @@ def _cells_of_level(surface: Surface, split: list[Bool], level: int) -> Faces:
             stacked(fan & cut, middle, between, last),
         ]
     return np.concatenate(found)
-
-
-def _of_four(combine: np.ufunc, picture: NDArray[Any], fill: float) -> NDArray[Any]:
-    """A picture of half the resolution: the combination of each block of 2 × 2, ``fill`` outside."""
-    height, width = picture.shape
-    p = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)
-    rows = combine(p[::2], p[1::2])
-    return np.asarray(combine(rows[:, ::2], rows[:, 1::2]))

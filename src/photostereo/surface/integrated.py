@@ -1,4 +1,4 @@
-"""What an integration gives: heights, the parts they belong to, and where the surface is torn."""
+"""The result of an integration: heights, the parts they belong to, and where the surface is torn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.slopes import Camera
+from photostereo.surface.camera import Camera
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -30,11 +30,12 @@ class Surface:
     torn_right, torn_down : (H, W) bool
         Whether the link to the right neighbor, or to the one below, is cut.
     method, status : str
-        The status is "converged", "direct" or "max_iter".
+        The status is "converged", "max_iter", or "direct" for ``simchony``.
     iterations : int
         Of the outer loop (robust) or of the conjugate gradients; the most over all parts.
     residual : float
-        The largest ``‖b − A z‖ / ‖b‖`` of the linear systems that were solved.
+        The largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, how much of the gradient the last
+        solve left.
     energy : tuple of float
         For ``robust``, the energy before every iteration of the largest part.
     camera : Camera or None
@@ -65,10 +66,10 @@ class Surface:
 
     @property
     def parts(self) -> int:
-        """How many connected parts."""
+        """The number of connected parts."""
         return int(self.labels.max())
 
     @property
     def tears(self) -> int:
-        """How many links are cut."""
+        """The number of links that are cut."""
         return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))

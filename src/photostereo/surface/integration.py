@@ -1,4 +1,4 @@
-"""From a normal map to heights: three methods, parts, cameras, anchors and flattening behind one function."""
+"""Integrates a normal map into heights: three methods, with parts, cameras, anchors and flattening."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, did_you_mean
 from photostereo.runtime.threads import shorten_spinning
+from photostereo.surface.camera import Camera
 from photostereo.surface.integrated import Surface
-from photostereo.surface.lattice import place_pixels
-from photostereo.surface.links import find_links
-from photostereo.surface.reporting import Progress, reporter
-from photostereo.surface.slopes import Camera, SlopeSource, prepare_mask
+from photostereo.surface.multigrid import center_parts
+from photostereo.surface.progress import Progress
+from photostereo.surface.slopes import SlopeSource, prepare_mask
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 METHODS = ("poisson", "simchony", "robust")
-#: Parts up to this many pixels are solved together: a separate solve costs more than it is worth.
+#: Parts up to this many pixels are solved together: separate solves would cost more.
 SMALL_PART = 4_000
 
 
 def check_method(name: str) -> None:
-    """Raise a :class:`ParameterError` for a name that is no integration method."""
+    """Raise a :class:`ParameterError` if this is not an integration method."""
     if name not in METHODS:
         raise ParameterError(
-            f'Unknown integration method "{name}"; known: {", ".join(METHODS)}.' + did_you_mean(name, METHODS)
+            f'Unknown integration method "{name}"; known: {", ".join(METHODS)}.'
+            + did_you_mean(name, METHODS),
+            code="unknown-integration",
+            name=name,
+            known=METHODS,
         )
 
 
@@ -52,7 +56,7 @@ def integrate(
 ) -> Surface:
     """Integrate a normal map into heights.
 
-    Solves ``minimize_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three readings: over a
+    Solves ``minimize_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three versions: over a
     rectangle without weights (``simchony``: two cosine transforms), over the links inside a mask
     (``poisson``), or with a soft choice between the forward and the backward difference of each pixel, so
     that the surface may tear at occlusions (``robust``).
@@ -79,13 +83,13 @@ def integrate(
     rtol : float
         Relative residual of the linear solve (``poisson``).
     max_iter : int, optional
-        Of ``robust``: the maximum number of reweightings (150).
+        For ``robust``: the maximum number of reweightings (150).
     tol : float, optional
-        Of ``robust``: it stops when the energy falls by less than this fraction.
+        For ``robust``: it stops when the energy falls by less than this fraction.
     sharpness : float, optional
-        Of ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
+        For ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
     control : Control
-        Receives progress: the iterations of ``robust``, percents of the digits that ``poisson`` has to win.
+        Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the work.
 
     Returns
     -------
@@ -98,12 +102,9 @@ def integrate(
 
     Notes
     -----
-    Time and memory are linear in pixels: ``poisson`` takes 0.75 processor seconds and 95 MB a megapixel, from
-    1 to 24 of them, the normals included; ``robust`` takes 2 seconds a megapixel on a smooth surface, 10 on one
-    that tears, and 100 to 115 MB.
-    It fails, as all least squares do, by smearing depth discontinuities; ``robust`` keeps those that end
-    somewhere inside the mask. No integrator can know the height of a step that separates two regions
-    completely.
+    Time and memory are linear in pixels: see ``benchmarks/README.md``. ``poisson`` fails, as all least squares do, by
+    smearing depth discontinuities; ``robust`` keeps those that end somewhere inside the mask. No integrator can know
+    the height of a step that separates two regions completely.
 
     References
     ----------
@@ -125,21 +126,32 @@ def integrate(
     inside = prepare_mask(normals, mask)
     pinhole = camera if camera is None or isinstance(camera, Camera) else Camera.from_matrix(camera)
     if highpass is not None and not highpass >= 1:
-        raise ParameterError(f"highpass is a length of at least one pixel; it is {highpass}.")
+        raise ParameterError(
+            f"The high-pass length must be at least one pixel; it is {highpass}.",
+            code="bad-highpass",
+            highpass=highpass,
+        )
     if not (0 < tol < 1 and sharpness > 0 and 0 < rtol < 1 and anchor_weight > 0):
         raise ParameterError(
-            "tol and rtol must lie between 0 and 1; sharpness and anchor_weight must be positive."
+            "tol and rtol must lie between 0 and 1; sharpness and anchor_weight must be positive.",
+            code="bad-integration-option",
         )
+    control.check()
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
+    control.check()
     labels = np.asarray(label(inside)[0], dtype=np.int32)
-    options = _Options(method, rtol, max_iter, tol, sharpness, reporter(control, method))
+    stage = "integrate (robust)" if method == "robust" else "integrate"
+    options = _Options(method, rtol, max_iter, tol, sharpness, Progress(stage, control))
 
     if method == "simchony":
         if weights is not None or anchors is not None:
             raise ParameterError(
-                "simchony solves an unweighted rectangle and takes neither weights nor anchors; use poisson."
+                "simchony solves an unweighted rectangle and takes neither weights nor anchors; use poisson.",
+                code="simchony-is-unweighted",
             )
+        options.progress.report(0, 100)
         outcome = _integrate_rectangle(source, highpass)
+        options.progress.report(100, 100)
     else:
         pull, target = _pulls(source, anchors, anchor_weight, highpass)
         outcome = _integrate_parts(source, labels, pull, target, options)
@@ -150,8 +162,8 @@ def integrate(
     depth[~inside] = np.nan
     if outcome.status == "max_iter":
         warnings.warn(
-            f"{method} stopped after {outcome.iterations} iterations before it met its tolerance; the "
-            "surface is usable. Raise max_iter for the last digits.",
+            f"{method} stopped after {outcome.iterations} iterations before it met its tolerance. The surface is "
+            "usable; raise max_iter for the last digits.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -179,7 +191,7 @@ class _Options:
     max_iter: int | None
     tol: float
     sharpness: float
-    progress: Progress | None
+    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -199,13 +211,13 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> _Outcom
     from photostereo.surface.rectangle import solve_rectangle
 
     mask = source.mask
-    equations = source.field(mask)
-    slope_col = place_pixels(mask, equations.tilt_col / equations.facing)
-    slope_row = place_pixels(mask, equations.tilt_row / equations.facing)
-    del equations
+    field = source.field(mask)
+    facing = np.where(mask, field.facing, 1.0)
+    slope_col, slope_row = field.tilt_col / facing, field.tilt_row / facing
+    del field, facing
     screen = 0.0 if highpass is None else (2.0 * np.pi / highpass) ** 2
     values = solve_rectangle(slope_col, slope_row, screen=screen)
-    # The mean over the rectangle means nothing to who looks at the mask; a high pass has its own zero.
+    # Only the mean over the mask is meaningful; a high pass has its own zero.
     if highpass is None:
         values -= values[mask].mean()
     whole = np.zeros_like(mask)
@@ -215,34 +227,40 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> _Outcom
 def _pulls(
     source: SlopeSource, anchors: ArrayLike | None, anchor_weight: float, highpass: float | None
 ) -> tuple[Float64 | None, Float64 | None]:
-    """What draws pixels to a height: anchors, and the flat zero of a high pass; pictures."""
+    """Pulls towards heights, and those heights: anchors, and the flat zero of a high pass; pictures."""
     if anchors is None and highpass is None:
         return None, None
     mask, camera = source.mask, source.camera
     pull, target = np.zeros(mask.shape), np.zeros(mask.shape)
     if highpass is not None:
-        pull[mask] = (2.0 * np.pi / highpass) ** 2 * source.field(mask).weight
+        pull += (2.0 * np.pi / highpass) ** 2 * source.field(mask).weight
     if anchors is not None:
         known = np.asarray(anchors, dtype=np.float64)
         if known.shape != mask.shape:
-            raise ParameterError(f"The anchors are {known.shape} but the mask is {mask.shape} pixels.")
+            raise ParameterError(
+                f"The anchors have {known.shape} pixels, but the mask has {mask.shape}.",
+                code="anchors-shape",
+                anchors=known.shape,
+                mask=mask.shape,
+            )
         if camera is not None:
             if (known[mask & np.isfinite(known)] >= 0).any():
                 raise ParameterError(
                     "With a camera, heights are −Z, the negative distance along the optical axis: anchors "
-                    "must be negative."
+                    "must be negative.",
+                    code="anchors-not-negative",
                 )
             known = camera.log_from_depth(known)
         found = mask & np.isfinite(known)
         if not found.any():
-            raise ParameterError("No anchor lies inside the mask: all are NaN there.")
+            raise ParameterError("No anchor lies inside the mask: all are NaN there.", code="no-anchors")
         pull[found] += anchor_weight
         target[found] = anchor_weight * known[found] / pull[found]
     return pull, target
 
 
 def _groups(labels: NDArray[np.int32]) -> Iterator[tuple[tuple[slice, slice], Bool]]:
-    """Boxes and masks to be solved apart: every large part, and all small ones together; largest first."""
+    """Boxes and masks that are solved separately: every large part, and all small ones together; largest first."""
     from scipy.ndimage import find_objects
 
     sizes = np.bincount(labels.ravel())
@@ -265,7 +283,7 @@ def _integrate_parts(
     target: Float64 | None,
     options: _Options,
 ) -> _Outcome:
-    """Solve every group of parts and put the results together."""
+    """Solve every group of parts and combine the results."""
     shape = source.mask.shape
     values = np.zeros(shape)
     torn_right, torn_down = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
@@ -275,78 +293,51 @@ def _integrate_parts(
         result = _solve_group(
             source.crop(box),
             group,
-            labels[box],
             None if pull is None else np.where(group, pull[box], 0.0),
             None if target is None else target[box],
             options,
         )
-        values[box][group] = result.values[group]
+        found = np.where(group, result.values, 0.0)
+        center_parts(found, np.where(group, labels[box], 0), None if pull is None else pull[box])
+        values[box] += found
         torn_right[box] |= result.torn_right
         torn_down[box] |= result.torn_down
         statuses.append(result.status)
         iterations = max(iterations, result.iterations)
         residual = max(residual, result.residual)
         energy = energy or result.energy
-    status = next((s for s in ("max_iter", "converged") if s in statuses), "direct")
+    status = "max_iter" if "max_iter" in statuses else "converged"
     return _Outcome(values, torn_right, torn_down, status, iterations, residual, energy)
 
 
 def _solve_group(
-    source: SlopeSource,
-    group: Bool,
-    labels: NDArray[np.int32],
-    pull: Float64 | None,
-    target: Float64 | None,
-    options: _Options,
+    source: SlopeSource, group: Bool, pull: Float64 | None, target: Float64 | None, options: _Options
 ) -> _Outcome:
     """Heights of the pixels of ``group``, a mask of the source's picture."""
-    from photostereo.surface.multigrid import DIRECT_LIMIT, center_parts
+    if options.method == "poisson":
+        from photostereo.surface.poisson import solve_poisson
 
-    whole = np.zeros_like(group)
-    if options.method == "poisson" and np.count_nonzero(group) > DIRECT_LIMIT:
-        from photostereo.surface.poisson import solve_large_poisson
-
-        most = 200 if options.max_iter is None else options.max_iter
-        solution = solve_large_poisson(
+        solution = solve_poisson(
             source,
             group,
             pull=pull,
             target=target,
             rtol=options.rtol,
-            max_iter=most,
+            max_iter=200 if options.max_iter is None else options.max_iter,
             progress=options.progress,
         )
+        whole = np.zeros_like(group)
         status = "converged" if solution.residual <= options.rtol else "max_iter"
-        pulled = None if pull is None else pull[group]
-        solution.values[group] = center_parts(solution.values[group], labels[group], pulled)
         return _Outcome(solution.values, whole, whole, status, solution.iterations, solution.residual)
-
-    found, parts = np.unique(labels[group], return_inverse=True)
-    parts = parts.astype(np.min_scalar_type(len(found)))
-    pull_packed = None if pull is None else pull[group]
-    target_packed = None if target is None else target[group]
-    if not ((group[:, 1:] & group[:, :-1]).any() or (group[1:] & group[:-1]).any()):  # only single pixels
-        values = np.zeros(len(parts))
-        if pull_packed is not None and target_packed is not None:
-            values = np.where(pull_packed > 0, target_packed, 0.0)
-        return _Outcome(place_pixels(group, values), whole, whole, "direct", 0, 0.0)
-    equations = source.field(group, large=len(parts) > DIRECT_LIMIT)
-    if options.method == "poisson":
-        from photostereo.surface.poisson import solve_poisson
-
-        direct = solve_poisson(equations, find_links(group), parts, pull=pull_packed, target=target_packed)
-        values = place_pixels(group, direct.values)
-        return _Outcome(values, whole, whole, "direct", direct.iterations, direct.residual)
-    from photostereo.surface.robust import RobustProblem, solve_robust
+    from photostereo.surface.robust import Descent, RobustProblem, solve_robust
 
     robust = solve_robust(
-        RobustProblem(equations, parts, pull_packed, target_packed, options.sharpness),
-        max_iter=150 if options.max_iter is None else options.max_iter,
-        tol=options.tol,
-        progress=options.progress,
+        RobustProblem(source.field(group), pull, target, options.sharpness),
+        Descent(150 if options.max_iter is None else options.max_iter, options.tol),
+        options.progress,
     )
     return _Outcome(
-        place_pixels(group, robust.values),
+        robust.values,
         *robust.torn,
         "converged" if robust.converged else "max_iter",
         robust.iterations,

@@ -1,19 +1,19 @@
-"""Integration that may tear the surface at occlusions: each pixel trusts the side on which it is continuous.
+"""Integration that may tear the surface at occlusions: each pixel follows the side on which it is continuous.
 
     minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
 
 with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where
 both residuals are small this is their mean square, a least squares like that of
 :mod:`~photostereo.surface.poisson`; where the surface is continuous on one side only, it keeps that side
-and lets the other go. The soft minimum is itself a
+and gives up the other. The soft minimum is itself a
 minimum over shares ``w`` (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a
 *weighted least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
 bilaterally weighted normal integration (Cao et al. 2022), which weighs by the squared differences
 themselves; residuals leave steep but smooth ground alone, and give the iteration an energy.
 
-How it is made fast, and kept out of poor minima
-    A solve only has to lower the weighted problem, not to end it: a few warm-started conjugate-gradient steps
-    with a multigrid preconditioner; and each step is followed further as long as the energy falls. A tear
+Speed, and how poor minima are avoided
+    A solve only has to lower the weighted problem, not to finish it: a few warm-started conjugate-gradient steps
+    with a multigrid preconditioner. Each step is extended as long as the energy falls. A tear
     grows by about one pixel per iteration, so the iteration starts from its own result at half the
     resolution, where tears are half as long; a tear that then lies a pixel beside its place is shifted. Small
     problems are also started from the plain least squares, and the lower energy wins. None of these steps raises the energy.
@@ -29,39 +29,31 @@ doi:10.1007/978-3-031-19769-7_32.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.lattice import Lattice, place_pixels
-from photostereo.surface.links import Laplacian, find_links
-from photostereo.surface.multigrid import (
-    DIRECT_LIMIT,
-    LinearSolution,
-    center_parts,
-    conjugate_gradients,
-    solve_direct,
-)
-from photostereo.surface.pyramid import coarsen, prolong
-from photostereo.surface.reporting import Progress
+from photostereo.surface.multigrid import LinearSolution, conjugate_gradients
+from photostereo.surface.progress import Progress
+from photostereo.surface.pyramid import coarsen, coarsen_pull, prolong
 from photostereo.surface.slopes import SlopeField
 from photostereo.surface.softmin import (
     Shares,
-    shared_equations,
-    shared_pictures,
     shift_tears,
     soft_energy,
     soft_shares,
     torn_links,
+    weighted_problem,
 )
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
-IntArray = NDArray[np.integer[Any]]
 
 #: Conjugate-gradient steps that a solve may take for one digit.
 STEPS_PER_DIGIT = 12
+#: Solves of problems up to this many pixels are tight: they take no time, and the start for the next resolution is
+#: better.
+TIGHT_UP_TO, TIGHT_RTOL = 12_000, 1e-6
 #: Up to this many pixels the plain least squares is tried as a start too.
 TWO_STARTS, SECOND_START_ITERATIONS = 100_000, 50
 #: Problems of fewer pixels, or sides, are not coarsened.
@@ -74,18 +66,17 @@ SHIFT_AT = (3, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations, the connected part of each pixel, and pulls towards known heights."""
+    """Slope equations, and pulls towards known heights; pictures."""
 
     field: SlopeField
-    parts: IntArray
     pull: Float64 | None = None
     target: Float64 | None = None
     sharpness: float = 4.0
 
     @property
     def size(self) -> int:
-        """How many pixels."""
-        return self.field.facing.size
+        """The number of pixels."""
+        return int(np.count_nonzero(self.field.confidence))
 
     def shares(self, values: Float64) -> Shares:
         """The best shares for these heights."""
@@ -98,6 +89,12 @@ class RobustProblem:
             goal = 0.0 if self.target is None else self.target
             total += float((self.pull * (values - goal) ** 2).sum())
         return total
+
+    def coarser(self) -> RobustProblem | None:
+        """The problem at half the resolution; None if that is too small."""
+        if self.size <= SMALLEST or min(self.field.facing.shape) < SHORTEST_SIDE:
+            return None
+        return RobustProblem(coarsen(self.field), *coarsen_pull(self.pull, self.target), self.sharpness)
 
 
 @dataclass(frozen=True)
@@ -113,76 +110,64 @@ class RobustSolution:
     converged: bool
 
 
-class _WeightedSolver:
-    """Lowers the weighted least squares of changing shares."""
+@dataclass(frozen=True)
+class Descent:
+    """How to descend: the most iterations, the relative fall of the energy that ends them, the accuracy of a solve."""
 
-    def __init__(self, problem: RobustProblem, rtol: float) -> None:
-        self.problem, self.rtol = problem, rtol
-        self.laplacian = None
-        if problem.size <= DIRECT_LIMIT:
-            self.laplacian = Laplacian(find_links(problem.field.mask))
+    max_iter: int = 150
+    tol: float = 1e-5
+    inner_rtol: float = 0.1
 
-    def step(self, values: Float64, shares: Shares) -> LinearSolution:
-        """From ``values`` until the gradient is ``rtol`` of what it was."""
-        p = self.problem
-        if self.laplacian is not None:
-            weight, goal = shared_equations(p.field, self.laplacian.links, shares)
-            self.laplacian.set_weights(weight, p.pull)
-            side = self.laplacian.right_hand_side(weight, goal, p.pull, p.target)
-            return solve_direct(self.laplacian.matrix, side, p.parts, p.pull)
-        mask = p.field.mask
-        right, down, residual, scale = shared_pictures(p.field, shares, values)
-        del shares
-        pull = None
-        if p.pull is not None:
-            pull = place_pixels(mask, p.pull)
-            residual[mask] += p.pull * ((0.0 if p.target is None else p.target) - values)
-        digits = max(1.0, -float(np.log10(self.rtol)))
-        before = float(np.linalg.norm(residual))
-        # A correction to the heights, in single precision: the next one is told by a residual in double.
-        correction = conjugate_gradients(
-            Lattice(right, down, pull),
-            residual,
-            np.zeros_like(residual),
-            rtol=self.rtol,
-            max_iter=int(STEPS_PER_DIGIT * digits),
-        )
-        left = correction.residual * before / (scale or 1.0)
-        return LinearSolution(values + correction.values[mask], correction.iterations, left)
+
+def lower_weighted(
+    problem: RobustProblem, values: Float64, shares: Shares, rtol: float, progress: Progress
+) -> LinearSolution:
+    """From ``values``, lower the least squares of these shares until its gradient is ``rtol`` of what it was."""
+    lattice, residual = weighted_problem(problem.field, shares, values, progress)
+    del shares
+    if problem.pull is not None:
+        lattice = replace(lattice, pull=problem.pull.astype(np.float32))
+        residual += problem.pull * ((0.0 if problem.target is None else problem.target) - values)
+    correction = conjugate_gradients(
+        lattice,
+        residual,
+        np.zeros_like(residual),
+        rtol=rtol,
+        max_iter=int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol)))),
+        progress=progress.without_reports(),
+    )
+    corrected = correction.values
+    corrected += values
+    return correction
 
 
 @dataclass(frozen=True)
 class _State:
-    """Heights and the energy of their best shares, which are found again when they are needed: they take twice as
-    much memory as the heights."""
+    """Heights and the energy of their best shares. The shares are computed again when needed, to save memory."""
 
     values: Float64
     energy: float
 
 
 def descend(
-    problem: RobustProblem,
-    start: Float64,
-    *,
-    max_iter: int,
-    tol: float,
-    inner_rtol: float,
-    progress: Progress | None = None,
+    problem: RobustProblem, start: Float64, how: Descent, progress: Progress | None = None
 ) -> RobustSolution:
     """Alternate shares and heights from ``start`` at one resolution."""
+    progress = progress or Progress(quiet=True)
 
     def state(values: Float64) -> _State:
+        progress.check()
         return _State(values, problem.energy(values))
 
-    solver = _WeightedSolver(problem, inner_rtol)
+    size = problem.size
+    rtol = min(how.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else how.inner_rtol
     now = state(start)
     del start  # it would stay in memory beside what it became
     energies = [now.energy]
     residual, reach, calm = 0.0, 1.0, 0
-    if progress is not None:
-        progress(0, max_iter, now.energy)
-    for iteration in range(1, max_iter + 1):
-        solution = solver.step(now.values, problem.shares(now.values))
+    progress.report(0, how.max_iter)
+    for iteration in range(1, how.max_iter + 1):
+        solution = lower_weighted(problem, now.values, problem.shares(now.values), rtol, progress)
         residual = solution.residual
         following = state(solution.values)
         del solution
@@ -196,81 +181,66 @@ def descend(
         reach = min(1.5 * reach, FARTHEST) if ahead else max(0.5 * reach, 0.5)
         # The floor under the shares moves the last digits: never accept a rise.
         before, now = now.energy, min(now, further if ahead else following, key=lambda s: s.energy)
-        del following, further  # heights that are let go take no memory during the next solve
+        del following, further  # free their memory before the next solve
         # At rest once: shift tears. Once more: a loose solve may be idle. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
-            shifted = shift_tears(problem.field, now.values, problem.sharpness)
+            shifted = shift_tears(problem.field, now.values, problem.sharpness, progress)
             now = min(now, state(shifted), key=lambda s: s.energy)
         energies.append(now.energy)
-        if progress is not None:
-            progress(iteration, max_iter, now.energy)
-        rests = before - now.energy <= tol * max(before, 1e-12 * problem.size)
+        progress.report(iteration, how.max_iter)
+        rests = before - now.energy <= how.tol * max(before, 1e-12 * size)
         calm = calm + 1 if rests else 0
         if calm == 3:
             break
-    return RobustSolution(
-        center_parts(now.values, problem.parts, problem.pull),
-        torn_links(problem.field.mask, problem.shares(now.values)),
-        tuple(energies),
-        len(energies) - 1,
-        residual,
-        calm == 3,
-    )
+    torn = torn_links(problem.field.mask, problem.shares(now.values))
+    return RobustSolution(now.values, torn, tuple(energies), len(energies) - 1, residual, calm == 3)
 
 
 def solve_robust(
-    problem: RobustProblem,
-    *,
-    max_iter: int = 150,
-    tol: float = 1e-5,
-    inner_rtol: float = 0.1,
-    progress: Progress | None = None,
+    problem: RobustProblem, how: Descent | None = None, progress: Progress | None = None
 ) -> RobustSolution:
-    """Heights of the packed mask pixels, and where the surface tears; see :func:`~photostereo.integrate`."""
-
-    def run(start: Float64, most: int) -> RobustSolution:
-        return descend(problem, start, max_iter=most, tol=tol, inner_rtol=inner_rtol, progress=progress)
-
-    def coarse() -> Float64 | None:
-        return start_from_coarse(problem, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
-
-    if problem.size > TWO_STARTS:
-        start = coarse()
-        starts = [start_from_least_squares(problem) if start is None else start]
-        del start
-        return descend(
-            problem, starts.pop(), max_iter=max_iter, tol=tol, inner_rtol=inner_rtol, progress=progress
-        )
-    start = coarse()
-    if start is None:
-        return run(start_from_least_squares(problem), max_iter)
-    best = run(start, max_iter)
+    """Heights and torn links; see :func:`~photostereo.integrate`."""
+    how = how or Descent()
+    progress = progress or Progress(quiet=True)
+    progress.check()
+    coarse = problem.coarser()
+    two_starts = coarse is not None and problem.size <= TWO_STARTS
+    if coarse is None:
+        starts = [start_from_least_squares(problem, progress)]
+    else:
+        starts = [start_from_coarse(problem, coarse, how, progress)]
+        del coarse
+    best = descend(problem, starts.pop(), how, progress)  # the only reference: it is freed on the way
+    if not two_starts:
+        return best
     # From least squares long tears open slowly; those are left to the other start.
-    trial = run(start_from_least_squares(problem), min(max_iter, SECOND_START_ITERATIONS))
+    limited = replace(how, max_iter=min(how.max_iter, SECOND_START_ITERATIONS))
+    trial = descend(problem, start_from_least_squares(problem, progress), limited, progress)
     if trial.energy[-1] >= best.energy[-1]:
         return best
-    if trial.converged or trial.iterations >= max_iter:
+    if trial.converged or trial.iterations >= how.max_iter:
         return trial
-    rest = run(trial.values, max_iter - trial.iterations)
+    remaining = replace(how, max_iter=how.max_iter - trial.iterations)
+    rest = descend(problem, trial.values, remaining, progress)
     return replace(rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations)
 
 
-def start_from_least_squares(problem: RobustProblem) -> Float64:
+def start_from_least_squares(problem: RobustProblem, progress: Progress) -> Float64:
     """The least squares of equal shares, to four digits."""
-    half = np.full(problem.size, 0.5, dtype=problem.field.confidence.dtype)
-    return _WeightedSolver(problem, 1e-4).step(np.zeros(half.size), (half, half)).values
+    half = np.full(problem.field.confidence.shape, 0.5, dtype=np.float32)
+    rtol = TIGHT_RTOL if problem.size <= TIGHT_UP_TO else 1e-4
+    return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, progress).values
 
 
 def start_from_coarse(
-    problem: RobustProblem, *, max_iter: int, tol: float, inner_rtol: float
-) -> Float64 | None:
-    """The robust result at half the resolution, brought to this one; None where that is too small."""
-    if problem.size <= SMALLEST or min(problem.field.mask.shape) < SHORTEST_SIDE:
-        return None
-    coarse = coarsen(problem.field, problem.pull, problem.target)
-    halved = RobustProblem(coarse.field, coarse.parts, coarse.pull, coarse.target, problem.sharpness)
-    start = start_from_coarse(halved, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
-    if start is None:
-        start = start_from_least_squares(halved)
-    result = descend(halved, start, max_iter=max_iter, tol=tol, inner_rtol=inner_rtol)
-    return prolong(coarse, problem.field, result.values)
+    problem: RobustProblem, coarse: RobustProblem, how: Descent, progress: Progress
+) -> Float64:
+    """The robust result at half the resolution, brought to this one."""
+    progress.check()
+    coarser = coarse.coarser()
+    if coarser is None:
+        start = start_from_least_squares(coarse, progress)
+    else:
+        start = start_from_coarse(coarse, coarser, how, progress)
+    result = descend(coarse, start, how, progress.without_reports())
+    return prolong(result.values, problem.field)
