@@ -58,6 +58,7 @@ class Prior(Protocol):
 
     def update(self, state: PriorState, normals: Array, iteration: int) -> None:
         """Improve the prior's own unknowns at fixed normals, in place; iterations count from 0."""
+        return  # a prior may have none
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """w (N,) and q (N, 3) of the bound at these normals; the caller may overwrite q."""
@@ -65,6 +66,7 @@ class Prior(Protocol):
 
     def follow(self, state: PriorState, change: Array) -> None:
         """Bring the state up to date after the normals have changed by ``change`` (N, 3)."""
+        return  # nothing to do if the state does not depend on the normals
 
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
         """The terms of the prior by name; their sum is its cost."""
