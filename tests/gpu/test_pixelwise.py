@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.reflectance.algebra import quadratic_form, solve_shifted_3x3
+from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
 
 RNG = np.random.default_rng(0)
 

@@ -12,9 +12,9 @@ from photostereo.capture.corruptions import add_gaussian
 from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import noise_of_intensities, step_of_levels
+from photostereo.diagnosis.noise_table import Noise, noise_table
+from photostereo.lights.strengths import cuda_ratios, estimate_strengths, readable_ratios
 from photostereo.reflectance.learned.matte import misfits_around
-from photostereo.reflectance.learned.noise import noise_table, variance_of
-from photostereo.reflectance.learned.strengths import cuda_ratios, lamp_strengths, readable_ratios
 from photostereo.reflectance.learned.together import together
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
 from photostereo.runtime.order import interpolate, known_medians, median, quantiles, row_quantiles
@@ -96,9 +96,11 @@ def test_a_few_pixels_tell_their_noise(width, put) -> None:
 def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
-    noise = variance_of(pixels, noise_table(pixels, lights, mask))
+    noise = Noise.measure(pixels, lights, mask).variance(pixels)
     assert noise.any()
-    found, expected = lamp_strengths(there, lights, put(noise)), lamp_strengths(pixels, lights, noise)
+    found, expected = (
+        estimate_strengths(*parts).factors for parts in ((there, lights, put(noise)), (pixels, lights, noise))
+    )
     assert np.flatnonzero(expected != 1.0).tolist() == [3]
     # Thirty rounds of medians: an entry on a threshold that falls the other way is felt.
     np.testing.assert_allclose(found, expected, rtol=0.01)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from photostereo.core.control import SILENT
-from photostereo.reflectance.algebra import solve_symmetric_3x3
 from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.runtime.algebra import solve_symmetric_3x3
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from photostereo import scenes
 from photostereo.core.control import SILENT
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
+from photostereo.diagnosis.noise_table import Noise
 from photostereo.reflectance.learned import kernels, network
-from photostereo.reflectance.learned.matte import fit_all, matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned
-from photostereo.reflectance.learned.noise import noise_variance
 from photostereo.reflectance.learned.outline import rim_of, with_rim
-from photostereo.reflectance.learned.strengths import lamp_strengths
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import (
     SHIPPED_DIGEST,
@@ -23,6 +22,7 @@ from photostereo.reflectance.learned.weights import (
     shipped_weights,
 )
 from photostereo.reflectance.learned.witnesses import Witness, combine
+from photostereo.runtime.matte_fits import fit_all
 
 
 def angles(a, b) -> np.ndarray:
@@ -145,20 +145,6 @@ def test_a_matte_pixel_in_shadows_keeps_the_fit_to_its_lit_photographs() -> None
     assert angles(fit_all(pixels, lights).scaled, truth[None]).mean() > 3.0
     assert errors.mean() < 0.3
     assert 0.4 < np.median(found.variance) / np.mean(np.deg2rad(errors) ** 2) < 2.5
-
-
-@pytest.mark.parametrize(
-    ("reflectance", "wrong"), [("lambertian", 6), ("ggx", 6), ("ggx", 0), ("oren-nayar", 0)]
-)
-def test_photographs_of_another_strength_are_told_and_no_others(reflectance, wrong) -> None:
-    capture = scenes.render_scene(
-        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
-    )
-    pixels = np.stack([image[capture.mask] for image in capture.images], 1)
-    pixels[:, :wrong] *= 1.25
-    found = lamp_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32))
-    np.testing.assert_allclose(found[:wrong], 1.25, atol=0.08)
-    assert (found[wrong:] == 1.0).all()
 
 
 def test_the_rim_points_outwards() -> None:
@@ -299,10 +285,12 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
     pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
-    found = noise_variance(noisy, lights, ball.mask)
+    found = Noise.measure(noisy, lights, ball.mask).variance(noisy)
     np.testing.assert_allclose(found.mean(), pixels.mean() / 400, rtol=0.2)
     shiny = scenes.render_scene("sphere", size=96, texture="uniform", reflectance="ggx")
-    assert np.sqrt(noise_variance(shiny.pixels(), shiny.lights.matrix, shiny.mask).mean()) < 0.005
+    pixels = shiny.pixels()
+    noise = Noise.measure(pixels, shiny.lights.matrix, shiny.mask)
+    assert np.sqrt(noise.variance(pixels).mean()) < 0.005
 
 
 def test_a_prior_removes_noise_and_nothing_else() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from photostereo.core.control import SILENT
-from photostereo.reflectance.algebra import solve_symmetric_3x3
 from photostereo.reflectance.piecewise.kernels import RIDGE, pieces_matrix, statistics
 from photostereo.reflectance.piecewise.model import Piecewise
+from photostereo.runtime.algebra import solve_symmetric_3x3
 
 GAMMA = 1e3
 

@@ -42,14 +42,14 @@ def captures(data_dir):
 
 @pytest.mark.parametrize("name", PLS)
 def test_least_squares_is_the_published_one(captures, name: str) -> None:
-    error = solve(captures[name], "ls").angular_error
+    error = solve(captures[name], "ls", strengths="given").angular_error
     assert (error.mean, error.median) == pytest.approx(LS[name], abs=0.01)
     assert error.unknown_truth == (73 if name == "pot2" else 0)
 
 
 @pytest.mark.parametrize("name", PLS)
 def test_pls_is_the_measured_one(captures, name: str) -> None:
-    found = [solve(captures[name], "pls", p=p).angular_error.mean for p in range(1, 6)]
+    found = [solve(captures[name], "pls", p=p, strengths="given").angular_error.mean for p in range(1, 6)]
     assert found == pytest.approx(PLS[name], abs=0.05)
 
 
@@ -81,7 +81,10 @@ def test_harvard_loads_with_both_light_files_in_any_order(data_dir, name: str, l
     capture = load(data_dir / "harvard" / name, lights=lights)
     assert len(capture) == 20
     order = np.random.default_rng(0).permutation(20)
-    first, second = solve(capture, "ls"), solve(capture.take(order), "ls")
+    first, second = (
+        solve(capture, "ls", strengths="given"),
+        solve(capture.take(order), "ls", strengths="given"),
+    )
     seen = capture.images[:, capture.mask].max(axis=0) > 0
     assert angle_between(first.normals[capture.mask], second.normals[capture.mask])[seen].max() < 1e-2
 
@@ -106,11 +109,16 @@ def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: fl
     """One draw; `python -m benchmarks.noise` has all seeds and objects. One λ, μ per ratio for every object."""
     noisy = add_poisson(captures[name].take(20, rng=0), snr, rng=0)
     mu = {5: 0.15, 15: 0.06}[snr]
-    ls = solve(noisy, "ls").angular_error.mean
-    assert solve(noisy, "dlnv", lam=10.0, mu=mu).angular_error.mean < (1 - gain) * ls
-    assert solve(noisy, "dlnv").angular_error.mean < (1 - gain) * ls
-    pls = solve(noisy, "pls").angular_error.mean
-    assert solve(noisy, "pdlnv", lam={5: 10.0, 15: 3.0}[snr], mu=mu, max_iter=25).angular_error.mean < pls
+    ls = solve(noisy, "ls", strengths="given").angular_error.mean
+    assert solve(noisy, "dlnv", lam=10.0, mu=mu, strengths="given").angular_error.mean < (1 - gain) * ls
+    assert solve(noisy, "dlnv", strengths="given").angular_error.mean < (1 - gain) * ls
+    pls = solve(noisy, "pls", strengths="given").angular_error.mean
+    assert (
+        solve(
+            noisy, "pdlnv", lam={5: 10.0, 15: 3.0}[snr], mu=mu, max_iter=25, strengths="given"
+        ).angular_error.mean
+        < pls
+    )
 
 
 @pytest.mark.slow
@@ -118,11 +126,13 @@ def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: fl
 def test_defaults_do_not_harm_clean_captures(captures, name: str) -> None:
     capture = captures[name]
     for with_prior, alone in (("dlnv", "ls"), ("pdlnv", "pls")):
-        without = solve(capture, alone).angular_error.mean
-        assert solve(capture, with_prior).angular_error.mean < without + 0.2
+        without = solve(capture, alone, strengths="given").angular_error.mean
+        assert solve(capture, with_prior, strengths="given").angular_error.mean < without + 0.2
 
 
 def test_robust_dictionary_learning_under_salt_and_pepper(captures) -> None:
     noisy = add_salt_and_pepper(captures["bear"].take(20, rng=0), 0.2, rng=0)
-    error = {name: solve(noisy, name).angular_error.mean for name in ("sbl", "pdlnv", "dlsr")}
+    error = {
+        name: solve(noisy, name, strengths="given").angular_error.mean for name in ("sbl", "pdlnv", "dlsr")
+    }
     assert error["dlsr"] < min(error["sbl"], error["pdlnv"])

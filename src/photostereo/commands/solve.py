@@ -22,6 +22,7 @@ from photostereo.io.atomic import replacing_directory
 from photostereo.io.memory import available_memory, in_words, parse_memory
 from photostereo.io.names import folder_name
 from photostereo.io.safe import exists
+from photostereo.lights.strengths import describe_correction
 from photostereo.pipeline.folder import SurfaceChoice, bytes_of_results, fill_results
 from photostereo.pipeline.provenance import provenance
 from photostereo.solver.large import bands_of, bytes_for_bands, fits_on, solve_large
@@ -147,6 +148,8 @@ def run(
         return
     for warning in caught:
         terminal.say(f"Warning: {warning.message}")
+    if correction := describe_correction(result.strengths):
+        terminal.say(correction)
     _tell(terminal, result, summary, target)
 
 

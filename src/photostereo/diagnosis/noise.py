@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, to_numpy
 from photostereo.runtime.order import median
@@ -124,7 +124,7 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
     lights = np.asarray(lights, dtype=np.float64)
     flat = np.asarray(images).reshape(len(images), -1)
     index = np.flatnonzero(mask)
-    pixels = _Frames(flat, index)
+    pixels = MaskPixels(np.asarray(images), mask)
     sigma, step = _measure(pixels, lights.T, mask)
     blocks = len(images) > 3 and has_blocks(pixels, lights.T, mask)
     if blocks:
@@ -144,17 +144,22 @@ def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> N
     )
 
 
-class _Frames:
-    """Photographs (d, pixels of the frame), read as the (N, d) intensities of their mask pixels: no copy."""
+class MaskPixels:
+    """Photographs (d, H, W) or (d, H, W, 3), read as the (N, d) gray intensities of their mask pixels without a copy."""
 
-    def __init__(self, flat: NDArray[Any], index: NDArray[np.intp]) -> None:
-        self._flat, self._index = flat, index
+    def __init__(self, images: NDArray[Any], mask: BoolArray, scale: float = 1.0) -> None:
+        self._flat = images.reshape(len(images), mask.size, *images.shape[3:])
+        self._index, self._scale = np.flatnonzero(mask), scale
 
     def __len__(self) -> int:
         return len(self._index)
 
     def __getitem__(self, rows: Any) -> NDArray[Any]:
-        return self._flat[:, self._index[rows]].T
+        values = self._flat[:, self._index[rows]]
+        values = gray_from_rgb(values) if values.ndim == 3 else values
+        if self._scale != 1.0:
+            values = values / np.float32(self._scale)
+        return np.ascontiguousarray(values.T)
 
 
 def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
@@ -172,16 +177,16 @@ def second_differences(
     Without their matte fit, where more than three photographs leave a residual of it. ``distance`` is that between the
     corners; about ``most`` blocks are looked at, up to twice as many.
     """
-    index = np.full(mask.shape, -1)
-    index[mask] = np.arange(len(pixels))
     k = distance
-    corners = (index[:-k, :-k], index[:-k, k:], index[k:, :-k], index[k:, k:])
-    blocks = np.stack([corner.ravel() for corner in corners])
-    blocks = blocks[:, (blocks >= 0).all(axis=0)]
-    if not blocks.size:
-        return blocks[0], np.empty((0, lights.shape[1]))
-    chosen = blocks[:, :: max(1, blocks.shape[1] // most)]
-    a, b, c, d = chosen if isinstance(pixels, _Frames) else like(chosen, pixels)
+    whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
+    places = np.flatnonzero(whole)
+    if not places.size:
+        return places, np.empty((0, lights.shape[1]))
+    rows, columns = np.divmod(places[:: max(1, places.size // most)], whole.shape[1])
+    number = np.cumsum(mask.ravel(), dtype=np.int32).reshape(mask.shape) - 1
+    corners = ((0, 0), (0, k), (k, 0), (k, k))
+    chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(np.intp)
+    a, b, c, d = like(chosen, pixels)
     detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
     # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
     if lights.shape[1] > 3:

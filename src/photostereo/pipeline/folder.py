@@ -98,6 +98,7 @@ def fill_results(
         "conventions": said,
     }
     if capture is not None:
+        summary["strengths"] = result.strengths_summary(capture.origin.files if capture.origin else ())
         height, width = capture.frame
         summary["photographs"] = {
             "count": len(capture),

@@ -1,7 +1,7 @@
 """The small algebra of the compiled kernels, a pixel at a time; that of 3 × 3 is inlined, so that it costs no call.
 
-A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`, whose functions for whole arrays are
-the readable forms of these.
+A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`photostereo.runtime.algebra`, whose functions for
+whole arrays are the readable forms of these.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def times_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def quadratic_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
-    """vᵀH v; the readable form is :func:`.algebra.quadratic_form`."""
+    """vᵀH v; readable as ``runtime.algebra.quadratic_form``."""
     return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
 
 
 @njit(cache=True, inline="always")
 def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-def]
-    """Solve a positive definite system by LDLᵀ; the readable form is :func:`.algebra.solve_symmetric_3x3`."""
+    """Solve a positive definite system by LDLᵀ; readable as ``runtime.algebra.solve_symmetric_3x3``."""
     l10 = xy / xx
     l20 = xz / xx
     d1 = yy - l10 * xy

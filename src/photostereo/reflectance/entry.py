@@ -41,8 +41,8 @@ class ModelEntry:
     exact : recovers a noise-free, shadow-free Lambertian scene to rounding
     tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
     sees : what the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the
-        photographs have them, the ``"mask"``, and the model of the ``"sample"`` where a large capture is solved in
-        parts; keyword arguments of these names
+        photographs have them, the ``"mask"``, and the ``"noise"`` of each pixel
+        (:class:`photostereo.diagnosis.noise_table.PixelNoise`); keyword arguments of these names
     workspace : bytes for each intensity of a pixel that the model needs beside it while it is built
     with_prior : defaults of parameters that differ if there is a prior
     on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU

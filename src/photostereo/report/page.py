@@ -14,6 +14,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.metrics import angular_error
+from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
@@ -242,6 +243,7 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
             [photograph.name for photograph in photographs],
         ),
         "calibration": calibration_evidence(capture),
+        "correction": describe_correction(result.strengths),
         "verdict_title": verdicts.title,
         "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
         "diagnosis": {

@@ -1,7 +1,7 @@
 """Small steps that a descent repeats for every pixel, as one launch each on a GPU (``pixelwise.cu``).
 
-Each has a readable form in array operations, which serves every other kind of array: :func:`~photostereo.reflectance.
-algebra.solve_shifted_3x3`, :func:`~photostereo.reflectance.algebra.quadratic_form`,
+Each has a readable form in array operations, which serves every other kind of array: :func:`~photostereo.runtime.
+algebra.solve_shifted_3x3`, :func:`~photostereo.runtime.algebra.quadratic_form`,
 :func:`~photostereo.diagnosis.metrics.angle_between`.
 """
 

@@ -17,6 +17,7 @@ from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.solver.finish import pictures_of
 from photostereo.solver.methods import Method
+from photostereo.solver.prepared import also_seen
 from photostereo.solver.problem import Problem
 from photostereo.solver.survey import Learned, Survey
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
@@ -149,11 +150,11 @@ def _built(
     mask = np.asarray(capture.mask[band.first : band.last])
     looks = looks_at_colors(capture, entry)
     pixels, colors = pixels_of_band(capture, band, survey.scale, colors=looks, device=device)
-    seen: dict[str, Any] = {"mask": mask} if "mask" in entry.model.sees else {}
+    noise = survey.conditions.noise_of(entry.model.sees, pixels)
+    survey.conditions.correct(pixels)
     if colors is not None:
-        seen["colors"] = colors
-    if "sample" in entry.model.sees:
-        seen["sample"] = learned.model
+        survey.conditions.correct(colors)
+    seen = also_seen(entry, mask, colors, noise)
     lights = capture.lights.matrix
     return entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
 
@@ -185,7 +186,7 @@ def solve_band(
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)
         solution = problem.follow(learned.iterations, control)
-    frames = frames_of_band(capture, band) if capture.is_color else ()
+    frames = survey.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else ()
     normals, albedo = pictures_of(
         mask, frames, capture.lights.directions, model, solution, survey.scale, color=capture.is_color
     )

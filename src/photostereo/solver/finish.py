@@ -17,6 +17,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import ErrorSummary, angle_between, is_known, summarize_error, summary_of
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.solver.conditions import Conditions
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -32,11 +33,12 @@ def as_reconstruction(
     seconds: Mapping[str, float],
     device: Device,
     colors: Array | None = None,
+    conditions: Conditions,
 ) -> Reconstruction:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
     normals, albedo = pictures_of(
         capture.mask,
-        capture.images,
+        conditions.correct_frames(capture.images),
         capture.lights.directions,
         model,
         solution,
@@ -61,6 +63,7 @@ def as_reconstruction(
         arrays=solution.arrays(),
         angular_error=_error(normals, solution, capture),
         versions={**versions(), **device.facts()},
+        strengths=conditions.factors,
     )
 
 

@@ -29,6 +29,7 @@ from photostereo.runtime.arrays import CPU, Device, in_full_precision, memory_in
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, looks_at_colors, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
+from photostereo.solver.conditions import measure_conditions
 from photostereo.solver.finish import pictures_of, versions
 from photostereo.solver.methods import Method, method_for
 from photostereo.solver.prepared import Clock, device_for
@@ -88,6 +89,7 @@ def solve_large(
     deal: Deal | None = None,
     device: str = "cpu",
     control: Control = SILENT,
+    strengths: str = "auto",
     **parameters: Any,
 ) -> Reconstruction:
     """Normals and albedo of a capture whose photographs do not fit into memory.
@@ -105,7 +107,7 @@ def solve_large(
         The dictionary is learned on so many crops of 32 × 32 pixels, or on all where there are fewer.
     deal : callable, optional
         Solves the bands, in any order and any place; here, one after the other, where missing.
-    device : str
+    device, strengths : str
         As for :func:`photostereo.solve`.
 
     Returns
@@ -134,12 +136,12 @@ def solve_large(
     bands = bands_of(capture, entry, values, bytes_for_bands(where, budget))
     sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
     if entry.name == "ls" and sums <= budget and not where.uses_torch:
-        return _least_squares(capture, entry, control)
+        return _least_squares(capture, entry, control, strengths)
     capture.photographs.keep_decoded()
     clock = Clock()
     lights = capture.lights.matrix
     sample = choose_sample(capture.mask, crops=crops)
-    survey = take_survey(capture, sample, control)
+    survey = take_survey(capture, sample, control, strengths=strengths, sees=entry.model.sees)
     clock.lap("survey")
     learned = learn(entry, values, sample, survey, lights, control, where)
     clock.lap("learn")
@@ -173,6 +175,7 @@ def solve_large(
         arrays=learned.arrays or {},
         chosen=why,
         device=where,
+        strengths=survey.conditions.factors,
     )
 
 
@@ -249,24 +252,36 @@ def _result(
     )
 
 
-def _least_squares(capture: Capture, entry: Method, control: Control) -> Reconstruction:
-    """One look at every photograph; in color a second one, for the tint of the albedo."""
+def _least_squares(capture: Capture, entry: Method, control: Control, strengths: str) -> Reconstruction:
+    """Every photograph is read once, again if their strengths have to be corrected, and in color once for the tint."""
     clock = Clock()
-    index = np.flatnonzero(capture.mask)
+    mask, index = np.asarray(capture.mask), np.flatnonzero(capture.mask)
+    lights = capture.lights.matrix
+    sample = choose_sample(mask)
+    pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
     hashes: list[bytes] = []
 
-    def looked_at() -> Iterator[NDArray[np.float32]]:
+    def read_first() -> Iterator[NDArray[np.float32]]:
         control.stage("photographs", len(capture))
-        for frame in capture.photographs.frames():
+        for number, frame in enumerate(capture.photographs.frames()):
             hashes.append(hash_of(frame))
+            pixels[:, number] = gray_of(frame, sample.index)
             yield gray_of(frame, index)
             control.advance()
 
-    model = Lambertian.from_frames(looked_at(), capture.lights.matrix)
+    def read_again() -> Iterator[NDArray[np.float32]]:
+        control.stage("strengths", len(capture))
+        for frame in conditions.correct_frames(capture.photographs.frames()):
+            yield gray_of(frame, index)
+            control.advance()
+
+    model = Lambertian.from_frames(read_first(), lights)
+    conditions = measure_conditions(pixels, lights, sample.mask, strengths=strengths, model_needs_noise=False)
+    if conditions.corrects:
+        model = Lambertian.from_frames(read_again(), lights)
     clock.lap("statistics")
     solution = Problem(model).solve()
-    mask = np.asarray(capture.mask)
-    frames = capture.photographs.frames() if capture.is_color else ()
+    frames = conditions.correct_frames(capture.photographs.frames()) if capture.is_color else ()
     normals, albedo = pictures_of(
         mask, frames, capture.lights.directions, model, solution, 1.0, color=capture.is_color
     )
@@ -280,4 +295,5 @@ def _least_squares(capture: Capture, entry: Method, control: Control) -> Reconst
         digest=digest_of(capture.photographs.shape, hashes, capture.lights.directions, mask),
         status=solution.status,
         seconds=clock.laps,
+        strengths=conditions.factors,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,17 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.capture.intensities import intensities
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.noise import MaskPixels
+from photostereo.diagnosis.noise_table import PixelNoise
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.threads import shorten_spinning
+from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem
@@ -50,18 +54,21 @@ class Prepared:
     seconds: dict[str, float]
     device: Device = CPU
     colors: Array | None = None
+    conditions: Conditions = field(default_factory=Conditions)
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
         """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
-        pixels = self.pixels[0] if self.pixels else intensities(self.capture, self.device).pixels
+        pixels = self.pixels[0] if self.pixels else None
+        if pixels is None:
+            pixels = self.conditions.correct(intensities(self.capture, self.device).pixels)
         lights = self.capture.lights.matrix
 
         def again(other: Array) -> Model:
             colors = self.colors
             if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
-                colors = self.capture.colors(self.scale)
-            seen = also_seen(self.method, self.capture, colors)
+                colors = self.conditions.correct(self.capture.colors(self.scale))
+            seen = also_seen(self.method, self.capture.mask, colors)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
         return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
@@ -148,6 +155,7 @@ class Prepared:
             seconds=clock.laps,
             device=self.device,
             colors=self.colors,
+            conditions=self.conditions,
         )
         clock.lap("finish")
         return result
@@ -160,6 +168,7 @@ def prepare(
     *,
     prior: str | None = None,
     device: str = "cpu",
+    strengths: str = "auto",
     **parameters: Any,
 ) -> Prepared:
     """Reduce the photographs to the model's statistics once, for many calls of :func:`photostereo.solve`.
@@ -173,28 +182,38 @@ def prepare(
     clock = Clock()
     capture.require_light()
     lights = capture.lights.matrix
+    options: dict[str, Any] = {"strengths": strengths, "model_needs_noise": "noise" in entry.model.sees}
     if entry.name == "ls" and not where.uses_torch:
         # Its sums need no second copy of the photographs, ordered by pixels.
         scale = capture.intensity_scale()
+        view = MaskPixels(capture.images, capture.mask, scale)
+        conditions = measure_conditions(view, lights, capture.mask, **options)
         clock.lap("prepare")
-        summed = Lambertian.from_frames(capture.blocks_in_mask(scale), lights)
+        blocks = conditions.correct_blocks(capture.blocks_in_mask(scale))
+        summed = Lambertian.from_frames(blocks, lights)
         clock.lap("statistics")
-        return Prepared(entry, capture, values, scale, [], summed, clock.laps, where)
+        return Prepared(entry, capture, values, scale, [], summed, clock.laps, where, conditions=conditions)
     seen = intensities(capture, where, colors="colors" in entry.model.sees)
+    conditions = measure_conditions(seen.pixels, lights, capture.mask, **options)
+    noise = conditions.noise_of(entry.model.sees, seen.pixels)
+    conditions.correct(seen.pixels)
+    if seen.colors is not None:
+        conditions.correct(seen.colors)
     clock.lap("prepare")
-    model = entry.model.build(seen.pixels, lights, **values, **also_seen(entry, capture, seen.colors))
+    beyond = also_seen(entry, capture.mask, seen.colors, noise)
+    model = entry.model.build(seen.pixels, lights, **values, **beyond)
     clock.lap("statistics")
     held = [seen.pixels] if entry.has_prior else []
     beside = seen.colors if where.uses_torch else None  # the computer looks at its photographs again
-    return Prepared(entry, capture, values, seen.scale, held, model, clock.laps, where, beside)
+    return Prepared(entry, capture, values, seen.scale, held, model, clock.laps, where, beside, conditions)
 
 
-def also_seen(entry: Method, capture: Capture, colors: Array | None) -> dict[str, Any]:
+def also_seen(
+    entry: Method, mask: BoolArray, colors: Array | None, noise: PixelNoise | None = None
+) -> dict[str, Any]:
     """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
-    found: dict[str, Any] = {"mask": capture.mask} if "mask" in entry.model.sees else {}
-    if colors is not None:
-        found["colors"] = colors
-    return found
+    available = {"mask": mask, "colors": colors, "noise": noise}
+    return {name: available[name] for name in entry.model.sees if available[name] is not None}
 
 
 def device_for(entry: Method, name: str) -> Device:

@@ -3,7 +3,7 @@ load."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ class Reconstruction:
     arrays : others, e.g. ``dictionary``, ``dictionary_initial``, ``atom_use``
     angular_error : against the truth, where the capture has one
     versions : of the software
+    strengths : (d,) what each photograph was divided by, 1 for those that were not corrected; None if the light
+        strengths were used as given
     """
 
     normals: FloatArray
@@ -61,6 +63,7 @@ class Reconstruction:
     angular_error: ErrorSummary | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     chosen: str = ""
+    strengths: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
@@ -88,6 +91,17 @@ class Reconstruction:
             "history": [record.as_dict() for record in self.history],
             "angular_error": self.angular_error.as_dict() if self.angular_error else None,
             "versions": dict(self.versions),
+            "strengths": self.strengths_summary(),
+        }
+
+    def strengths_summary(self, names: Sequence[str] = ()) -> dict[str, Any]:
+        """For ``summary.json``: whether photographs were corrected, and each one's factor by name or number."""
+        factors = () if self.strengths is None else self.strengths.tolist()
+        names = names if len(names) == len(factors) else [str(number + 1) for number in range(len(factors))]
+        return {
+            "choice": "given" if self.strengths is None else "auto",
+            "corrected": any(factor != 1.0 for factor in factors),
+            "factors": {name: round(factor, 6) for name, factor in zip(names, factors, strict=True)},
         }
 
     def with_seconds(self, **stages: float) -> Reconstruction:
@@ -149,7 +163,15 @@ class Reconstruction:
                 angular_error=ErrorSummary(**error) if error else None,
                 versions=facts["versions"],
                 chosen=facts.get("chosen") or "",
+                strengths=_strengths_of(facts.get("strengths")),
             )
+
+
+def _strengths_of(facts: Mapping[str, Any] | None) -> NDArray[np.float32] | None:
+    """The factors of a summary; None in those of earlier versions."""
+    if not facts or facts["choice"] == "given":
+        return None
+    return np.array([float(factor) for factor in facts["factors"].values()], dtype=np.float32)
 
 
 def _plain(value: Any) -> Any:

@@ -43,6 +43,7 @@ SUMMARY: dict[str, Any] = {
     "angular_error?": dict,
     "expected_error?": {"degrees": NUMBER, "grade": str},
     "versions": {str: object},
+    "strengths?": {"choice": str, "corrected": bool, "factors": {str: NUMBER}},
     "conventions?": {str: str},
     "surface?": {"pixel_size?": NUMBER, "unit?": str},
 }

@@ -31,6 +31,7 @@ def solve(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 10,
     prepared: Prepared | None = None,
+    strengths: str = "auto",
     **parameters: Any,
 ) -> Reconstruction:
     """Normals and albedo of a capture.
@@ -53,6 +54,9 @@ def solve(
         Where to save the state every ``checkpoint_every`` iterations and at the end.
     prepared : Prepared, optional
         Statistics of :func:`photostereo.solver.prepared.prepare`, reused over a grid of strengths.
+    strengths : str
+        ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, as with an automatic
+        exposure; the factors are in the result's ``strengths``. ``"given"`` uses the photographs as they are.
     **parameters
         Of the method; see ``photostereo methods`` or :func:`photostereo.find_method`.
 
@@ -77,7 +81,7 @@ def solve(
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     if prepared is None:
-        prepared = prepare(capture, entry, device=device, **parameters)
+        prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
     prepared.require(capture, entry, values, device_for(entry, device))
     result = prepared.solve(
         values, control=control, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
@@ -97,6 +101,7 @@ def solve_grid(
     at_once: int = 64,
     control: Control = SILENT,
     prepared: Prepared | None = None,
+    strengths: str = "auto",
     **parameters: Any,
 ) -> list[Reconstruction]:
     """One reconstruction for each setting of the prior's strengths; the photographs are reduced to their statistics once.
@@ -117,6 +122,8 @@ def solve_grid(
         Settings in one batch; lower it where the GPU's memory is short.
     prepared : Prepared, optional
         Statistics of :func:`photostereo.solver.prepared.prepare`.
+    strengths : str
+        As in :func:`photostereo.solve`.
     **parameters
         The method's other parameters, common to all settings.
 
@@ -148,7 +155,7 @@ def solve_grid(
     if not values:
         return []
     if prepared is None:
-        prepared = prepare(capture, entry, device=device, **parameters)
+        prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
     prepared.require(capture, entry, values[0], device_for(entry, device))
     control.stage("settings", len(values))
     # With a tolerance each problem ends on its own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.core.control import SILENT, Control, Iteration
+from photostereo.diagnosis.noise_table import PixelNoise
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device
+from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.methods import Method
+from photostereo.solver.prepared import also_seen
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
@@ -33,14 +36,25 @@ class Survey:
     scale : the brightness scale of :meth:`Capture.intensity_scale`
     pixels : (N, d) intensities of the sample, divided by the scale
     digest : that of :attr:`Capture.digest`
+    conditions : noise and light strengths, measured on the sample; its pixels are corrected already
+    noise : of each pixel of the sample, if the model needs it
     """
 
     scale: float
     pixels: NDArray[np.float32]
     digest: str
+    conditions: Conditions = field(default_factory=Conditions)
+    noise: PixelNoise | None = None
 
 
-def take_survey(capture: Capture, sample: Sample, control: Control = SILENT) -> Survey:
+def take_survey(
+    capture: Capture,
+    sample: Sample,
+    control: Control = SILENT,
+    *,
+    strengths: str = "given",
+    sees: Sequence[str] = (),
+) -> Survey:
     """Look at every photograph once."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
@@ -64,7 +78,12 @@ def take_survey(capture: Capture, sample: Sample, control: Control = SILENT) -> 
         capture.lights.directions,
         np.asarray(capture.mask),
     )
-    return Survey(scale, pixels, digest)
+    lights = capture.lights.matrix
+    conditions = measure_conditions(
+        pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
+    )
+    noise = conditions.noise_of(sees, pixels)
+    return Survey(scale, conditions.correct(pixels), digest, conditions, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +116,7 @@ def learn(
     """Measure the noise on the sample, choose the strengths, and let the prior learn."""
     pixels = device.put(survey.pixels)
     # The sample is kept in gray; a model that looks at neighbors is told where its pixels lie.
-    beyond = {"mask": sample.mask} if "mask" in entry.model.sees else {}
+    beyond = also_seen(entry, sample.mask, None, survey.noise)
     options = {**entry.of_model(values), **beyond}
     model = entry.model.build(pixels, lights, **options)
     if entry.prior is None:

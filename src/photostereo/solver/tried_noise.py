@@ -27,9 +27,10 @@ from photostereo.core.control import SILENT
 from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise_fields import more_noise
-from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, MatteFit, fit_all, misfit_around
+from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, misfit_around
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, cast, like, namespace
+from photostereo.runtime.matte_fits import MatteFit, fit_all
 
 #: ε, in standard deviations of the noise.
 STEP = 0.3

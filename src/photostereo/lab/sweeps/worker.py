@@ -32,6 +32,7 @@ from photostereo.lab.sweeps.store import Outcome
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
 
 if TYPE_CHECKING:
+    from photostereo.solver.methods import Method
     from photostereo.solver.prepared import Prepared
     from photostereo.solver.reconstruction import Reconstruction
 
@@ -165,6 +166,11 @@ def _solve_grid(
     return dict(zip(grid, results, strict=True)), spent + (time.process_time() - began) / len(grid)
 
 
+def _strengths(entry: Method) -> str:
+    """Published figures of the classical methods are of the photographs as they are."""
+    return "auto" if "noise" in entry.model.sees else "given"
+
+
 def _prepare(trial: Trial, capture: Capture, device: str, keep: bool = False) -> tuple[Prepared, float]:
     """The model's statistics, kept for the trials that share them, and the processor seconds that they took."""
     from photostereo.solver.methods import find_method
@@ -175,7 +181,7 @@ def _prepare(trial: Trial, capture: Capture, device: str, keep: bool = False) ->
 
     def make() -> tuple[Prepared, float]:
         began = time.process_time()
-        prepared = prepare(capture, trial.method, device=device, **values)
+        prepared = prepare(capture, trial.method, device=device, strengths=_strengths(entry), **values)
         return prepared, time.process_time() - began
 
     return _prepared.get(
@@ -194,7 +200,7 @@ def _represent(trial: Trial) -> Outcome:
     scene = load_scene(*trial.scene)
     values = {"passes": 30, "atoms": 192, **trial.parameters}
     began = time.perf_counter()
-    normals = prepare(scene.capture, "ls").model.alone(SILENT).normals
+    normals = prepare(scene.capture, "ls", strengths="given").model.alone(SILENT).normals
     prior = DictionaryPrior(PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"])
     state = prior.begin(normals)
     energy = float(prior.cost(state, normals)["fit"])
@@ -239,7 +245,7 @@ def _load(spec: CaptureSpec) -> Capture:
 
     capture = load(spec.path, workers=1)
     if spec.reference == "ls":
-        return replace(capture, truth=solve(capture, "ls").normals)
+        return replace(capture, truth=solve(capture, "ls", strengths="given").normals)
     return capture
 
 

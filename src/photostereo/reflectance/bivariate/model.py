@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
-from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array
 
 Slope = Literal["rising", "falling", "free"]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
-from photostereo.reflectance.algebra import symmetric_entries
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
+from photostereo.runtime.algebra import symmetric_entries
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 

@@ -35,7 +35,7 @@ NET = ModelEntry(
     look=Look("net", "#cc3311", "d"),
     parameters=LearnedParameters,
     exact=False,
-    sees=("colors", "mask", "sample"),
+    sees=("colors", "mask", "noise"),
     workspace=18,
     on_gpu=True,
 )

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
+from photostereo.diagnosis.noise_table import Noise, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.matte import matte_witness, misfits_around
-from photostereo.reflectance.learned.noise import NoiseTable, block_noise_table, noise_table, variance_of
 from photostereo.reflectance.learned.outline import with_rim
-from photostereo.reflectance.learned.strengths import lamp_strengths
 from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
@@ -50,7 +49,7 @@ class Learned(Model):
     weights : an archive that ``photostereo train`` wrote; the package's own where missing
     outline : whether the mask's outline is an occluding contour, so that it tells where the surface turns away
     neighbors : whether neighbors that the noise cannot tell apart are looked at together
-    sample : the model of a sample of the capture that these pixels are a part of: its noise was measured there
+    noise : of these pixels; by default it is measured, if there is a mask
     """
 
     def __init__(
@@ -63,30 +62,20 @@ class Learned(Model):
         weights: str | Path | None = None,
         outline: bool = True,
         neighbors: bool = True,
-        sample: Learned | None = None,
+        noise: PixelNoise | None = None,
     ) -> None:
         numbers = shipped_weights() if weights is None else read_weights(weights)
-        seen, mask = pixels, None if mask is None else around_object(mask)
-        self._sample = sample
-        self._noise_table = self._block_table = None
-        if sample is not None:
-            self._noise_table, self._block_table = sample._noise_table, sample._block_table
-        elif mask is not None:
-            self._noise_table = noise_table(pixels, lights, mask)
-            self._block_table = block_noise_table(pixels, lights, mask)
-        noise = variance_of(pixels, self._noise_table)
-        self._strengths: NDArray[np.float32] = (
-            lamp_strengths(pixels, lights, noise) if sample is None else sample._strengths
-        )
-        if (self._strengths != 1.0).any():
-            pixels = pixels / like(self._strengths, pixels)
-            colors = None if colors is None else colors / like(self._strengths[:, None], pixels)
+        mask = None if mask is None else around_object(mask)
+        self._sample: Learned | None = None
+        if noise is None:
+            noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
+        fine = noise.fine
         self._pixels, self._lights = pixels, lights
-        if neighbors and mask is not None and bool(noise.any()):
-            pixels, colors, noise = _quieter(pixels, colors, mask, noise)
+        if neighbors and mask is not None and bool(fine.any()):
+            pixels, colors, fine = _quieter(pixels, colors, mask, fine)
         # Neighbors of one block share what JPEG did to it: together they tell nothing that one of them does not.
-        alone = self._block_table is not None
-        unexplained = namespace(noise).maximum(noise, variance_of(seen, self._block_table))
+        alone = noise.coarse is not None
+        unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
         around = (None, None) if mask is None or alone else misfits_around(pixels, lights, unexplained, mask)
 
         def told(pixels: Array, colors: Array | None, some: slice) -> tuple[Witness, Witness]:
@@ -101,7 +90,7 @@ class Learned(Model):
         found, matte = told(pixels, colors, slice(None))
         self._level: float | None = None
         # Tried only where a prior asks for it.
-        self._try_noise = partial(try_noise, witnesses, found, pixels, colors, noise, lights)
+        self._try_noise = partial(try_noise, witnesses, found, pixels, colors, fine, lights)
         self._variance = found.variance  # without the outline's word
         if outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / matte.variance)
@@ -128,7 +117,8 @@ class Learned(Model):
 
     def adopt(self, sample: Model) -> None:
         """Weigh pixels against those of the sample that the prior was made for."""
-        self._level = sample.noise
+        assert isinstance(sample, Learned)
+        self._sample, self._level = sample, sample.noise
 
     @property
     def noise(self) -> float:

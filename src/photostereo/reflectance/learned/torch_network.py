@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from photostereo.reflectance.algebra import inverse_symmetric_3x3
+from photostereo.runtime.algebra import inverse_symmetric_3x3
 
 #: Numbers per token; see :func:`tokens_of`.
 FEATURES = 19

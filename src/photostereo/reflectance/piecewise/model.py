@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
-from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
 Knots = Literal["max", "range"]

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import noise_of_residuals
-from photostereo.reflectance.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
 from photostereo.reflectance.sparse.readable import PRIOR_VARIANCE
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.reflectance.algebra import solve_shifted_3x3
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.reflectance.sparse import absolute_kernels
 from photostereo.reflectance.sparse import kernels as sparse_kernels
+from photostereo.runtime.algebra import solve_shifted_3x3
 
 Tensor = Any
 

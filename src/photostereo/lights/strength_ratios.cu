@@ -1,6 +1,6 @@
-// What each pixel says of each lamp's strength, a pixel per warp: the text of `strengths.readable_ratios`.
+// The strength of each light by each pixel, one pixel per warp: `strengths.readable_ratios` in CUDA.
 //
-// Compiled at run time with the numbers of `matte.py` and `strengths.py`: LIT_NOISE, LIT_SHARE, FACING, FEWEST.
+// Compiled at run time with the constants of `runtime/matte_fits.py` and `strengths.py`: LIT_NOISE, LIT_SHARE, FACING, FEWEST.
 
 #define LANES 32
 #define FULL 0xffffffffu
@@ -11,7 +11,7 @@ __device__ T warp_sum(T value) {
     return value;
 }
 
-// seen (pixels, d), strengths (d), lights (3, d), noise (pixels); ratios (d, pixels), NaN where nothing is told.
+// seen (pixels, d), strengths (d), lights (3, d), noise (pixels); ratios (d, pixels), NaN if unknown.
 extern "C" __global__ void strength_ratios(const float* seen, const double* strengths, const double* lights,
                                            const float* noise, double* ratios, int pixels, int d) {
     const int lane = threadIdx.x % LANES, p = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;

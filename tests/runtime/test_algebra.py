@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-from photostereo.reflectance.algebra import quadratic_form, solve_shifted_3x3
 from photostereo.reflectance.algebra_kernels import (
     inverse_3x3,
     invert_if_regular,
@@ -14,6 +13,7 @@ from photostereo.reflectance.algebra_kernels import (
     solve_3x3,
     times_3x3,
 )
+from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
 
 ENTRIES = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 

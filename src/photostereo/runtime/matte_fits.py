@@ -1,0 +1,77 @@
+"""Least squares per pixel under a matte model, on all photographs or on those in which the pixel is lit.
+
+Light strengths, the learned model and the noise of a prior all compare photographs with a matte surface. They use these
+two fits, which work on NumPy arrays and torch tensors alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.runtime.algebra import inverse_symmetric_3x3
+from photostereo.runtime.arrays import Array, cast, like, namespace
+
+#: A pixel is lit if it is brighter than this many standard deviations of the noise plus this share of its brightest
+#: photograph: above the noise, and above the light that bounces into a shadow.
+LIT_NOISE, LIT_SHARE = 2.0, 0.02
+#: With fewer lit photographs than this, two residuals or less remain, and the fit cannot be checked.
+FEWEST_LIT = 5
+#: Variance factor that marks a fit as unusable.
+UNUSABLE = 1e6
+
+
+@dataclass(frozen=True)
+class MatteFit:
+    """Least squares per pixel.
+
+    Attributes
+    ----------
+    scaled : (N, 3) albedo × normal
+    misfit : (N,) sum of squared residuals per degree of freedom
+    photographs : (N,) number of photographs in the fit
+    gain : (N,) trace((L Lᵀ)⁻¹) / 3, the variance of a component of ``scaled`` over that of an intensity
+    """
+
+    scaled: Array
+    misfit: Array
+    photographs: Array
+    gain: Array
+
+    @property
+    def scatter(self) -> Array:
+        """Twice the relative standard deviation of the misfit under noise alone."""
+        freedom = self.photographs - 3.0
+        return 2.0 * (2.0 / (freedom * (freedom > 1.0) + (freedom <= 1.0))) ** 0.5
+
+
+def fit_all(pixels: Array, lights: NDArray[Any]) -> MatteFit:
+    """Fit all of (N, d) intensities under (3, d) lights."""
+    scaled = pixels @ like(np.linalg.pinv(lights).astype(np.float32), pixels)
+    residual = pixels - scaled @ like(lights.astype(np.float32), pixels)
+    d = lights.shape[1]
+    gain = float(np.trace(np.linalg.inv(lights @ lights.T))) / 3.0
+    none = 0.0 * scaled[:, 0]
+    return MatteFit(scaled, (residual * residual).sum(-1) / max(d - 3, 1), none + d, none + gain)
+
+
+def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
+    """Fit the photographs in which each pixel is lit; ``noise`` (N,) is the variance of an intensity."""
+    xp = namespace(pixels)
+    floor = LIT_NOISE * noise[:, None] ** 0.5 + LIT_SHARE * xp.amax(pixels, -1)[:, None]
+    lit = cast(pixels > floor, "float32")
+    x, y, z = lights
+    products = like(np.stack([x * x, x * y, x * z, y * y, y * z, z * z], -1).astype(np.float32), pixels)
+    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(lit @ products, "float64"), ridge=1e-6)
+    right = cast((lit * pixels) @ like(np.ascontiguousarray(lights.T, dtype=np.float32), pixels), "float64")
+    bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
+    rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)
+    scaled = cast(xp.stack(rows, -1), "float32")
+    residual = lit * (pixels - scaled @ like(lights.astype(np.float32), pixels))
+    count = lit.sum(-1)
+    freedom = (count - 3.0) * (count > 4.0) + (count <= 4.0)
+    gain = cast((xx + yy + zz) / 3.0, "float32") + UNUSABLE * (count < FEWEST_LIT)
+    return MatteFit(scaled, (residual * residual).sum(-1) / freedom, count, gain)

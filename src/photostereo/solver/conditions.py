@@ -1,0 +1,102 @@
+"""Noise and light strengths of a capture, measured once before a solve and used by every method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.diagnosis.noise_table import Noise, PixelNoise
+from photostereo.lights.strengths import estimate_strengths, strength_sample
+from photostereo.runtime.arrays import Array, like
+
+#: Whether photographs that are brighter or darker than their light strengths say are corrected, or used as they are.
+STRENGTHS = ("auto", "given")
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """What is measured of a capture before a model sees it.
+
+    Attributes
+    ----------
+    noise : of the photographs as they were taken; None if neither the model nor the strengths need it
+    factors : (d,) what each photograph is divided by; None if the strengths are used as given
+    """
+
+    noise: Noise | None = None
+    factors: NDArray[np.float32] | None = None
+
+    @property
+    def corrects(self) -> bool:
+        """Whether any photograph is changed."""
+        return self.factors is not None and bool((self.factors != 1.0).any())
+
+    def noise_of(self, sees: Sequence[str], pixels: Array) -> PixelNoise | None:
+        """The noise of (N, d) intensities before their correction, for a model that asks for it."""
+        return self.noise.at(pixels) if self.noise is not None and "noise" in sees else None
+
+    def correct(self, values: Array) -> Array:
+        """Divide intensities (N, d) or (N, d, 3) in place."""
+        if self.corrects:
+            factors = np.asarray(self.factors)
+            values /= like(factors if values.ndim == 2 else factors[:, None], values)
+        return values
+
+    def correct_blocks(self, blocks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+        """Blocks of whole photographs (k, ...), one after another, divided."""
+        first = 0
+        for block in blocks:
+            yield self._divided(block, slice(first, first + len(block)))
+            first += len(block)
+
+    def correct_frames(self, frames: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+        """Photographs, one after another, divided."""
+        for number, frame in enumerate(frames):
+            yield self._divided(frame, number)
+
+    def _divided(self, values: NDArray[Any], which: int | slice) -> NDArray[Any]:
+        if not self.corrects:
+            return values
+        factors = np.asarray(self.factors)[which]
+        if isinstance(which, slice):
+            factors = factors.reshape(-1, *[1] * (values.ndim - 1))
+        return np.asarray(values / factors)
+
+
+def measure_conditions(
+    pixels: Any, lights: NDArray[Any], mask: NDArray[np.bool_], *, strengths: str, model_needs_noise: bool
+) -> Conditions:
+    """Measure noise and strengths of (N, d) intensities under (3, d) lights.
+
+    ``pixels`` may also be a :class:`photostereo.diagnosis.noise.MaskPixels`.
+
+    Examples
+    --------
+    >>> from photostereo.scenes import render_scene
+    >>> scene = render_scene("sphere", size=48)
+    >>> pixels = scene.pixels()
+    >>> pixels[:, 2] *= 1.5
+    >>> found = measure_conditions(pixels, scene.lights.matrix, scene.mask, strengths="auto", model_needs_noise=False)
+    >>> found.corrects, round(float(found.factors[2]), 2)
+    (True, 1.5)
+    """
+    if strengths not in STRENGTHS:
+        raise ParameterError(
+            f'There is no way "{strengths}" to use light strengths.{did_you_mean(strengths, STRENGTHS)} Use "auto" to '
+            'correct photographs that stand out, or "given".',
+            code="unknown-strengths",
+            found=strengths,
+            known=STRENGTHS,
+        )
+    if strengths == "given" and not model_needs_noise:
+        return Conditions()
+    noise = Noise.measure(pixels, lights, mask, blocks=model_needs_noise)
+    if strengths == "given":
+        return Conditions(noise)
+    sample = pixels[strength_sample(len(pixels))]
+    return Conditions(noise, estimate_strengths(sample, lights, noise.variance(sample)).factors)
