@@ -18,12 +18,12 @@ KERNELS = [
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("runtime/pixelwise.cu", []),
     ("runtime/order.cu", ["-DLENGTH=4096"]),
-    ("reflectance/learned/set_network.cu", ["-DWIDTH=96"]),
+    ("reflectance/learned/set_network.cu", ["-DWIDTH=96", "-DTINY_LAYER=1e-05f"]),
     (
         "lights/strength_ratios.cu",
         ["-DLIT_NOISE=2.0f", "-DLIT_SHARE=0.02f", "-DFACING=0.3", "-DFEWEST=5"],
     ),
-    ("reflectance/learned/together.cu", []),
+    ("reflectance/learned/neighbors.cu", ["-DCUTOFF=8.0f"]),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
 ]
 

@@ -22,7 +22,7 @@ def test_torch_equals_compiled() -> None:
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
     here = kernels.predict(colors, lights, shipped_weights())
-    there = predict(torch.from_numpy(colors.mean(-1)), torch.from_numpy(colors), lights, shipped_weights())
+    there = predict(torch.from_numpy(colors), lights, shipped_weights())
     apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
     assert np.degrees(apart.max()) < 0.01
     np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
@@ -31,8 +31,9 @@ def test_torch_equals_compiled() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
 @pytest.mark.parametrize("width", [96, 40])
 def test_a_fused_stage_equals_the_readable_one(width) -> None:
+    from photostereo.reflectance.learned.constants import FEATURES
     from photostereo.reflectance.learned.torch_fused_stage import run_stage
-    from photostereo.reflectance.learned.torch_network import FEATURES, Stage
+    from photostereo.reflectance.learned.torch_network import Stage
 
     torch.manual_seed(0)
     stage = Stage(width).cuda().requires_grad_(False)

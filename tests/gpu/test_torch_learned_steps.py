@@ -14,8 +14,8 @@ from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import noise_of_intensities, step_of_levels
 from photostereo.diagnosis.noise_table import Noise, noise_table
 from photostereo.lights.strengths import cuda_ratios, estimate_strengths, readable_ratios
-from photostereo.reflectance.learned.matte import misfits_around
-from photostereo.reflectance.learned.together import together
+from photostereo.reflectance.learned.matte import fit_both, misfits_around
+from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
 from photostereo.runtime.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.scenes import dome_lights, render_scene
@@ -105,17 +105,17 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     # Thirty rounds of medians: an entry on a threshold that falls the other way is felt.
     np.testing.assert_allclose(found, expected, rtol=0.01)
     for a, b in zip(
-        misfits_around(there, lights, put(noise), mask),
-        misfits_around(pixels, lights, noise, mask),
+        misfits_around(fit_both(there, lights, put(noise)), put(noise), mask),
+        misfits_around(fit_both(pixels, lights, noise), noise, mask),
         strict=True,
     ):
         np.testing.assert_allclose(to_numpy(a), b, atol=1e-3)
-    from photostereo.reflectance.learned.torch_together import together as on_tensors
+    from photostereo.reflectance.learned.torch_neighbors import average_neighbors as on_tensors
 
     colors = np.stack([pixels, 2 * pixels], -1)
     (quiet, share), (wanted, left) = (
         on_tensors(put(colors), there, mask, put(noise)),
-        together(colors, pixels, mask, noise),
+        average_neighbors(colors, pixels, mask, noise),
     )
     np.testing.assert_allclose(to_numpy(quiet), wanted, atol=1e-5)
     np.testing.assert_allclose(to_numpy(share), left, rtol=1e-4)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.core.control import SILENT
+from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.diagnosis.noise_table import Noise
-from photostereo.reflectance.learned import kernels, network
-from photostereo.reflectance.learned.matte import matte_witness, misfits_around
+from photostereo.reflectance.learned import kernels
+from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned
+from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.outline import rim_of, with_rim
-from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import (
     SHIPPED_DIGEST,
     digest_of,
@@ -22,12 +22,18 @@ from photostereo.reflectance.learned.weights import (
     shipped_weights,
 )
 from photostereo.reflectance.learned.witnesses import Witness, combine
-from photostereo.runtime.matte_fits import fit_all
+from photostereo.runtime.matte_fits import fit_all, fit_lit
+
+from . import readable_network
 
 
 def angles(a, b) -> np.ndarray:
     a, b = (np.asarray(v, float) / np.linalg.norm(v, axis=-1, keepdims=True) for v in (a, b))
     return np.degrees(2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+
+
+def witness(pixels, lights, noise) -> Witness:
+    return matte_witness(fit_both(pixels, lights, noise), noise)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +45,7 @@ def shiny():
 
 def test_compiled_equals_readable(shiny) -> None:
     colors, lights, _ = shiny
-    readable = network.predict(colors, lights, shipped_weights())
+    readable = readable_network.predict(colors, lights, shipped_weights())
     compiled = kernels.predict(colors, lights, shipped_weights())
     assert angles(readable[0], compiled[0]).max() < 0.01
     np.testing.assert_allclose(readable[1], compiled[1], rtol=1e-3)
@@ -114,7 +120,7 @@ def test_a_matte_pixel_trusts_the_matte_fit() -> None:
     """Noise-free and matte: the matte witness is exact, its variance nearly nothing, the average its normal."""
     lights = scenes.dome_lights(12, max_angle=30.0).T
     truth = np.array([[0.1, 0.2, 0.97]]) / np.linalg.norm([0.1, 0.2, 0.97])
-    matte = matte_witness((0.7 * truth @ lights).astype(np.float32), lights, np.full(1, 1e-6, np.float32))
+    matte = witness((0.7 * truth @ lights).astype(np.float32), lights, np.full(1, 1e-6, np.float32))
     wrong = Witness(np.array([[0.0, 0.0, 1.0]], np.float32), np.array([0.05**2], np.float32))
     assert angles(matte.normals, truth).max() < 0.01
     assert angles(combine(wrong, matte).normals, truth).max() < 0.1
@@ -126,7 +132,7 @@ def test_variance_of_the_matte_fit_is_that_of_its_errors() -> None:
     lights = scenes.dome_lights(12, max_angle=40.0).T
     truth = np.array([0.0, 0.0, 1.0])
     pixels = (0.8 * truth @ lights + rng.normal(0, 0.02, (20_000, 12))).astype(np.float32)
-    found = matte_witness(pixels, lights, np.full(len(pixels), 0.02**2, np.float32))
+    found = witness(pixels, lights, np.full(len(pixels), 0.02**2, np.float32))
     true = np.mean(np.deg2rad(angles(found.normals, truth[None])) ** 2)
     # g is the mean over three components, two of which turn the normal: a factor of two either way.
     assert 0.4 < np.median(found.variance) / true < 2.5
@@ -140,7 +146,7 @@ def test_a_matte_pixel_in_shadows_keeps_the_fit_to_its_lit_photographs() -> None
     pixels = 0.7 * truth @ lights + rng.normal(0, sigma, (500, 20))
     pixels[:, ::4] = rng.normal(0, sigma, (500, 5))
     pixels, noise = pixels.astype(np.float32), np.full(500, sigma**2, np.float32)
-    found = matte_witness(pixels, lights, noise)
+    found = witness(pixels, lights, noise)
     errors = angles(found.normals, truth[None])
     assert angles(fit_all(pixels, lights).scaled, truth[None]).mean() > 3.0
     assert errors.mean() < 0.3
@@ -215,9 +221,11 @@ def test_a_gloss_below_the_noise_is_seen_over_many_pixels() -> None:
     weights = {}
     for name, pixels in (("matte", matte), ("gloss", gloss)):
         pixels = pixels.astype(np.float32)
-        around = misfits_around(pixels, lights, noise, mask)
-        alone = matte_witness(pixels, lights, noise).variance
-        weights[name] = np.median(matte_witness(pixels, lights, noise, around).variance / alone)
+        fits = fit_both(pixels, lights, noise)
+        around = misfits_around(fits, noise, mask)
+        weights[name] = np.median(
+            matte_witness(fits, noise, around).variance / matte_witness(fits, noise).variance
+        )
     assert weights["matte"] < 1.01
     assert weights["gloss"] > 10.0
 
@@ -228,10 +236,10 @@ def test_neighbors_alike_are_averaged_and_others_left_alone() -> None:
     clean = np.ones((900, 16), np.float32)
     clean[mask.nonzero()[1] >= 15] = 3.0  # an edge far above the noise
     noisy = clean + rng.normal(0, 0.1, clean.shape).astype(np.float32)
-    quiet, share = together(noisy, noisy, mask, np.full(900, 0.01, np.float32))
+    quiet, share = average_neighbors(noisy, noisy, mask, np.full(900, 0.01, np.float32))
     assert np.std(quiet - clean) < 0.025
     assert abs(np.sqrt(share.mean()) * 0.1 / np.std(quiet - clean) - 1) < 0.5
-    untouched, share = together(clean, clean, mask, np.full(900, 1e-12, np.float32))
+    untouched, share = average_neighbors(clean, clean, mask, np.full(900, 1e-12, np.float32))
     np.testing.assert_allclose(untouched, clean)
 
 
@@ -243,7 +251,7 @@ def test_many_photographs_tell_neighbors_apart_more_finely() -> None:
     kept = {}
     for count in (8, 96):
         noisy = (0.06 * right[:, None] + rng.normal(0, 0.1, (900, count))).astype(np.float32)
-        quiet, _ = together(noisy, noisy, mask, np.full(900, 0.01, np.float32))
+        quiet, _ = average_neighbors(noisy, noisy, mask, np.full(900, 0.01, np.float32))
         beside = (mask.nonzero()[1] == 14) | (mask.nonzero()[1] == 15)
         difference = quiet[right & beside].mean() - quiet[~right & beside].mean()
         kept[count] = difference / (noisy[right & beside].mean() - noisy[~right & beside].mean())
@@ -315,3 +323,68 @@ def test_spread_is_a_map_and_the_albedo_that_of_the_photographs() -> None:
     truth = capture.truth_albedo[capture.mask]
     assert abs(np.median(result.albedo[capture.mask] / truth) - 1) < 0.05
     assert angular_error(result.normals, capture.truth, capture.mask)[capture.mask].mean() < 3.0
+
+
+def test_compiled_matte_fits_equal_the_readable_ones(shiny) -> None:
+    colors, lights, _ = shiny
+    pixels, matrix = colors.mean(-1), np.ascontiguousarray(lights.T, dtype=np.float64)
+    pixels[:40, :16] = 0.0  # too few lit photographs
+    noise = np.full(len(pixels), 1e-4, np.float32)
+    for found, expected in zip(
+        fit_both(pixels, matrix, noise),
+        (fit_all(pixels, matrix), fit_lit(pixels, matrix, noise)),
+        strict=True,
+    ):
+        usable = expected.photographs >= 5
+        np.testing.assert_allclose(found.scaled[usable], expected.scaled[usable], atol=1e-4)
+        np.testing.assert_allclose(found.misfit[usable], expected.misfit[usable], atol=1e-5)
+        np.testing.assert_array_equal(found.photographs, expected.photographs)
+        np.testing.assert_allclose(found.gain[usable], expected.gain[usable], rtol=1e-3)
+        assert (found.gain[~usable] > 1e5).all()
+
+
+@pytest.fixture(scope="module")
+def half_glossy():
+    """Half of a textured relief is matte, half is glossy; little noise: pixels, lights, mask."""
+    rng = np.random.default_rng(0)
+    lights = scenes.dome_lights(12)
+    matte, glossy = (
+        scenes.render_scene("relief", size=64, lights=lights, reflectance=kind, cast_shadows=False)
+        for kind in ("lambertian", "ggx")
+    )
+    images = np.where(np.arange(64) < 32, matte.images, glossy.images)
+    images = images + rng.normal(0, 0.001, images.shape)
+    capture = matte.with_images(images.astype(np.float32))
+    return capture.pixels(capture.intensity_scale()), capture.lights.matrix, capture.mask
+
+
+def test_the_network_runs_only_on_pixels_that_the_matte_fit_does_not_settle(half_glossy, monkeypatch) -> None:
+    pixels, lights, mask = half_glossy
+    asked = []
+
+    class Counter(Control):
+        def on_stage(self, name, total):
+            if name == "network":
+                asked.append(total)
+
+    found = Learned(pixels, lights, mask=mask).alone(Counter()).normals
+    monkeypatch.setattr("photostereo.reflectance.learned.model.MATTE_ALONE", 0.0)
+    everywhere = Learned(pixels, lights, mask=mask).alone(Counter()).normals
+    assert asked[0] < 0.8 * len(pixels) and asked[1] == len(pixels)
+    assert np.percentile(angles(found, everywhere), 99.9) < 0.02
+
+
+def test_nothing_long_runs_in_the_constructor_and_the_work_can_be_cancelled(shiny) -> None:
+    colors, lights, _ = shiny
+    model = Learned(colors.mean(-1), np.ascontiguousarray(lights.T), colors=colors)
+
+    class Impatient(Control):
+        def on_stage(self, name, total):
+            self.name = name
+            self.cancel()
+
+    control = Impatient()
+    with pytest.raises(Cancelled):
+        model.alone(control)
+    assert control.name == "network"
+    assert np.isfinite(model.alone(SILENT).normals).all()  # asked again, it answers

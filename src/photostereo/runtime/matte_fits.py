@@ -20,6 +20,8 @@ from photostereo.runtime.arrays import Array, cast, like, namespace
 LIT_NOISE, LIT_SHARE = 2.0, 0.02
 #: With fewer lit photographs than this, two residuals or less remain, and the fit cannot be checked.
 FEWEST_LIT = 5
+#: Added to the diagonal of the normal equations of a lit fit.
+LIT_RIDGE = 1e-6
 #: Variance factor that marks a fit as unusable.
 UNUSABLE = 1e6
 
@@ -65,7 +67,7 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
     lit = cast(pixels > floor, "float32")
     x, y, z = lights
     products = like(np.stack([x * x, x * y, x * z, y * y, y * z, z * z], -1).astype(np.float32), pixels)
-    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(lit @ products, "float64"), ridge=1e-6)
+    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(lit @ products, "float64"), ridge=LIT_RIDGE)
     right = cast((lit * pixels) @ like(np.ascontiguousarray(lights.T, dtype=np.float32), pixels), "float64")
     bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
     rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)

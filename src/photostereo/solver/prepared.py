@@ -130,10 +130,10 @@ class Prepared:
         entry = self.method.prior
         if entry is None:
             return Problem(self.model, device=self.device), values
+        start = self.model.start(control)
         evidence = self.evidence if entry.is_open(values) else None
         self.pixels.clear()
         noise, bounded = 0.0 if evidence is None else evidence.sigma, entry.weight_is_open(values)
-        start = self.model.start(control)
         hessian = self.model.mean_hessian(start[1])
         prior, values = entry.build(values, Setting(Domain(self.capture.mask), noise, hessian, self.device))
         model: Model = self.model

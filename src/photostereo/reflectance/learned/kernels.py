@@ -1,36 +1,84 @@
-"""The set network, compiled: the same arithmetic as :mod:`.network`, pixel by pixel.
+"""The set network of :mod:`.constants`, compiled.
 
-One pixel's tokens and activations fit into a core's cache, so each core takes a pixel through a whole stage before
-the next; cores never wait for each other. The matrix products go to BLAS in slices of so few rows that it does not
-start threads of its own.
+Each core takes a few pixels at a time through a whole stage: their tokens and activations stay in its cache, and cores
+never wait for each other. The matrix products go to BLAS in slices of so few rows that it does not start threads of its
+own.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import get_num_threads
+from numpy.typing import NDArray
 
-from photostereo.reflectance.learned import network
-from photostereo.reflectance.learned.network import FEATURES, TYPICAL_ERROR, UNKNOWN_ERROR, Floats
+from photostereo.core.control import SILENT, Control
+from photostereo.reflectance.learned.constants import (
+    COUNT_FACTOR,
+    COUNT_OFFSET,
+    DARK,
+    FEATURES,
+    GRAZING,
+    GUESS_HALF,
+    HALF_MISFIT,
+    HALF_V,
+    LARGEST_LOG_ERROR,
+    LEAST_LOG_ERROR,
+    LEAST_Z,
+    LOG_FACTOR,
+    MATTE_RIDGE,
+    MOST_LOG,
+    MOST_MATTE,
+    MOST_MISFIT,
+    MOST_ROOT,
+    MOST_V,
+    RIDGE,
+    TINY_INTENSITY,
+    TINY_LAYER,
+    TINY_ROOT,
+    TYPICAL_ERROR,
+    UNKNOWN_ERROR,
+)
 from photostereo.reflectance.learned.weights import LAYERS, StageWeights, Weights
 from photostereo.runtime.loops import njit, prange
 
-#: Pixels at once; what lies between the stages is small.
-CHUNK = 16_384
-#: Rows of one matrix product. OpenBLAS takes one thread up to 2^18 multiplications: 28 rows of 96 × 96.
+Floats = NDArray[np.float32]
+
+#: Tokens between two reports of progress: about a tenth of a second on one core.
+TOKENS_AT_ONCE = 100_000
+#: Tokens that a core takes through a stage together: activations of about 80 kB.
+TOKENS_IN_CACHE = 192
+#: OpenBLAS stays on one thread up to this many multiplications: 28 rows of 96 × 96.
 MULTIPLICATIONS = 1 << 18
 
 
-def predict(colors: Floats, lights: Floats, weights: Weights) -> tuple[Floats, Floats]:
-    """As :func:`.network.predict`: unit normals (N, 3) and expected errors (N,) in radians."""
-    count = len(colors)
+def predict(
+    colors: Floats,
+    lights: Floats,
+    weights: Weights,
+    index: NDArray[np.intp] | None = None,
+    control: Control = SILENT,
+) -> tuple[Floats, Floats]:
+    """Unit normals (N, 3) and expected errors (N,) in radians.
+
+    Parameters
+    ----------
+    colors : (N, d, 3) linear intensities; gray photographs have three equal channels
+    lights : (d, 3) unit directions
+    weights : the network's numbers
+    index : the pixels to predict; all by default
+    control : hears of every batch of pixels
+    """
+    count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
     packed = [_packed(stage) for stage in weights.stages]
-    for first in range(0, count, CHUNK):
-        part = slice(first, min(first + CHUNK, count))
-        values = np.ascontiguousarray(colors[part], dtype=np.float32)
-        normals[part], errors[part] = _predict_chunk(values, lights, packed)
+    size = max(1, TOKENS_AT_ONCE // lights.shape[0])
+    control.stage("network", count)
+    for first in range(0, count, size):
+        part = slice(first, min(first + size, count))
+        values = np.ascontiguousarray(colors[part if index is None else index[part]], dtype=np.float32)
+        normals[part], errors[part] = _predict_batch(values, lights, packed)
+        control.advance(part.stop - part.start)
     return normals, errors
 
 
@@ -42,26 +90,29 @@ def _packed(stage: StageWeights) -> tuple[tuple[Floats, ...], tuple[Floats, ...]
     return matrices, (*vectors, stage.context[1], stage.out[1])
 
 
-def _predict_chunk(
+def _predict_batch(
     colors: Floats, lights: Floats, packed: list[tuple[tuple[Floats, ...], tuple[Floats, ...]]]
 ) -> tuple[Floats, Floats]:
     pixels, photographs = colors.shape[:2]
     gray = np.empty((pixels, photographs), np.float32)
     scaled = np.empty_like(colors)
     _normalize(colors, gray, scaled)
-    normal = network.first_guess(gray, lights)
+    normal = first_guess(gray, lights)
     log_error = np.full(pixels, UNKNOWN_ERROR, np.float32)
-    step = np.empty((pixels, 4), np.float32)
+    together = max(1, TOKENS_IN_CACHE // photographs)
     for matrices, vectors in packed:
-        _, cosine, sine = network.turn(lights[:1], normal)
-        width = matrices[1].shape[1]
-        rows = max(1, MULTIPLICATIONS // (width * width) - 1)
-        _run_stage(
-            gray, scaled, lights, normal, cosine, sine, log_error, np.float32(TYPICAL_ERROR),
-            matrices, vectors, rows, get_num_threads(), step,
-        )  # fmt: skip
-        normal, log_error = network.refine(normal, cosine, sine, step)
+        _run_stage(gray, scaled, lights, matrices, vectors, together, get_num_threads(), normal, log_error)
     return normal, np.exp(log_error)
+
+
+def first_guess(gray: Floats, lights: Floats) -> Floats:
+    """A normal from ridge regression on compressed intensities, in front of the object."""
+    v = np.maximum(gray, 0.0)
+    v = v / (v + np.float32(GUESS_HALF))
+    gram = lights.T @ lights + RIDGE * len(lights) * np.eye(3, dtype=np.float32)
+    normal = v @ np.linalg.solve(gram, lights.T).T.astype(np.float32)
+    normal[:, 2] = np.maximum(normal[:, 2], LEAST_Z)
+    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
 
 @njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
@@ -75,7 +126,7 @@ def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
             value = (colors[p, j, 0] + colors[p, j, 1] + colors[p, j, 2]) * third
             gray[p, j] = value
             total += value * value
-        scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(1e-12))
+        scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(TINY_INTENSITY))
         for j in range(photographs):
             gray[p, j] *= scale
             for c in range(3):
@@ -87,85 +138,98 @@ def _run_stage(
     gray: Floats,
     colors: Floats,
     lights: Floats,
-    normal: Floats,
-    cosine: Floats,
-    sine: Floats,
-    log_error: Floats,
-    typical: np.float32,
     matrices: tuple[Floats, ...],
     vectors: tuple[Floats, ...],
-    rows: int,
+    together: int,
     workers: int,
-    step: Floats,
+    normal: Floats,
+    log_error: Floats,
 ) -> None:
-    """As :func:`.network.run_stage` on the tokens of :func:`.network.tokens_of`, into ``step`` (N, 4)."""
-    pixels, photographs = gray.shape
+    """One stage of all pixels, ``together`` at a time: refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
+    pixels, d = gray.shape
     width = matrices[1].shape[1]
     for worker in prange(workers):
-        tokens = np.empty((photographs, FEATURES), np.float32)
-        x = np.empty((photographs, width), np.float32)
-        y = np.empty((photographs, width), np.float32)
-        pool = np.empty((1, 2 * width), np.float32)
-        inner = np.empty((1, width), np.float32)
-        last = np.empty((1, 4), np.float32)
+        tokens = np.empty((together * d, FEATURES), np.float32)
+        x = np.empty((together * d, width), np.float32)
+        y = np.empty((together * d, width), np.float32)
+        pool = np.empty((together, 2 * width), np.float32)
+        inner = np.empty((together, width), np.float32)
+        step = np.empty((together, 4), np.float32)
         first = np.int64(worker) * pixels // workers
         stop = (np.int64(worker) + 1) * pixels // workers
-        for p in range(first, stop):
-            _fill_tokens(
-                gray[p], colors[p], lights, normal[p, 2], cosine[p], sine[p], log_error[p], typical, tokens
-            )
-            _multiply(tokens, matrices[0], rows, x)
-            _activate(x, vectors[0], vectors[1], vectors[2])
-            _multiply(x, matrices[1], rows, y)
-            _activate(y, vectors[3], vectors[4], vectors[5])
-            _pool(y, pool[0])
-            np.dot(pool, matrices[5], inner)
-            for w in range(width):
-                inner[0, w] += vectors[15][w] + vectors[6][w]
-            _multiply(y, matrices[2], rows, x)
-            _activate(x, inner[0], vectors[7], vectors[8])
-            _multiply(x, matrices[3], rows, y)
-            _activate(y, vectors[9], vectors[10], vectors[11])
-            _pool(y, pool[0])
-            np.dot(pool, matrices[4], inner)
-            _activate(inner, vectors[12], vectors[13], vectors[14])
-            np.dot(inner, matrices[6], last)
-            for c in range(4):
-                step[p, c] = last[0, c] + vectors[16][c]
+        while first < stop:
+            n = min(np.int64(together), stop - first)
+            rows = n * d
+            for q in range(n):
+                p = first + q
+                _fill_tokens(gray[p], colors[p], lights, normal[p], log_error[p], tokens[q * d : (q + 1) * d])
+            _multiply(tokens[:rows], matrices[0], x[:rows])
+            _activate(x[:rows], vectors[0], vectors[1], vectors[2])
+            _multiply(x[:rows], matrices[1], y[:rows])
+            _activate(y[:rows], vectors[3], vectors[4], vectors[5])
+            for q in range(n):
+                _pool(y[q * d : (q + 1) * d], pool[q])
+            _multiply(pool[:n], matrices[5], inner[:n])
+            for q in range(n):
+                for w in range(width):
+                    inner[q, w] += vectors[15][w] + vectors[6][w]
+            _multiply(y[:rows], matrices[2], x[:rows])
+            for q in range(n):
+                _activate(x[q * d : (q + 1) * d], inner[q], vectors[7], vectors[8])
+            _multiply(x[:rows], matrices[3], y[:rows])
+            _activate(y[:rows], vectors[9], vectors[10], vectors[11])
+            for q in range(n):
+                _pool(y[q * d : (q + 1) * d], pool[q])
+            _multiply(pool[:n], matrices[4], inner[:n])
+            _activate(inner[:n], vectors[12], vectors[13], vectors[14])
+            _multiply(inner[:n], matrices[6], step[:n])
+            for q in range(n):
+                p = first + q
+                log_error[p] = _refine(normal[p], step[q], vectors[16])
+            first += n
 
 
 @njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _multiply(x: Floats, matrix: Floats, rows: int, out: Floats) -> None:
+def _multiply(x: Floats, matrix: Floats, out: Floats) -> None:
     """x W in slices of a few rows."""
+    rows = max(1, MULTIPLICATIONS // matrix.size - 1)
     for first in range(0, len(x), rows):
         np.dot(x[first : first + rows], matrix, out[first : first + rows])
 
 
 @njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
+def _refine(normal: Floats, step: Floats, bias: Floats) -> np.float32:
+    """Add a correction in the rotated frame to one normal, in place; return the logarithm of its expected error."""
+    flat = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
+    length = max(flat, np.float32(1e-6))
+    cosine, sine = normal[0] / length, normal[1] / length
+    x, y, z = flat + step[0] + bias[0], step[1] + bias[1], normal[2] + step[2] + bias[2]
+    scale = np.float32(1.0) / max(np.sqrt(x * x + y * y + z * z), np.float32(1e-6))
+    normal[0], normal[1] = scale * (cosine * x - sine * y), scale * (sine * x + cosine * y)
+    normal[2] = scale * z
+    log_error = step[3] + bias[3] + np.float32(TYPICAL_ERROR)
+    return min(max(log_error, np.float32(LEAST_LOG_ERROR)), np.float32(LARGEST_LOG_ERROR))
+
+
+@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
 def _fill_tokens(
-    gray: Floats,
-    colors: Floats,
-    lights: Floats,
-    nz: np.float32,
-    cosine: np.float32,
-    sine: np.float32,
-    log_error: np.float32,
-    typical: np.float32,
-    tokens: Floats,
+    gray: Floats, colors: Floats, lights: Floats, normal: Floats, log_error: np.float32, tokens: Floats
 ) -> None:
-    """As :func:`.network.tokens_of` for one pixel, one row per photograph."""
+    """The tokens of one pixel, one row per photograph."""
     photographs = len(gray)
     zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-    small, edge = np.float32(1e-6), np.float32(1e-3)
-    count = np.float32(np.log(photographs) / 3.0 - 1.0)
+    tiny, limit = np.float32(TINY_ROOT), np.float32(MOST_MISFIT)
+    count = np.float32(np.log(photographs) * COUNT_FACTOR + COUNT_OFFSET)
+    length = max(np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]), np.float32(1e-6))
+    cosine, sine, nz = normal[0] / length, normal[1] / length, normal[2]
     nx = np.sqrt(max(one - nz * nz, zero))
-    above, below = zero, edge
+    above, below = zero, np.float32(MATTE_RIDGE)
     for j in range(photographs):
         x = cosine * lights[j, 0] + sine * lights[j, 1]
         y = cosine * lights[j, 1] - sine * lights[j, 0]
         z = lights[j, 2]
         nl = nx * x + nz * z
-        lh = np.sqrt(max(half + half * z, small))
+        lh = np.sqrt(max(half + half * z, tiny))
         tokens[j, 0], tokens[j, 1], tokens[j, 2] = x, y, z
         tokens[j, 3], tokens[j, 4] = nl, half * (nl + nz) / lh
         tokens[j, 5], tokens[j, 6] = lh, nz
@@ -173,7 +237,8 @@ def _fill_tokens(
         above += v * facing
         below += facing * facing
     matte = above / below
-    above, below = zero, edge
+    # Again, with less weight on what does not fit.
+    above, below = zero, np.float32(MATTE_RIDGE)
     for j in range(photographs):
         facing, v = max(tokens[j, 3], zero), max(gray[j], zero)
         misfit = v - matte * facing
@@ -184,23 +249,23 @@ def _fill_tokens(
     for j in range(photographs):
         nl, v = tokens[j, 3], max(gray[j], zero)
         misfit = v - matte * max(nl, zero)
-        tokens[j, 7] = half * min(v, np.float32(8.0))
-        tokens[j, 8] = min(np.sqrt(v + small), np.float32(3.0))
-        tokens[j, 9] = v / (v + np.float32(0.4))
-        ratio = np.log((v + np.float32(0.02)) / max(nl, np.float32(0.08)))
-        tokens[j, 10] = np.float32(0.4) * min(max(ratio, np.float32(-6.0)), np.float32(6.0))
-        tokens[j, 11] = min(max(misfit, np.float32(-3.0)), np.float32(3.0))
-        tokens[j, 12] = half * min(matte, np.float32(6.0))
+        tokens[j, 7] = half * min(v, np.float32(MOST_V))
+        tokens[j, 8] = min(np.sqrt(v + tiny), np.float32(MOST_ROOT))
+        tokens[j, 9] = v / (v + np.float32(HALF_V))
+        ratio = np.log((v + np.float32(DARK)) / max(nl, np.float32(GRAZING)))
+        tokens[j, 10] = np.float32(LOG_FACTOR) * min(max(ratio, np.float32(-MOST_LOG)), np.float32(MOST_LOG))
+        tokens[j, 11] = min(max(misfit, -limit), limit)
+        tokens[j, 12] = half * min(matte, np.float32(MOST_MATTE))
         tokens[j, 13] = count
-        tokens[j, 14] = log_error - typical
-        tokens[j, 15] = misfit / (abs(misfit) + np.float32(0.1))
+        tokens[j, 14] = log_error - np.float32(TYPICAL_ERROR)
+        tokens[j, 15] = misfit / (abs(misfit) + np.float32(HALF_MISFIT))
         for c in range(3):
-            root = np.sqrt(max(colors[j, c], zero) + small)
-            tokens[j, 16 + c] = min(root, np.float32(3.0))
+            root = np.sqrt(max(colors[j, c], zero) + tiny)
+            tokens[j, 16 + c] = min(root, np.float32(MOST_ROOT))
 
 
-# Four arrays at most and one row at a time: with more the compiler cannot rule out that they overlap, and gives up
-# doing sixteen numbers at once. Division as in NumPy, so that no branch for zero stands in the way.
+# Four arrays at most and one row at a time: with more the compiler cannot rule out that they overlap, and does not
+# vectorize. Division as in NumPy avoids a branch for zero.
 @njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
 def _activate(y: Floats, offset: Floats, gain: Floats, shift: Floats) -> None:
     """In place hardswish(gain · (y + offset) / rms + shift), row by row."""
@@ -213,7 +278,7 @@ def _activate(y: Floats, offset: Floats, gain: Floats, shift: Floats) -> None:
         for w in range(width):
             value = row[w] + offset[w]
             total += value * value
-        scale = one / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+        scale = one / np.sqrt(total / np.float32(width) + np.float32(TINY_LAYER))
         for w in range(width):
             value = (row[w] + offset[w]) * scale * gain[w] + shift[w]
             row[w] = value * min(max(value * sixth + half, zero), one)
@@ -234,8 +299,3 @@ def _pool(y: Floats, pool: Floats) -> None:
             pool[width + w] = max(pool[width + w], row[w])
     for w in range(width):
         pool[w] /= np.float32(rows)
-
-
-def warm_up(weights: Weights) -> None:
-    """Compile on a tiny problem, outside of any timing."""
-    predict(np.ones((2, 3, 3), np.float32), np.eye(3, dtype=np.float32), weights)

@@ -49,16 +49,22 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | None = None) ->
     return 2.0 * error * fit.gain / (squared + 1e-12) + UNUSABLE * (fit.scaled[:, 2] <= 0)
 
 
+def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
+    """The fits to all photographs and to the lit ones of each pixel."""
+    if is_tensor(pixels):
+        return fit_all(pixels, lights), fit_lit(pixels, lights, noise)
+    from photostereo.reflectance.learned import matte_kernels
+
+    return matte_kernels.fit_both(pixels, lights, noise)
+
+
 def matte_witness(
-    pixels: Array,
-    lights: NDArray[Any],
-    noise: Array,
-    around: tuple[Array | None, Array | None] = (None, None),
+    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | None, Array | None] = (None, None)
 ) -> Witness:
-    """The better of the two fits; ``around`` from :func:`misfits_around`."""
-    whole, lit = fit_all(pixels, lights), fit_lit(pixels, lights, noise)
+    """The better of the two fits of :func:`fit_both`; ``around`` from :func:`misfits_around`."""
+    whole, lit = fits
     first, second = variance_of_fit(whole, noise, around[0]), variance_of_fit(lit, noise, around[1])
-    xp = namespace(pixels)
+    xp = namespace(noise)
     better = second < MUCH_BETTER * first
     scaled = xp.where(better[:, None], lit.scaled, whole.scaled)
     length = xp.sqrt((scaled * scaled).sum(-1) + 1e-30)
@@ -66,7 +72,7 @@ def matte_witness(
 
 
 def misfits_around(
-    pixels: Array, lights: NDArray[Any], noise: Array, mask: NDArray[np.bool_]
+    fits: tuple[MatteFit, MatteFit], noise: Array, mask: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
     """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of its variance.
 
@@ -79,12 +85,11 @@ def misfits_around(
     >>> matte = (0.5 * L[2] + rng.normal(0, 0.05, (400, 5))).astype(np.float32)
     >>> gloss = matte + np.float32(0.1) * (np.arange(5) == 0)
     >>> noise, mask = np.full(400, 0.05**2, np.float32), np.ones((20, 20), bool)
-    >>> [bool(misfits_around(p, L, noise, mask)[0].mean() > 0.3) for p in (matte, gloss)]
+    >>> [bool(misfits_around(fit_both(p, L, noise), noise, mask)[0].mean() > 0.3) for p in (matte, gloss)]
     [False, True]
     """
     if not bool(noise.any()):
         return 0.0 * noise, 0.0 * noise
-    fits = fit_all(pixels, lights), fit_lit(pixels, lights, noise)
     whole, lit = (misfit_around(fit, noise, mask) for fit in fits)
     return whole, lit
 

@@ -1,8 +1,9 @@
-"""The learned model: unit normals from the witnesses of each pixel, held as firmly as they are known."""
+"""The learned model: unit normals from the witnesses of each pixel, weighted by how well they are known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -10,45 +11,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Control
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.diagnosis.noise_table import Noise, NoiseTable, PixelNoise
-from photostereo.reflectance.learned.matte import matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.outline import with_rim
-from photostereo.reflectance.learned.together import together
 from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 
-#: Beyond the object this much of the picture is looked at: more than a filter of 2 pixels reaches.
+#: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
 MARGIN = 12
-#: Pixels on which it is tried how far noise moves the answers.
+#: Pixels on which the effect of noise on the normals is measured.
 TRIED = 3000
-#: Classes of like spread in which that is told, and how far a class may lie from the middle one.
+#: Classes of similar spread for that, and how far the variance of a class may lie from the middle one.
 SPREAD_CLASSES, WIDEST = 6, 10.0
-#: Noise of a channel over that of the luma, where the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
+#: Noise of a channel over that of the luma if the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
+#: The matte fit decides alone below this variance (radians²). With variance v and a network error e, the average of both
+#: turns the matte normal by about v / e: 0.02° or less if the network is off by 1° or more, as it is on matte surfaces.
+MATTE_ALONE = float(np.deg2rad(0.02) * np.deg2rad(1.0))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the witnesses say.
+
+    Attributes
+    ----------
+    normals : (N, 3) float64
+    spread : (N,) expected angle to the truth, radians
+    variance : (N,) its square without the outline
+    try_noise : measures how far noise moves the normals, by their spread
+    """
+
+    normals: Array
+    spread: Array
+    variance: Array
+    try_noise: Callable[[], NoiseTable | None]
 
 
 class Learned(Model):
-    r"""A network that has seen many materials, the matte fit and the outline, as one data term.
+    r"""A network trained on many materials, the matte fit and the outline, as one data term.
 
     .. math:: \sum_{px} w_{px} \, | n_{px} - m_{px} |^2
 
-    with m the average of the witnesses (unit normals) and w how little the noise moves them, 1 for a middling
-    pixel. The normals of this model have unit length; the albedo is that of a matte pixel in the photographs that face it.
+    with m the average of the witnesses (unit normals) and w how little the noise moves them, 1 for a typical pixel. The
+    normals of this model have unit length; the albedo is that of a matte pixel in the photographs that face it.
 
     Parameters
     ----------
     pixels : (N, d) gray intensities
     lights : (3, d) unit columns
-    colors : (N, d, 3) intensities, where the photographs have color
-    mask : (H, W) where the pixels lie, row by row; without it neighbors and the outline say nothing
-    weights : an archive that ``photostereo train`` wrote; the package's own where missing
-    outline : whether the mask's outline is an occluding contour, so that it tells where the surface turns away
-    neighbors : whether neighbors that the noise cannot tell apart are looked at together
+    colors : (N, d, 3) intensities, if the photographs have color
+    mask : (H, W) where the pixels lie, row by row; without it neighbors and the outline are not used
+    weights : an archive that ``photostereo train`` wrote; by default the package's own
+    outline : whether the outline of the mask is an occluding contour, where the surface turns away
+    neighbors : whether neighbors that cannot be distinguished within the noise are averaged
     noise : of these pixels; by default it is measured, if there is a mask
     """
 
@@ -64,53 +85,73 @@ class Learned(Model):
         neighbors: bool = True,
         noise: PixelNoise | None = None,
     ) -> None:
-        numbers = shipped_weights() if weights is None else read_weights(weights)
-        mask = None if mask is None else around_object(mask)
+        self._network = shipped_weights() if weights is None else read_weights(weights)
+        self._pixels, self._colors, self._lights = pixels, colors, lights
+        self._mask = None if mask is None else around_object(mask)
+        self._outline, self._neighbors, self._pixel_noise = outline, neighbors, noise
+        self._found: Answer | None = None
         self._sample: Learned | None = None
+        self._level: float | None = None
+
+    def _answer(self, control: Control = SILENT) -> Answer:
+        """The answer, found when it is first asked for."""
+        if self._found is None:
+            self._found = self._ask_witnesses(control)
+            self._colors = None  # not needed again
+        return self._found
+
+    def _ask_witnesses(self, control: Control) -> Answer:
+        pixels, colors, lights, mask = self._pixels, self._colors, self._lights, self._mask
+        noise = self._pixel_noise
         if noise is None:
             noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
         fine = noise.fine
-        self._pixels, self._lights = pixels, lights
-        if neighbors and mask is not None and bool(fine.any()):
-            pixels, colors, fine = _quieter(pixels, colors, mask, fine)
-        # Neighbors of one block share what JPEG did to it: together they tell nothing that one of them does not.
-        alone = noise.coarse is not None
+        if self._neighbors and mask is not None and bool(fine.any()):
+            pixels, colors, fine = _averaged(pixels, colors, mask, fine, control)
         unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
-        around = (None, None) if mask is None or alone else misfits_around(pixels, lights, unexplained, mask)
+        fits = fit_both(pixels, lights, unexplained)
+        around: tuple[Array | None, Array | None] = (None, None)
+        # Neighbors in one block of a JPEG share its errors: together they show no more than one of them does.
+        if mask is not None and noise.coarse is None:
+            around = misfits_around(fits, unexplained, mask)
+        matte = matte_witness(fits, unexplained, around)
+        found = _with_network(matte, pixels, colors, lights, self._network, control)
+        some = slice(0, None, max(1, len(fine) // TRIED))
+        few = [None if part is None else contiguous(part[some] + 0) for part in (*around, unexplained, fine)]
 
-        def told(pixels: Array, colors: Array | None, some: slice) -> tuple[Witness, Witness]:
-            normals, error = _predict(pixels, colors, lights, numbers)
-            whole, lit = (None if part is None else part[some] for part in around)
-            matte = matte_witness(pixels, lights, unexplained[some], (whole, lit))
-            return combine(Witness(normals, error * error), matte), matte
+        def witnesses(pixels: Array, colors: Array | None) -> Witness:
+            again = matte_witness(fit_both(pixels, lights, few[2]), few[2], (few[0], few[1]))
+            return _with_network(again, pixels, colors, lights, self._network, SILENT)
 
-        def witnesses(pixels: Array, colors: Array | None, some: slice) -> Witness:
-            return told(pixels, colors, some)[0]
-
-        found, matte = told(pixels, colors, slice(None))
-        self._level: float | None = None
-        # Tried only where a prior asks for it.
-        self._try_noise = partial(try_noise, witnesses, found, pixels, colors, fine, lights)
-        self._variance = found.variance  # without the outline's word
-        if outline and mask is not None:
+        tried = partial(
+            try_noise,
+            witnesses,
+            Witness(found.normals[some] + 0, found.variance[some] + 0),
+            contiguous(pixels[some] + 0),
+            None if colors is None else contiguous(colors[some] + 0),
+            few[3],
+            lights,
+        )
+        variance = found.variance
+        if self._outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / matte.variance)
-        self._normals = cast(found.normals, "float64")
-        self._spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
+        spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
+        return Answer(cast(found.normals, "float64"), spread, variance, tried)
 
     @cached_property
     def _noise_part(self) -> Array:
         """(N,) variance of one component of each normal that comes from the photographs' noise."""
-        log_variance = np.log(to_numpy(self._variance))
-        return like(noise_part(log_variance, self._tried), self._normals)
+        log_variance = np.log(to_numpy(self._answer().variance))
+        return like(noise_part(log_variance, self._tried), self._answer().normals)
 
     @cached_property
     def _tried(self) -> NoiseTable | None:
-        """That variance by the spread of a pixel, as it was tried out here or on the sample."""
-        return self._try_noise() if self._sample is None else self._sample._tried
+        """That variance by the spread of a pixel, as measured here or on the sample."""
+        return self._answer().try_noise() if self._sample is None else self._sample._tried
 
     @cached_property
     def _weight(self) -> Array:
-        """1 for a middling pixel, less where the noise moves the answer more."""
+        """1 for a typical pixel, less if the noise moves the answer more."""
         part = self._noise_part
         level = self.noise if self._level is None else self._level
         return (level**2 + 1e-12) / (part + 1e-12)
@@ -137,25 +178,25 @@ class Learned(Model):
         return np.eye(3)
 
     def alone(self, control: Control) -> Fit:
-        return Fit(self._normals)
+        return Fit(self._answer(control).normals)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        return (self._weight[:, None] * self._normals + pull) / (self._weight + weight)[..., None]
+        return (self._weight[:, None] * self._answer().normals + pull) / (self._weight + weight)[..., None]
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
         """Each pixel's own noise, in the units of :attr:`noise`."""
         return self._noise_part
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        difference = normals - self._normals
+        difference = normals - self._answer().normals
         return (self._weight[:, None] * difference * difference).sum((-2, -1))
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``spread``: the expected angle in degrees between these normals and the truth, without a prior."""
-        return {"spread": self._spread * (180.0 / np.pi)}
+        return {"spread": self._answer().spread * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
-        """What a matte pixel of this normal would need, of the photographs whose light it faces."""
+        """The albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         length = namespace(normals).sqrt((normals * normals).sum(-1))[..., None] + 1e-30
         facing = cast(normals / length, "float32") @ like(self._lights.astype(np.float32), self._pixels)
         facing = facing * (facing > 0)
@@ -176,59 +217,76 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
-def _quieter(
-    pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array
+def _averaged(
+    pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array, control: Control
 ) -> tuple[Array, Array | None, Array]:
-    """Pixels averaged with neighbors that the noise cannot tell apart, and the variance that is left."""
+    """Pixels averaged with neighbors that cannot be distinguished within the noise, and the variance that is left."""
+    if is_tensor(pixels):
+        from photostereo.reflectance.learned.torch_neighbors import average_neighbors
+    else:
+        from photostereo.reflectance.learned.neighbors import average_neighbors
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
-    averaged, share = _together_for(pixels)(values, pixels, mask, noise)
+    averaged, share = average_neighbors(values, pixels, mask, noise, control)
     if colors is None:
         return averaged, None, noise * share
     return contiguous(averaged[..., 0]), contiguous(averaged[..., 1:]), noise * share
 
 
-def _together_for(pixels: Array) -> Any:
-    """The average over neighbors for this kind of array."""
-    if is_tensor(pixels):
-        from photostereo.reflectance.learned.torch_together import together as on_tensors
-
-        return on_tensors
-    return together
+def _with_network(
+    matte: Witness,
+    pixels: Array,
+    colors: Array | None,
+    lights: NDArray[Any],
+    weights: Weights,
+    control: Control,
+) -> Witness:
+    """The matte witness, and the network for the pixels that it does not settle."""
+    open_ = matte.variance > MATTE_ALONE
+    if not bool(open_.any()):
+        return matte
+    which = None if bool(open_.all()) else like(np.flatnonzero(to_numpy(open_)), pixels)
+    normals, error = _predict(pixels, colors, lights, weights, which, control)
+    network = Witness(normals, error * error)
+    if which is None:
+        return combine(network, matte)
+    both = combine(network, Witness(matte.normals[which], matte.variance[which]))
+    found = Witness(matte.normals + 0, matte.variance + 0)
+    found.normals[which], found.variance[which] = both.normals, both.variance
+    return found
 
 
 def try_noise(
-    witnesses: Callable[[Array, Array | None, slice], Witness],
+    witnesses: Callable[[Array, Array | None], Witness],
     found: Witness,
     pixels: Array,
     colors: Array | None,
     noise: Array,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
-    """Variance of one component of the normals, of noise alone: what moves when the same noise comes once more.
+    """Variance of one component of the normals from noise alone: how far they move if the same noise is added again.
 
-    It is tried on some pixels, and told by their spread: log variances, growing, and the median in classes of like
-    spread. None where there is no noise.
+    It is measured on a sample of the pixels, and given by their spread: log variances, growing, and the median in classes
+    of similar spread. None without noise.
     """
-    some = slice(0, None, max(1, len(noise) // TRIED))
-    deviation = np.sqrt(to_numpy(noise[some]))[:, None]
+    deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
-    gray = to_numpy(pixels[some])
+    gray = to_numpy(pixels)
     if colors is None:
         shaken, tinted = gray + deviation * rng.standard_normal(gray.shape)[:, rank], None
     else:
-        values = to_numpy(colors[some])
+        values = to_numpy(colors)
         extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
         shaken, tinted = gray + extra @ np.asarray(GRAY_WEIGHTS), (values + extra).astype(np.float32)
     again = witnesses(
-        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels), some
+        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels)
     )
-    moved = np.square(to_numpy(again.normals) - to_numpy(found.normals[some])).sum(-1)
-    spread = np.log(to_numpy(found.variance[some]))
+    moved = np.square(to_numpy(again.normals) - to_numpy(found.normals)).sum(-1)
+    spread = np.log(to_numpy(found.variance))
     order = np.argsort(spread)
     classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
     places = [float(np.mean(spread[inside])) for inside in classes]
@@ -247,16 +305,24 @@ def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[
 
 
 def _predict(
-    pixels: Array, colors: Array | None, lights: NDArray[Any], weights: Weights
+    pixels: Array,
+    colors: Array | None,
+    lights: NDArray[Any],
+    weights: Weights,
+    index: Array | None,
+    control: Control,
 ) -> tuple[Array, Array]:
+    """The network's normals and expected errors of the pixels in ``index``, or of all."""
     directions = np.ascontiguousarray(lights.T, dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
 
-        normals, errors = predict_torch(pixels, colors, directions, weights)
+        normals, errors = predict_torch(
+            pixels if colors is None else colors, directions, weights, index, control
+        )
         return normals, errors
     from photostereo.reflectance.learned.kernels import predict
 
     if colors is None:
         colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
-    return predict(colors, directions, weights)
+    return predict(colors, directions, weights, index, control)

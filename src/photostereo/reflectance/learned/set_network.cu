@@ -1,6 +1,6 @@
 // The parts of the set network between its matrix products, each in one launch (`torch_fused_stage.py`).
 //
-// Compiled at run time with: WIDTH, the numbers per token inside a stage.
+// Compiled at run time with WIDTH, the numbers per token inside a stage, and TINY_LAYER of `constants.py`.
 
 #define LANES 32
 #define VALUES ((WIDTH + LANES - 1) / LANES)  // of one row, held by one lane
@@ -8,7 +8,7 @@
 #define FULL 0xffffffffu
 
 // hardswish(gain * y / rms(y) + shift), y = row + context, row by row in place; a row belongs to one warp.
-// rows (count, WIDTH); context (count / per_context, WIDTH), or not used where per_context is 0.
+// rows (count, WIDTH); context (count / per_context, WIDTH), not used if per_context is 0.
 extern "C" __global__ void activate(float* rows, const float* context, const float* gain, const float* shift,
                                     int count, int per_context) {
     const int lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
@@ -30,7 +30,7 @@ extern "C" __global__ void activate(float* rows, const float* context, const flo
             total += y[v] * y[v];
         }
         for (int step = LANES / 2; step > 0; step /= 2) total += __shfl_xor_sync(FULL, total, step);
-        const float scale = rsqrtf(total / WIDTH + 1e-5f);
+        const float scale = rsqrtf(total / WIDTH + TINY_LAYER);
 #pragma unroll
         for (int v = 0; v < VALUES; ++v) {
             const float z = y[v] * scale * g[v] + s[v];

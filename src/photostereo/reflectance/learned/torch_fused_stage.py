@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
+from photostereo.reflectance.learned.constants import TINY_LAYER
 from photostereo.reflectance.learned.torch_network import RmsLinear, Stage
 from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
@@ -29,7 +30,7 @@ def run_stage(stage: Stage, tokens: Tensor) -> Tensor:
 def _layer(layer: RmsLinear, x: Tensor, context: Tensor | None = None, per_context: int = 0) -> Tensor:
     """One layer of (rows, inputs), with the context of each ``per_context`` rows."""
     y = functional.linear(x, layer.linear.weight, layer.linear.bias)
-    kernel = compile_kernel(_PACKAGE, _SOURCE, "activate", WIDTH=y.shape[1])
+    kernel = compile_kernel(_PACKAGE, _SOURCE, "activate", WIDTH=y.shape[1], TINY_LAYER=f"{TINY_LAYER}f")
     blocks = min(-(-len(y) * 32 // _THREADS), _MOST_BLOCKS)
     added = y if context is None else context.contiguous()
     kernel.launch(blocks, _THREADS, (y, added, layer.gain, layer.shift, len(y), per_context))
@@ -40,6 +41,6 @@ def _pooled(x: Tensor, sets: int, tokens: int) -> Tensor:
     """As :func:`.torch_network.pooled`, of (sets × tokens, W)."""
     width = x.shape[1]
     out = x.new_empty(sets, 2 * width)
-    kernel = compile_kernel(_PACKAGE, _SOURCE, "pool", WIDTH=width)
+    kernel = compile_kernel(_PACKAGE, _SOURCE, "pool", WIDTH=width, TINY_LAYER=f"{TINY_LAYER}f")
     kernel.launch(min(-(-sets * width // _THREADS), _MOST_BLOCKS), _THREADS, (x, out, sets, tokens))
     return out

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned.torch_network import SetNetwork, Stage
 from photostereo.reflectance.learned.weights import Weights
 
@@ -31,18 +32,27 @@ def network_of(weights: Weights, device: torch.device) -> SetNetwork:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def predict(
-    pixels: torch.Tensor, colors: torch.Tensor | None, lights: NDArray[Any], weights: Weights
+    values: torch.Tensor,
+    lights: NDArray[Any],
+    weights: Weights,
+    index: torch.Tensor | None = None,
+    control: Control = SILENT,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities."""
-    network = network_of(weights, pixels.device)
-    directions = torch.from_numpy(lights).to(pixels.device)
-    values = pixels[..., None].expand(-1, -1, 3) if colors is None else colors
+    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities; of ``index`` if given."""
+    network = network_of(weights, values.device)
+    directions = torch.from_numpy(lights).to(values.device)
     run = Stage.__call__
-    if pixels.is_cuda:
+    if values.is_cuda:
         from photostereo.reflectance.learned.torch_fused_stage import run_stage as run
     normals, errors = [], []
-    for part in values.split(max(1, CHUNK // pixels.shape[1])):
+    count = len(values) if index is None else len(index)
+    size = max(1, CHUNK // values.shape[1])
+    control.stage("network", count)
+    for first in range(0, count, size):
+        part = values[first : first + size] if index is None else values[index[first : first + size]]
+        part = part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part
         normal, log_error = network(part.float(), directions, run)[-1]
         normals.append(normal)
         errors.append(log_error.exp())
+        control.advance(len(part))
     return torch.cat(normals), torch.cat(errors)

@@ -3,8 +3,8 @@
 One pixel is a set of d tokens, one per photograph. A stage turns the frame about the viewing axis until the
 present normal lies at azimuth 0, so that a turned object gives the turned answer, looks at every token alone,
 pools (mean and maximum), looks again with what was pooled, pools again, and adds a correction to the normal.
-The order of the photographs and the scale of the intensities cannot matter. The symbols and the features are
-described beside the readable form, :mod:`photostereo.reflectance.learned.network`.
+The order of the photographs and the scale of the intensities cannot matter. Symbols, features and numbers are in
+:mod:`photostereo.reflectance.learned.constants`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from photostereo.reflectance.learned import constants as c
 from photostereo.runtime.algebra import inverse_symmetric_3x3
-
-#: Numbers per token; see :func:`tokens_of`.
-FEATURES = 19
-#: Added to the root mean square, relative to nothing: keeps black pixels finite.
-TINY = 1e-12
 
 
 class RmsLinear(nn.Module):  # type: ignore[misc]
@@ -36,7 +32,7 @@ class RmsLinear(nn.Module):  # type: ignore[misc]
         y = self.linear(x)
         if context is not None:
             y = y + context
-        scale = torch.rsqrt(y.float().square().mean(-1, keepdim=True) + 1e-5).to(y.dtype)
+        scale = torch.rsqrt(y.float().square().mean(-1, keepdim=True) + c.TINY_LAYER).to(y.dtype)
         return functional.hardswish(y * scale * self.gain + self.shift)
 
 
@@ -45,7 +41,7 @@ class Stage(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.first = RmsLinear(FEATURES, width)
+        self.first = RmsLinear(c.FEATURES, width)
         self.second = RmsLinear(width, width)
         self.context = nn.Linear(2 * width, width)
         self.third = RmsLinear(width, width)
@@ -83,7 +79,7 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
         normal = first_guess(gray, lights)
         if lights.ndim == 2:
             lights = lights.expand(colors.shape[0], -1, -1)
-        log_error = torch.full_like(normal[:, 0], -1.5)
+        log_error = torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
         answers = []
         for stage in self.stages:
             turned, cosine, sine = turn(lights, normal)
@@ -96,7 +92,7 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
             x = cosine * inside[:, 0] - sine * inside[:, 1]
             y = sine * inside[:, 0] + cosine * inside[:, 1]
             answer = torch.stack([x, y, inside[:, 2]], -1)
-            log_error = (step[:, 3] - 2.0).clamp(-6.0, 1.0)
+            log_error = (step[:, 3] + c.TYPICAL_ERROR).clamp(c.LEAST_LOG_ERROR, c.LARGEST_LOG_ERROR)
             answers.append((answer, log_error))
             normal = answer.detach()
         return answers
@@ -110,17 +106,17 @@ def pooled(x: Tensor) -> Tensor:
 def normalized(colors: Tensor) -> tuple[Tensor, Tensor]:
     """Mean of the channels and the channels, divided by the former's root mean square over the photographs."""
     gray = colors.mean(-1)
-    scale = torch.rsqrt(gray.square().mean(1, keepdim=True) + TINY)
+    scale = torch.rsqrt(gray.square().mean(1, keepdim=True) + c.TINY_INTENSITY)
     return gray * scale, colors * scale[..., None]
 
 
 def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
-    """A normal from ridge regression on compressed intensities v / (v + 0.5): (B, 3), in front of the object."""
+    """A normal from ridge regression on compressed intensities: (B, 3), in front of the object."""
     v = gray.clamp_min(0.0)
-    v = v / (v + 0.5)
+    v = v / (v + c.GUESS_HALF)
     count = lights.shape[-2]
     eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
-    gram = lights.transpose(-1, -2) @ lights + 0.02 * count * eye
+    gram = lights.transpose(-1, -2) @ lights + c.RIDGE * count * eye
     if lights.ndim == 2:
         # The same for all: one system, and so small that a GPU's library takes longer to begin.
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
@@ -128,7 +124,7 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
         normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
     else:
         normal = torch.linalg.solve(gram, (lights * v[..., None]).sum(1))
-    normal = torch.cat([normal[:, :2], normal[:, 2:].clamp_min(1e-3)], -1)
+    normal = torch.cat([normal[:, :2], normal[:, 2:].clamp_min(c.LEAST_Z)], -1)
     return functional.normalize(normal, dim=-1, eps=1e-6)
 
 
@@ -145,16 +141,18 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
     """The tokens (B, d, FEATURES) of one stage; lights in the turned frame, tilt = n_z."""
     nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
     nl = nx * lights[..., 0] + nz * lights[..., 2]
-    lh = torch.sqrt((0.5 + 0.5 * lights[..., 2]).clamp_min(1e-6))
+    lh = torch.sqrt((0.5 + 0.5 * lights[..., 2]).clamp_min(c.TINY_ROOT))
     nh = (nl + nz) / (2.0 * lh)
     facing = nl.clamp_min(0.0)
     v = gray.clamp_min(0.0)
     # What a matte pixel would show, scaled to the robustly compressed intensities.
-    matte = (v * facing).sum(1, keepdim=True) / (facing.square().sum(1, keepdim=True) + 1e-3)
+    matte = (v * facing).sum(1, keepdim=True) / (facing.square().sum(1, keepdim=True) + c.MATTE_RIDGE)
     half = torch.rsqrt(1.0 + (v - matte * facing).square())
-    matte = (half * v * facing).sum(1, keepdim=True) / ((half * facing.square()).sum(1, keepdim=True) + 1e-3)
+    matte = (half * v * facing).sum(1, keepdim=True) / (
+        (half * facing.square()).sum(1, keepdim=True) + c.MATTE_RIDGE
+    )
     misfit = v - matte * facing
-    count = torch.full_like(nl, float(nl.shape[1])).log() / 3.0 - 1.0
+    count = torch.full_like(nl, float(nl.shape[1])).log() * c.COUNT_FACTOR + c.COUNT_OFFSET
     features = [
         lights[..., 0],
         lights[..., 1],
@@ -163,17 +161,17 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
         nh,
         lh,
         nz.expand_as(nl),
-        (v.clamp_max(8.0)) * 0.5,
-        torch.sqrt(v + 1e-6).clamp_max(3.0),
-        v / (v + 0.4),
-        0.4 * torch.log((v + 0.02) / nl.clamp_min(0.08)).clamp(-6.0, 6.0),
-        misfit.clamp(-3.0, 3.0),
-        0.5 * matte.clamp_max(6.0).expand_as(nl),
+        v.clamp_max(c.MOST_V) * 0.5,
+        torch.sqrt(v + c.TINY_ROOT).clamp_max(c.MOST_ROOT),
+        v / (v + c.HALF_V),
+        c.LOG_FACTOR * torch.log((v + c.DARK) / nl.clamp_min(c.GRAZING)).clamp(-c.MOST_LOG, c.MOST_LOG),
+        misfit.clamp(-c.MOST_MISFIT, c.MOST_MISFIT),
+        0.5 * matte.clamp_max(c.MOST_MATTE).expand_as(nl),
         count,
-        (log_error[:, None] + 2.0).expand_as(nl),
-        misfit / (misfit.abs() + 0.1),
+        (log_error[:, None] - c.TYPICAL_ERROR).expand_as(nl),
+        misfit / (misfit.abs() + c.HALF_MISFIT),
     ]
-    roots = torch.sqrt(colors.clamp_min(0.0) + 1e-6).clamp_max(3.0)
+    roots = torch.sqrt(colors.clamp_min(0.0) + c.TINY_ROOT).clamp_max(c.MOST_ROOT)
     return torch.cat([torch.stack(features, -1), roots], -1)
 
 

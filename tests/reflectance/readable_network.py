@@ -1,17 +1,7 @@
-"""The set network, readable: d intensities and d lights of one pixel to a normal and how sure it is.
+"""The set network in NumPy, readable: what the compiled and the torch form are compared with.
 
-Symbols: v, a pixel's intensities divided by their root mean square; l, the lights; n, the present normal; h, the
-half vector between light and camera. A stage
-
-1. turns the frame about the viewing axis so that n has azimuth 0,
-2. makes one token of 19 numbers per photograph (:func:`tokens_of`),
-3. passes every token through two layers, pools them (mean and maximum), adds what was pooled to every token,
-   passes them through two more layers and pools again,
-4. maps the pool to a correction that is added to n, and to the logarithm of the expected angular error.
-
-A layer is ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``. Turning an object turns its answer, because every
-stage works in the turned frame; the order of the photographs and the scale of the intensities do not matter.
-The compiled twin is :mod:`photostereo.reflectance.learned.kernels`, the torch twin ``torch_network``.
+The symbols and features are described in :mod:`photostereo.reflectance.learned.constants`. The numbers are written out
+here, so that a changed constant shows.
 """
 
 from __future__ import annotations
@@ -22,9 +12,7 @@ from numpy.typing import NDArray
 from photostereo.reflectance.learned.weights import Layer, StageWeights, Weights
 
 Floats = NDArray[np.float32]
-#: Numbers per token.
-FEATURES = 19
-#: The logarithm of the expected error that the first stage is told, and that the outputs count from.
+#: The logarithm of the expected error before the first stage, and the one that the outputs count from.
 UNKNOWN_ERROR, TYPICAL_ERROR = -1.5, -2.0
 
 
@@ -78,8 +66,7 @@ def turn(lights: Floats, normal: Floats) -> tuple[Floats, Floats, Floats]:
 def tokens_of(gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_error: Floats) -> Floats:
     """The tokens (N, d, 19) of one stage; lights in the turned frame, tilt = n_z.
 
-    Light (3), n·l, n·h, l·h, n_z; v, √v, v/(v + 0.4), log of v over n·l; what is left of v after the best matte fit,
-    that fit's strength, the number of photographs, the error expected so far, the misfit's sign, √ of the channels (3).
+    See :mod:`photostereo.reflectance.learned.constants`.
     """
     nz = tilt[:, None]
     nx = np.sqrt(np.maximum(1.0 - nz * nz, 0.0))

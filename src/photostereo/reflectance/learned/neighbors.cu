@@ -1,5 +1,5 @@
-// Neighbors that the noise cannot tell apart, one row of them at a time (`down`, and `right` from -reach to reach): the
-// loops of `together.py`. A pixel belongs to one warp, whose lanes share its photographs.
+// Average neighbors, one row of them at a time (`down`, and `right` from -reach to reach): the loops of `neighbors.py`.
+// Compiled at run time with CUTOFF of that module. A pixel belongs to one warp, whose lanes share its photographs.
 
 #define LANES 32
 #define FULL 0xffffffffu
@@ -7,13 +7,13 @@
     for (long long p = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / LANES; p < total;                 \
          p += (long long)gridDim.x * blockDim.x / LANES)
 
-// The mask pixel so far away; -1 where there is none. `places` are flat, `index` has a row for each of the picture.
+// The number of the displaced mask pixel; -1 if there is none. `places` are flat, `index` has a row for each of the picture.
 __device__ int neighbor(const int* index, int place, int height, int width, int down, int right) {
     const int r = place / width + down, c = place % width + right;
     return r >= 0 && r < height && c >= 0 && c < width ? index[r * width + c] : -1;
 }
 
-// Mean squared difference between each mask pixel and those of the row; -1 where there is none.
+// Mean squared difference between each mask pixel and those of the row; -1 if there is none.
 // distance (2 reach + 1, height, width) is -1 outside the mask.
 extern "C" __global__ void distances(const float* guide, const int* index, const int* places, float* distance,
                                      int pixels, int photographs, int height, int width, int down, int reach) {
@@ -55,7 +55,7 @@ extern "C" __global__ void gather(const float* values, const int* index, const i
             }
         const float excess = fmaxf(sum / max(known, 1) - 2.0f * noise[p], 0.0f);
         const float soft = (float)softness * noise[p];
-        if (!(excess < 8.0f * soft)) continue;
+        if (!(excess < CUTOFF * soft)) continue;
         const float weight = expf(-excess / soft);
         for (int k = lane; k < count; k += LANES)
             result[p * count + k] += weight * values[(long long)other * count + k];

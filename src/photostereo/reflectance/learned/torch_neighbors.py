@@ -1,4 +1,4 @@
-"""Neighbors that the noise cannot tell apart, on torch tensors: the function of :mod:`.together`, all pixels at once."""
+"""Average neighbors on torch tensors: the function of :mod:`.neighbors`, all pixels at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import avg_pool2d
 
-from photostereo.reflectance.learned.together import REACH, SOFTEST, SOFTNESS
+from photostereo.core.control import SILENT, Control
+from photostereo.reflectance.learned.neighbors import CUTOFF, REACH, SOFTEST, SOFTNESS
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.runtime.arrays import like
 
@@ -18,18 +19,14 @@ Tensor = Any
 _THREADS = 256
 
 
-def together(
-    pixels: Tensor,
-    guide: Tensor,
-    mask: NDArray[np.bool_],
-    noise: Tensor,
-    reach: int = REACH,
-    softness: float = SOFTNESS,
+def average_neighbors(
+    pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, control: Control = SILENT
 ) -> tuple[Tensor, Tensor]:
-    """Averages of (N, ...) values over neighbors alike in ``guide`` (N, d), and the noise's share (N,) that is left."""
-    scale = min(softness / guide.shape[1], SOFTEST)
+    """Averages of (N, ...) values over neighbors similar in ``guide`` (N, d), and the share (N,) of the noise left."""
+    reach, scale = REACH, min(SOFTNESS / guide.shape[1], SOFTEST)
+    control.stage("neighbors", 2 * reach + 1)
     if pixels.is_cuda:
-        return _fused(pixels, guide, mask, noise, reach, scale)
+        return _fused(pixels, guide, mask, noise, reach, scale, control)
     # A frame of nothing around the picture: every neighbor has a place.
     framed = np.pad(mask, reach)
     numbers = np.full(framed.shape, -1)
@@ -51,20 +48,27 @@ def together(
             distance, count = avg_pool2d(picture.view(2, 1, *framed.shape), 3, 1, 1).view(2, -1)[:, places]
             excess = (distance / count.clamp(min=1e-6) - 2.0 * noise).clamp(min=0.0)
             width = scale * noise
-            alike = there & (excess < 8.0 * width)
+            alike = there & (excess < CUTOFF * width)
             weight = torch.where(alike, torch.exp(-excess / torch.where(alike, width, 1.0)), 0.0)
             for part in tensor_batches(flat):
                 result[part].addcmul_(weight[part, None], flat[other[part]])
             total += weight
             squares += weight * weight
+        control.advance()
     result /= total[:, None]
     return result.view(pixels.shape), squares / total**2
 
 
 def _fused(
-    pixels: Tensor, guide: Tensor, mask: NDArray[np.bool_], noise: Tensor, reach: int, scale: float
+    pixels: Tensor,
+    guide: Tensor,
+    mask: NDArray[np.bool_],
+    noise: Tensor,
+    reach: int,
+    scale: float,
+    control: Control,
 ) -> tuple[Tensor, Tensor]:
-    """The same in two launches for each row of neighbors, ``together.cu``."""
+    """The same in two launches for each row of neighbors, ``neighbors.cu``."""
     from photostereo.runtime.cuda_kernels import compile_kernel, device_of
 
     flat, guide, noise = pixels.reshape(len(pixels), -1).contiguous(), guide.contiguous(), noise.contiguous()
@@ -76,7 +80,7 @@ def _fused(
     blocks = min(-(-len(flat) * 32 // _THREADS), 1 << 20)
     with device_of(pixels):
         distances, gather = (
-            compile_kernel("photostereo.reflectance.learned", "together.cu", name)
+            compile_kernel("photostereo.reflectance.learned", "neighbors.cu", name, CUTOFF=f"{CUTOFF}f")
             for name in ("distances", "gather")
         )
         for down in range(-reach, reach + 1):
@@ -85,6 +89,7 @@ def _fused(
             distances.launch(blocks, _THREADS, (*compared, *size))
             added = (flat, index, places, distance, noise, result, total, squares)
             gather.launch(blocks, _THREADS, (*added, float(scale), len(flat), flat.shape[1], *size))
+            control.advance()
     result /= total[:, None]
     return result.view(pixels.shape), squares / total**2
 
