@@ -19,7 +19,6 @@ ALLOWED = {
     "lab/sweeps/worker.py": "maps of a trial, into memory",
     "commands/train.py": "into the file that the writer has opened",
     "lab/training/export.py": "into memory",
-    "reflectance/learned/weights.py": "the mathematics knows no files of ours; every failure there is in words",
     "lab/sweeps/store.py": "JSON from our own database",
     "batch/ledger.py": "JSON from our own database",
     "batch/settings.py": "the content of a file, hashed",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -99,21 +101,57 @@ def test_the_shipped_weights_are_small_and_are_those_of_the_source() -> None:
     assert sum(array.nbytes for array in weights.arrays.values()) <= 2_000_000
 
 
+def _archive(path, arrays, digest=None):
+    np.savez(path, digest=np.array(digest or digest_of(arrays)), **arrays)
+    return path
+
+
+def _with(name, change):
+    arrays = {key: array.copy() for key, array in shipped_weights().arrays.items()}
+    if change is None:
+        del arrays[name]
+    else:
+        arrays[name] = change(arrays.get(name))
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("0.first.shift", lambda array: array[:1]),
+        ("1.second.linear.weight", lambda array: array[:, :-1]),
+        ("0.second.linear.bias", lambda array: array[:0]),
+        ("0.out.bias", lambda array: array.astype(np.float32)),
+        ("0.out.bias", lambda array: array * np.float16(np.nan)),
+        ("2.first.shift", lambda _: np.zeros(96, np.float16)),
+        ("words", lambda _: np.zeros(3, np.float16)),
+        ("1.head.gain", None),
+    ],
+)
+def test_weights_of_another_form_are_refused(tmp_path, name, change) -> None:
+    """Each with a valid digest, which anybody can compute: a compiled loop would read beyond its arrays."""
+    with pytest.raises(ParameterError) as caught:
+        read_weights(_archive(tmp_path / "w.npz", _with(name, change)))
+    assert caught.value.code == "not-weights" and caught.value.file == tmp_path / "w.npz"
+
+
 def test_damaged_weights_are_refused(tmp_path) -> None:
-    arrays = {name: array.copy() for name, array in shipped_weights().arrays.items()}
-    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
-    np.savez(good, digest=np.array(digest_of(arrays)), **arrays)
-    assert read_weights(good).digest == SHIPPED_DIGEST
-    digest = digest_of(arrays)
-    arrays["0.out.bias"][0] += np.float16(1.0)
-    np.savez(bad, digest=np.array(digest), **arrays)
-    with pytest.raises(ParameterError, match="digest"):
-        read_weights(bad)
+    arrays = dict(shipped_weights().arrays)
+    assert read_weights(_archive(tmp_path / "good.npz", arrays)).digest == SHIPPED_DIGEST
+    changed = _with("0.out.bias", lambda array: array + np.float16(1.0))
+    with pytest.raises(ParameterError) as caught:
+        read_weights(_archive(tmp_path / "bad.npz", changed, digest_of(arrays)))
+    assert caught.value.code == "damaged-weights"
+
+
+def test_files_that_are_no_archives_are_refused_at_once(tmp_path) -> None:
     (tmp_path / "text.npz").write_text("no archive")
-    with pytest.raises(ParameterError, match="not a file of network weights"):
-        read_weights(tmp_path / "text.npz")
-    with pytest.raises(ParameterError, match="no weights at"):
-        read_weights(tmp_path / "nowhere.npz")
+    np.savez_compressed(tmp_path / "bomb.npz", digest=np.zeros(80 << 20, np.uint8))
+    os.mkfifo(tmp_path / "pipe.npz")  # reading it would never end
+    for name in ("text", "bomb", "pipe", "nowhere"):
+        with pytest.raises(ParameterError) as caught:
+            read_weights(tmp_path / f"{name}.npz")
+        assert caught.value.code == "unreadable-weights"
 
 
 def test_a_matte_pixel_trusts_the_matte_fit() -> None:

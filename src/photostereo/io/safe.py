@@ -163,8 +163,8 @@ def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
     return complaint
 
 
-def read_npz(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` file by name; never Python objects."""
+def read_npz(path: Path, what: str, *, remedy: str, limit: int | None = None) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz`` file by name, of at most ``limit`` bytes together; never Python objects."""
     complaint = _not_numpy(path, what, remedy, "archive")
     arrays: dict[str, NDArray[Any]] = {}
     with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
@@ -173,9 +173,10 @@ def read_npz(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
             raise complaint(f"it holds {len(members)} arrays")
         for member in members:
             _require_plausible(member, complaint)
-        require_memory(
-            sum(member.file_size for member in members), f"The {what} {path}", "Use a smaller one."
-        )
+        declared = sum(member.file_size for member in members)
+        if limit is not None and declared > limit:
+            raise complaint(f"it declares {declared} bytes, far more than the {limit} that it can need")
+        require_memory(declared, f"The {what} {path}", "Use a smaller one.")
         for member in members:
             with archive.open(member) as stream:
                 name = member.filename.removesuffix(".npy")
