@@ -20,7 +20,7 @@ import numpy as np
 
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.agreement import angles_between
-from photostereo.lights.ball.calibration import Calibration, calibrate_lamps
+from photostereo.lights.ball.calibration import Calibration, calibrate_lights
 from photostereo.scenes import random_lights
 from photostereo.scenes.balls import Shoot, shoot_table
 from photostereo.scenes.studio import KINDS, Ball, Studio
@@ -115,7 +115,7 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
     """Find the lamps of one capture and compare them with the truth."""
     shoot, words, focal, ground = draw(seed, kinds)
     try:
-        found = calibrate_lamps(shoot.images, focal=focal)
+        found = calibrate_lights(shoot.images, focal=focal)
     except CaptureError as error:
         return Case(seed, shoot.balls, words, table=ground, failure=str(error)[:90])
     apart = angles_between(found.directions, shoot.lights)

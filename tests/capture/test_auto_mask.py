@@ -151,16 +151,16 @@ def test_doubt_is_told(vase):
 
 
 def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
-    import photostereo.capture.settled_mask as settled
+    import photostereo.capture.object_mask as settled
     from photostereo.capture.options import ReadOptions
 
     arguments = (vase.frame, lambda: vase.images, None)
-    mask, notes = settled.settle_mask(ReadOptions(), *arguments, name="vase", otherwise="auto")
+    mask, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
     assert "in the photographs" in notes[0] and overlap(mask, vase.mask) > 0.96
-    monkeypatch.setattr(settled, "find_object", lambda frames, without=None: FoundObject(vase.mask, "fog"))
-    _, notes = settled.settle_mask(ReadOptions(), *arguments, name="vase", otherwise="auto")
+    monkeypatch.setattr(settled, "find_object", lambda frames, **_: FoundObject(vase.mask, "fog"))
+    _, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
     assert "from brightness" in notes[0] and "fog" in notes[0]
-    _, notes = settled.settle_mask(ReadOptions(mask="auto"), *arguments, name="vase")
+    _, notes = settled.choose_mask(ReadOptions(mask="auto"), *arguments, name="vase")
     assert "in the photographs" in notes[0] and "may be wrong: fog" in notes[0]
 
 

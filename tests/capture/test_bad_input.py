@@ -98,32 +98,33 @@ def names_twice_but_for_the_case(folder):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "file", "words"),
+    ("spoil", "file", "code"),
     [
-        (drop_lights, "thing", "no light directions.*lights.csv"),
-        (fewer_lights, "lights.txt", "9 lights, fewer than the 11 photographs"),
-        (more_lights, "lights.txt", "12 lights, more than the 11 photographs"),
-        (another_size, "shot7.png", "measures 13 × 9.*12 × 9"),
-        (unreadable, "shot7.png", "cannot be decoded"),
-        (truncated, "shot7.png", "truncated"),
-        (undefined, "shot7.tif", "NaN or infinite"),
-        (zero_light, "lights.txt", "light 7 is the zero vector"),
-        (flat_lights, "thing", "lie in a plane"),
-        (two_photographs, "thing", "2 photograph.*at least three"),
-        (no_photographs, "thing", "0 photograph"),
-        (empty_mask, "mask.png", "empty"),
-        (mask_of_another_size, "mask.png", "measures 9 × 12.*12 × 9"),
-        (two_masks, "mask.png", "several masks"),
-        (names_that_are_not_there, "shot0.png", "not among the photographs"),
-        (names_twice, "shot2.png", "twice"),
-        (names_twice_but_for_the_case, "Shot2.PNG", "twice"),
+        (drop_lights, "thing", "no-lights"),
+        (fewer_lights, "lights.txt", "lights-count"),
+        (more_lights, "lights.txt", "lights-count"),
+        (another_size, "shot7.png", "size-mismatch"),
+        (unreadable, "shot7.png", "damaged-image"),
+        (truncated, "shot7.png", "damaged-image"),
+        (undefined, "shot7.tif", "photograph-not-finite"),
+        (zero_light, "lights.txt", "light-zero"),
+        (flat_lights, "thing", "lights-coplanar"),
+        (two_photographs, "thing", "too-few-photographs"),
+        (no_photographs, "thing", "too-few-photographs"),
+        (empty_mask, "mask.png", "empty-mask"),
+        (mask_of_another_size, "mask.png", "mask-size"),
+        (two_masks, "mask.png", "several-masks"),
+        (names_that_are_not_there, "shot0.png", "light-without-photograph"),
+        (names_twice, "shot2.png", "light-repeated"),
+        (names_twice_but_for_the_case, "Shot2.PNG", "light-repeated"),
     ],
 )
-def test_each_fault_is_explained(folder, spoil, file, words):
+def test_each_fault_is_explained(folder, spoil, file, code):
     spoil(folder)
     before = sorted(path.name for path in folder.parent.rglob("*"))
-    with pytest.raises(CaptureError, match=words) as caught:
+    with pytest.raises(CaptureError) as caught:
         load(folder)
+    assert caught.value.code == code
     message = str(caught.value)
     assert file in message
     assert "\n" not in message
@@ -132,20 +133,26 @@ def test_each_fault_is_explained(folder, spoil, file, words):
 
 
 def test_missing_folder(tmp_path):
-    with pytest.raises(CaptureError, match="nowhere does not exist"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "no-such-capture" and e.file.name == "nowhere"
+    ):
         load(tmp_path / "nowhere")
 
 
 def test_folder_of_captures_and_folder_of_nothing(folder, tmp_path):
-    with pytest.raises(CaptureError, match="holds 1 of them: thing"):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "several-captures"):
         load(tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(CaptureError, match=r"no photographs and no light directions.*DiLiGenT.*Harvard.*RTI"):
-        load(tmp_path / "empty")
+    (tmp_path / "empty-mask").mkdir()
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "no-photographs" and e.file.name == "empty-mask"
+    ):
+        load(tmp_path / "empty-mask")
 
 
 def test_a_file_that_is_no_capture(folder):
-    with pytest.raises(CaptureError, match=r"shot1\.png is not a capture"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "not-a-capture" and e.file.name == "shot1.png"
+    ):
         load(folder / "shot1.png")
 
 
@@ -161,7 +168,7 @@ def test_soft_mask_is_cut_at_half_and_noted(folder):
 
 
 def test_mask_array_of_another_size(folder):
-    with pytest.raises(CaptureError, match="measures 3 × 4"):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "mask-size"):
         load(folder, mask=np.ones((3, 4), bool))
 
 

@@ -66,7 +66,9 @@ def test_what_may_be_missing(official):
     assert capture.truth is None
     (place / "filenames.txt").write_text("01.png\n")
     (place / "light_intensities.txt").unlink()
-    with pytest.raises(CaptureError, match=r"no light_intensities\.txt"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "no-strengths" and e.file.name == "light_intensities.txt"
+    ):
         load(place)
 
 
@@ -78,7 +80,7 @@ def test_notes_on_eight_bits_and_unknown_truth(official, shots):
     savemat(place / "Normal_gt.mat", {"Normal_gt": normals})
     capture = load(place)
     assert capture.origin.bit_depth == 8
-    assert "8-bit" in capture.origin.notes[0]
+    assert "8 bits" in capture.origin.notes[0]
     assert "unknown (zero) at 2 mask pixels" in capture.origin.notes[1]
     assert np.isfinite(capture.truth).all()
 
@@ -86,7 +88,9 @@ def test_notes_on_eight_bits_and_unknown_truth(official, shots):
 def test_bad_truth_and_lists(official):
     place = official[0]
     savemat(place / "Normal_gt.mat", {"Normal_gt": np.ones((12, 8, 3))})
-    with pytest.raises(CaptureError, match=r"Normal_gt\.mat measures 12 × 8 .* 12 × 9"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "truth-size" and e.file.name == "Normal_gt.mat"
+    ):
         load(place)
     savemat(place / "Normal_gt.mat", {"N": np.ones((12, 9, 3))})
     with pytest.raises(CaptureError, match="holds N, but not Normal_gt"):
@@ -100,7 +104,7 @@ def test_bad_truth_and_lists(official):
     with pytest.raises(CaptureError, match=r"77\.png does not exist"):
         load(place)
     (place / "filenames.txt").write_text(names[names.index("\n") + 1 :])
-    with pytest.raises(CaptureError, match="11 lights"):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "lights-count"):
         load(place)
 
 

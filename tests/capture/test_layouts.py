@@ -50,7 +50,9 @@ def test_harvard_choices(harvard, tmp_path, shots):
     assert load(place, mask="full").mask.all()
     (place / "refined_light.txt").unlink()
     assert "lights from light_directions.txt" in load(place).origin.notes
-    with pytest.raises(CaptureError, match=r"no refined_light\.txt"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "no-light-file" and e.file.name == "refined_light.txt"
+    ):
         load(place, lights="refined")
     shots.write_lights(tmp_path, "other.txt")
     assert "lights from other.txt" in load(place, lights=tmp_path / "other.txt").origin.notes
@@ -105,22 +107,23 @@ def test_rti_faults(tmp_path, shots):
     files = shots.write(tmp_path / "coin")
     lp = write_lp(tmp_path / "coin" / "coin.lp", files, shots.lights)
     text = lp.read_text()
-    for broken, words in (
-        (text.replace("11\n", "12\n", 1), "announces 12 photographs .* lists 11, fewer"),
-        (text.replace("11\n", "9\n", 1), "announces 9 photographs .* lists 11, more"),
-        (text.replace("11\n", "eleven\n", 1), "first line"),
-        ("", "first line"),
-        ("0\n", "lists no photographs"),
-        (text.replace("shot4.png", "shot44.png"), r"1 of the 11 photographs .* shot44\.png"),
-        ("1\nshot1.png 0 0\n", "Line 2 .* cannot be understood"),
-        ("1\nshot1.png 0 0 0\n", r"light 1 \(shot1\.png\) is the zero vector"),
-        ("2\nshot1.png 0 0 1\nshot2.png 0 1 1\n", "needs at least three"),
+    for broken, code in (
+        (text.replace("11\n", "12\n", 1), "light-file-count"),
+        (text.replace("11\n", "9\n", 1), "light-file-count"),
+        (text.replace("11\n", "eleven\n", 1), "light-file-header"),
+        ("", "light-file-header"),
+        ("0\n", "light-file-empty"),
+        (text.replace("shot4.png", "shot44.png"), "missing-photographs"),
+        ("1\nshot1.png 0 0\n", "light-file-line"),
+        ("1\nshot1.png 0 0 0\n", "light-zero"),
+        ("2\nshot1.png 0 0 1\nshot2.png 0 1 1\n", "too-few-photographs"),
     ):
         lp.write_text(broken)
-        with pytest.raises(CaptureError, match=words):
+        with pytest.raises(CaptureError) as caught:
             load(lp)
+        assert caught.value.code == code
     (tmp_path / "coin" / "second.lp").write_text(text)
-    with pytest.raises(CaptureError, match=r"several \.lp files: coin\.lp, second\.lp"):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "several-light-files"):
         load(tmp_path / "coin")
 
 
@@ -292,24 +295,25 @@ def test_archive_faults(tmp_path, shots, capture):
     zero = lights.copy()
     zero[2] = 0
     flat = lights * [1, 1, 0]
-    for arrays, words in (
-        ({"images": images}, "holds images, but a capture needs"),
-        ({"images": images[0], "lights": lights}, "shape"),
-        ({"images": images.astype(int), "lights": lights}, "type int64"),
-        ({"images": nan, "lights": lights}, "Photograph 4 .* NaN or infinite"),
-        ({"images": images, "lights": lights[:-1]}, "11 photographs but 10 light"),
-        ({"images": images, "lights": zero}, "Light 3 .* zero vector"),
-        ({"images": images, "lights": flat}, "lie in a plane"),
-        ({"images": images[:2], "lights": lights[:2]}, "at least three"),
-        ({"images": images, "lights": lights, "mask": np.ones((3, 4), bool)}, "mask"),
-        ({"images": images, "lights": lights, "mask": np.zeros((12, 9), bool)}, "mask .* is empty"),
-        ({"images": images, "lights": lights, "truth": np.ones((12, 8, 3))}, "truth .* 12 × 8"),
-        ({"images": images, "lights": lights, "intensities": -np.ones(11)}, "positive"),
-        ({"images": images, "lights": lights, "name": np.array({}, dtype=object)}, "Python objects"),
+    for arrays, code in (
+        ({"images": images}, "archive-arrays"),
+        ({"images": images[0], "lights": lights}, "archive-images"),
+        ({"images": images.astype(int), "lights": lights}, "archive-images"),
+        ({"images": nan, "lights": lights}, "photograph-not-finite"),
+        ({"images": images, "lights": lights[:-1]}, "lights-count"),
+        ({"images": images, "lights": zero}, "light-zero"),
+        ({"images": images, "lights": flat}, "lights-coplanar"),
+        ({"images": images[:2], "lights": lights[:2]}, "too-few-photographs"),
+        ({"images": images, "lights": lights, "mask": np.ones((3, 4), bool)}, "mask-size"),
+        ({"images": images, "lights": lights, "mask": np.zeros((12, 9), bool)}, "empty-mask"),
+        ({"images": images, "lights": lights, "truth": np.ones((12, 8, 3))}, "truth-size"),
+        ({"images": images, "lights": lights, "intensities": -np.ones(11)}, "light-strength"),
+        ({"images": images, "lights": lights, "name": np.array({}, dtype=object)}, None),
     ):
         np.savez(path, **arrays)
-        with pytest.raises(CaptureError, match=words) as caught:
+        with pytest.raises(CaptureError) as caught:
             load(path)
+        assert code is None or caught.value.code == code
         assert "a.npz" in str(caught.value)
     whole = write_archive(capture, tmp_path / "b.npz").read_bytes()
     path.write_bytes(whole[: len(whole) // 2])

@@ -58,7 +58,7 @@ def test_near_lamps_from_a_light_file(tmp_path: Path, color: bool) -> None:
     table = read_lights(tmp_path / "near" / "lights.csv")
     np.testing.assert_allclose(table.positions, positions)
     capture = ps.load(tmp_path / "near", color=color)
-    assert any("the lamps are near" in note for note in capture.origin.notes)
+    assert any("the lights are near" in note for note in capture.origin.notes)
     assert normals_error(capture, normals) < 0.8
     text = (tmp_path / "near" / "lights.csv").read_text()
     (tmp_path / "near" / "lights.csv").write_text(text.replace("position_", "where_"))
@@ -74,7 +74,9 @@ def test_positions_follow_a_crop(tmp_path: Path) -> None:
 def test_a_position_below_the_table_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "lights.csv"
     file.write_text("x,y,z,position_x,position_y,position_z\n0,0,1,0,0,-5\n")
-    with pytest.raises(CaptureError, match="no position above the table"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "light-position" and e.file.name == "lights.csv"
+    ):
         read_lights(file)
 
 
@@ -159,7 +161,7 @@ def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: 
     level = np.asarray(capture.images).mean(axis=(1, 2)) * (1.05, 0.97, 1.0)
     np.testing.assert_allclose(level / level[0], 1, atol=0.02)
     said = " ".join(capture.origin.notes)
-    assert ("contain the exposure" in said) == contained and ("compensated" in said)
+    assert ("include the exposure" in said) == contained and ("compensated" in said)
 
 
 def in_widths(folder: Path, width: float, middle: tuple[float, float]) -> None:
@@ -183,11 +185,13 @@ def test_positions_in_object_widths(tmp_path: Path) -> None:
     found = ps.load(folder)
     np.testing.assert_allclose(found.lights.directions, expected.lights.directions, atol=1e-6)
     np.testing.assert_allclose(found.images[:, mask > 0], expected.images[:, mask > 0], rtol=1e-5)
-    assert any("the lamps are near" in note for note in found.origin.notes)
+    assert any("the lights are near" in note for note in found.origin.notes)
     np.testing.assert_allclose(
         ps.load(folder, scale=0.5).lights.directions, expected.lights.directions, atol=0.02
     )
-    with pytest.raises(CaptureError, match=r"widths of the object.*Leave out --crop"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "crop-with-widths" and e.file.name == "lights.csv"
+    ):
         ps.load(folder, crop=(30, 20, 61, 41))
 
 

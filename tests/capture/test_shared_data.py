@@ -114,11 +114,9 @@ def test_harvard_strengths_make_the_photographs_agree_better(data_dir):
 def test_captures_without_lights_say_so(data_dir, tmp_path):
     place = tmp_path / "cat"  # away from the chrome ball beside it
     shutil.copytree(data_dir / "uw" / "cat", place)
-    with pytest.raises(
-        CaptureError, match=r"12 photographs \(and the mask cat\.mask\.png\) but no light directions.*No ball"
-    ):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-lights" and e.values["photographs"] == 12):
         load(place)
-    with pytest.raises(CaptureError, match=r"holds 6 of them: ballPNG"):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "several-captures"):
         load(data_dir / "diligent" / "pmsData")
     # With lights from elsewhere it loads, and its mask is found under its own name.
     rng = np.random.default_rng(0)

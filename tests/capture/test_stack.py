@@ -95,7 +95,9 @@ def test_undefined_values_are_found_and_named(tmp_path, bad):
     files = [tmp_path / f"shot{number}.tif" for number in range(4)]
     for file, image in zip(files, values, strict=True):
         tifffile.imwrite(file, image)
-    with pytest.raises(CaptureError, match=r"shot2\.tif has 1 values that are NaN or infinite"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "photograph-not-finite" and e.file.name == "shot2.tif"
+    ):
         read_stack(files)
 
 
@@ -104,10 +106,14 @@ def test_other_sizes_modes_and_depths(tmp_path, shots):
     whole = files[4].read_bytes()
     small = type(shots)(shots.stored[:, :-1], shots.lights).write(tmp_path / "small")
     files[4].write_bytes(small[4].read_bytes())
-    with pytest.raises(CaptureError, match=r"shot5\.png measures 11 × 9 .* shot1\.png 12 × 9"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "size-mismatch" and e.file.name == "shot5.png"
+    ):
         read_stack(files)
     files[4].write_bytes(shots.write(tmp_path / "gray", gray=True)[4].read_bytes())
-    with pytest.raises(CaptureError, match=r"shot5\.png is gray but shot1\.png is RGB"):
+    with pytest.raises(
+        CaptureError, check=lambda e: e.code == "mode-mismatch" and e.file.name == "shot5.png"
+    ):
         read_stack(files)
     files[4].write_bytes(shots.write(tmp_path / "eight", bits=8)[4].read_bytes())
     mixed = read_stack(files)
@@ -136,13 +142,13 @@ def test_photographs_are_decoded_at_the_same_time(tmp_path, shots, monkeypatch):
     busy, most, lock = 0, 0, threading.Lock()
     decode = photographs_module.decode_image
 
-    def watched(path):
+    def watched(path, **options):
         nonlocal busy, most
         with lock:
             busy += 1
             most = max(most, busy)
         time.sleep(0.01)
-        result = decode(path)
+        result = decode(path, **options)
         with lock:
             busy -= 1
         return result
@@ -159,9 +165,9 @@ def test_another_size_is_told_by_the_header(tmp_path, monkeypatch):
     decoded = []
     decode = photographs_module.decode_image
     monkeypatch.setattr(
-        photographs_module, "decode_image", lambda path: decoded.append(path.name) or decode(path)
+        photographs_module, "decode_image", lambda path, **_: decoded.append(path.name) or decode(path)
     )
     for other in ("b.png", "c.jpg"):
-        with pytest.raises(CaptureError, match=r"measures 8 × 8 pixels .* but a\.png 40 × 40"):
+        with pytest.raises(CaptureError, check=lambda e: e.code == "size-mismatch"):
             photographs_module.PhotographFiles([tmp_path / "a.png", tmp_path / other])
     assert decoded == ["a.png", "a.png"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.lights.ball.calibration import Calibration, calibrate_lamps
+from photostereo.lights.ball.calibration import Calibration, calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import Camera, ball_normals, mirrored_directions, outline_cone
@@ -36,7 +36,7 @@ def three() -> Shoot:
 
 @pytest.fixture(scope="module")
 def found(three: Shoot) -> Calibration:
-    return calibrate_lamps(three.images)
+    return calibrate_lights(three.images)
 
 
 def test_finds_every_ball_and_nothing_else(three: Shoot, found: Calibration) -> None:
@@ -67,7 +67,7 @@ def test_the_balls_leave_the_mask(three: Shoot, found: Calibration) -> None:
 @pytest.mark.parametrize("kind", ["mirror", "black", "matte"])
 def test_one_ball_alone(kind: str) -> None:
     shoot = shoot_table([Ball(kind, 300.3, 130.7, 50)], strengths=STRENGTHS)
-    found = calibrate_lamps(shoot.images)
+    found = calibrate_lights(shoot.images)
     assert len(found.balls) == 1
     assert angles(found.directions, shoot.lights).mean() < 0.5
     assert np.abs(found.strengths / shoot.strengths - 1).max() < 0.03
@@ -90,29 +90,29 @@ def test_small_balls_are_found() -> None:
 def test_no_ball_is_found_where_there_is_none() -> None:
     shoot = shoot_table([])  # an owl with round eyes on a patterned table
     assert find_balls(shoot.images) == []
-    with pytest.raises(CaptureError, match=r"No ball was found.*--ball FOLDER.*--circle"):
-        calibrate_lamps(shoot.images)
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
+        calibrate_lights(shoot.images)
 
 
 def test_a_ball_that_fills_the_frame() -> None:
     shoot = shoot_table([Ball("mirror", 100, 100, 190)], size=(200, 200), scene=None, lights=dome_lights(10))
-    with pytest.raises(CaptureError, match="fills the frame, leave some space"):
-        calibrate_lamps(shoot.images)
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
+        calibrate_lights(shoot.images)
 
 
 def test_a_round_thing_that_is_no_ball() -> None:
     rows, cols = np.mgrid[:120, :160]
     plate = np.where(np.hypot(cols - 80, rows - 60) < 35, 0.8, 0.1) * np.linspace(0.5, 1, 8)[:, None, None]
-    with pytest.raises(CaptureError, match=r"round thing at column 80, row 60 with radius 3\d"):
-        calibrate_lamps(plate)
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
+        calibrate_lights(plate)
 
 
 def test_ball_without_lamp() -> None:
     shoot = shoot_table([Ball("mirror", 300.3, 130.7, 50)], studio=Studio(radiance=0.0, second=0.0))
-    with pytest.raises(CaptureError, match="No ball was found"):
-        calibrate_lamps(shoot.images)
-    with pytest.raises(CaptureError, match="neither a highlight that moves nor the shading"):
-        calibrate_lamps(np.full((5, 60, 60), 0.5), circles=[Circle(30, 30, 20)])
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
+        calibrate_lights(shoot.images)
+    with pytest.raises(CaptureError, check=lambda e: e.code == "circle-without-ball"):
+        calibrate_lights(np.full((5, 60, 60), 0.5), circles=[Circle(30, 30, 20)])
 
 
 @pytest.fixture(scope="module")
@@ -126,21 +126,21 @@ BALL = (slice(70, 190), slice(240, 360))
 def test_a_missing_highlight_comes_from_the_shading(mirror: Shoot) -> None:
     images = mirror.images.copy()
     images[3][BALL] = np.minimum(images[3][BALL], 0.05)
-    found = calibrate_lamps(images, files=[f"shot{i}.png" for i in range(20)])
+    found = calibrate_lights(images, files=[f"shot{i}.png" for i in range(20)])
     assert found.found_from[3] == "shading of the object"
     assert any("no highlight in shot3.png" in sentence for sentence in found.warnings)
     assert angles(found.directions, mirror.lights)[3] < 5
     alone = shoot_table([Ball("mirror", 60, 60, 40)], size=(120, 120), scene=None, studio=Studio(table=0.05))
     images = alone.images.copy()
     images[3] = np.minimum(images[3], 0.05)
-    with pytest.raises(CaptureError, match="no highlight in photograph 4"):
-        calibrate_lamps(images)
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-highlight"):
+        calibrate_lights(images)
 
 
 def test_a_wrong_highlight_is_named(mirror: Shoot) -> None:
     images = mirror.images.copy()
     images[3][BALL] = mirror.images[9][BALL]
-    found = calibrate_lamps(images, files=[f"shot{i}.png" for i in range(20)])
+    found = calibrate_lights(images, files=[f"shot{i}.png" for i in range(20)])
     assert found.suspects == (3,)
     assert any(
         sentence.startswith("shot3.png: the ball says another direction") for sentence in found.warnings
@@ -150,21 +150,21 @@ def test_a_wrong_highlight_is_named(mirror: Shoot) -> None:
 def test_two_lamps_at_once_are_named(mirror: Shoot) -> None:
     images = mirror.images.copy()
     images[3] = np.minimum(images[3] + images[9], 1)
-    found = calibrate_lamps(images, files=[f"shot{i}.png" for i in range(20)])
+    found = calibrate_lights(images, files=[f"shot{i}.png" for i in range(20)])
     assert any("two highlights that move in shot3.png: two lamps at once?" in s for s in found.warnings)
 
 
 def test_the_user_knows_the_circle(mirror: Shoot) -> None:
-    found = calibrate_lamps(mirror.images, circles=[Circle(300.3, 130.7, 50.0)])
+    found = calibrate_lights(mirror.images, circles=[Circle(300.3, 130.7, 50.0)])
     assert angles(found.directions, mirror.lights).mean() < 0.4
-    with pytest.raises(CaptureError, match="is not in the photographs"):
-        calibrate_lamps(mirror.images, circles=[Circle(900, 130, 50)])
+    with pytest.raises(CaptureError, check=lambda e: e.code == "circle-outside"):
+        calibrate_lights(mirror.images, circles=[Circle(900, 130, 50)])
 
 
 def test_perspective_is_undone_by_the_focal_length() -> None:
     focal = 500.0
     shoot = shoot_table([Ball("black", 290.0, 60.0, 45)], scene=None, focal=focal, studio=Studio(table=0.05))
-    plain, bent = calibrate_lamps(shoot.images), calibrate_lamps(shoot.images, focal=focal)
+    plain, bent = calibrate_lights(shoot.images), calibrate_lights(shoot.images, focal=focal)
     assert angles(plain.directions, shoot.lights).mean() > 5
     assert angles(bent.directions, shoot.lights).mean() < 1.0
 
@@ -240,7 +240,7 @@ def test_positions_of_near_lamps() -> None:
         positions=positions,
         studio=Studio(table=0.04, texture=0.0, second=0.0),
     )
-    found = calibrate_lamps(shoot.images)
+    found = calibrate_lights(shoot.images)
     assert found.positions is not None
     assert np.linalg.norm(found.positions - positions, axis=1).max() < 0.12 * 900
     assert angles(found.directions, shoot.lights).max() < 1.5

@@ -11,7 +11,7 @@ import pytest
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball import calibration
 from photostereo.lights.ball.agreement import angles_between
-from photostereo.lights.ball.calibration import calibrate_lamps
+from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import ball_normals
@@ -93,7 +93,7 @@ def test_a_mirror_whose_lamps_are_dull_is_not_taken_for_its_horizon() -> None:
     shoot = shoot_table(
         [ball], size=(120, 220), lights=random_lights(14, max_angle=50, rng=3), studio=studio, rng=1
     )
-    found = calibrate_lamps(shoot.images)
+    found = calibrate_lights(shoot.images)
     assert abs(found.balls[0].circle.radius - 36) < 0.4
     assert angles_between(found.directions, shoot.lights).mean() < 0.5
 
@@ -104,7 +104,7 @@ def test_a_capture_whose_ball_is_hardly_seen_says_so() -> None:
         lamp_width=2, radiance=30, window=0, second=0, table=0.07, texture=0, read_noise=0.004, bits=8
     )
     shoot = shoot_table([ball], size=(120, 220), lights=dome_lights(14, max_angle=45), studio=studio, rng=1)
-    found = calibrate_lamps(shoot.images)
+    found = calibrate_lights(shoot.images)
     assert any("tells the lamps to about" in sentence for sentence in found.warnings)
 
 
@@ -116,7 +116,7 @@ def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground
     with pytest.raises(
         CaptureError, match=r"around column 59, row \d\d a highlight moves.*put something gray under it"
     ):
-        calibrate_lamps(shoot.images)
+        calibrate_lights(shoot.images)
 
 
 def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.Monke
     wild = np.geomspace(0.1, 10, 8)
     for words, kept in (("shading of the object", False), ("matte ball", True)):
         monkeypatch.setattr(calibration, "_strengths", lambda *_, words=words: (wild, words))
-        found = calibrate_lamps(shoot.images)
+        found = calibrate_lights(shoot.images)
         assert bool(np.all(found.strengths == wild)) is kept
         assert any("would differ by a factor of 100" in sentence for sentence in found.warnings) is not kept
 

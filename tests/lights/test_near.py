@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from photostereo.lights.lights import Lights
 from photostereo.lights.near import as_if_distant, near_field
 from photostereo.scenes import dome_lights
 
@@ -23,7 +24,7 @@ def test_tiles_keep_to_their_bound() -> None:
     positions = dome_lights(6) * 400.0
     directions, falloff = exact(positions)
     for tile in (8, 20, 33):
-        field = near_field(positions, FRAME, tile=tile)
+        field = near_field(Lights(positions=positions), FRAME, tile=tile)
         rows, cols = np.arange(FRAME[0]) // tile, np.arange(FRAME[1]) // tile
         of_pixels = field.directions[rows][:, cols].transpose(2, 0, 1, 3)
         cosine = np.clip((of_pixels * directions).sum(axis=-1), -1, 1)
@@ -32,7 +33,7 @@ def test_tiles_keep_to_their_bound() -> None:
         share = field.falloff[rows][:, cols].transpose(2, 0, 1) / falloff
         limit = (1 - np.sin(np.radians(field.bound))) ** -2
         assert share.max() < limit and share.min() > 1 / limit
-    assert near_field(positions, FRAME).bound < 0.52
+    assert near_field(Lights(positions=positions), FRAME).bound < 0.52
 
 
 def test_photographs_become_those_of_distant_lamps() -> None:
@@ -51,5 +52,5 @@ def test_photographs_become_those_of_distant_lamps() -> None:
 
     far = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     assert error(images, far) > 3.0  # taken as distant: wrong by degrees
-    mended, lights = as_if_distant(images, mask, positions)
-    assert error(mended, lights) < 0.7
+    corrected = as_if_distant(images, mask, Lights(positions=positions))
+    assert error(corrected, far) < 0.7

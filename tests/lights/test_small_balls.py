@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.lights.ball.agreement import angles_between
-from photostereo.lights.ball.calibration import calibrate_lamps
+from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.facing import facing_view
 from photostereo.lights.ball.geometry import Camera
@@ -73,7 +73,7 @@ def test_perspective_of_every_kind(kind: str) -> None:
     shoot = shoot_table(
         [Ball(kind, 290.0, 60.0, 45)], scene=None, focal=500.0, lights=LIGHTS, studio=Studio(texture=0.2)
     )
-    found = calibrate_lamps(shoot.images, focal=500.0)
+    found = calibrate_lights(shoot.images, focal=500.0)
     assert angles_between(found.directions, shoot.lights).mean() < (0.9 if kind == "mirror" else 0.6)
 
 
@@ -88,7 +88,7 @@ def test_strengths_beside_a_flat_object() -> None:
         strengths=strengths,
         studio=Studio(second=0.0),
     )
-    found = calibrate_lamps(shoot.images)
+    found = calibrate_lights(shoot.images)
     assert "flat" in found.strengths_from
     assert np.abs(found.strengths / shoot.strengths - 1).max() < 0.05
 

@@ -1,4 +1,4 @@
-from .ball_lights import calibrate as calibrate
+from .calibrate import calibrate as calibrate
 from .capture import Capture as Capture
 from .corruptions import add_gaussian as add_gaussian
 from .corruptions import add_poisson as add_poisson

@@ -1,4 +1,4 @@
-"""Photographs of a ball under the lamps of a capture: in a folder of their own, found by name."""
+"""Photographs of a ball under the lights of a capture, in a folder of their own, found by name."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NAME = re.compile(
 
 
 def is_ball_series(folder: Path) -> bool:
-    """Whether a folder's name says that a ball was photographed in it."""
+    """Whether a folder's name suggests photographs of a ball."""
     return _NAME.match(folder.resolve().name) is not None
 
 
 def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
-    """Folders in or beside a capture whose name says ball and that have a photograph for each of these.
+    """Folders in or beside a capture whose name suggests a ball and that have a photograph for each of these.
 
     >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12")]
     [True, True, True, False, False, False]
@@ -45,7 +45,7 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
 
 
 def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
-    """For each photograph the one in ``folder`` under the same lamp: by name, by number, or by order.
+    """For each photograph the one in ``folder`` under the same light: by name, by number, or by order.
 
     Raises
     ------
@@ -72,8 +72,12 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
     if len(others) == len(photographs):
         return list(others)
     raise CaptureError(
-        f"{folder} has {len(others)} photographs of the ball, but there are {len(photographs)} of the object. Each lamp "
-        "needs one of both, with the same number in their names or in the same order."
+        f"{folder} has {len(others)} photographs of the ball, but there are {len(photographs)} of the object. Each light "
+        "needs one of both, with the same number in their names or in the same order.",
+        code="ball-series-count",
+        file=folder,
+        found=len(others),
+        expected=len(photographs),
     )
 
 

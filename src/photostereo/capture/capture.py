@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture.validation import as_array, require_frame, validated_images
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights, as_lights
@@ -197,17 +198,18 @@ class Capture:
         images.flags.writeable = False
         return images
 
-    def loaded(self) -> Capture:
+    def loaded(self, control: Control = SILENT) -> Capture:
         """The same capture in memory; what was noticed while its photographs were decoded joins the notes."""
         if self.in_memory:
             return self
         from photostereo.photographs.files import PhotographFiles
         from photostereo.photographs.stack import bit_depth, notes_on
 
-        images, origin = self.images, self.origin
-        if origin is not None and isinstance(self.photographs, PhotographFiles):
-            notes = tuple(dict.fromkeys((*origin.notes, *notes_on(self.photographs))))
-            origin = replace(origin, bit_depth=bit_depth(self.photographs), notes=notes)
+        source, origin = self.photographs, self.origin
+        images = source.all(control) if isinstance(source, PhotographFiles) else self.images
+        if origin is not None and isinstance(source, PhotographFiles):
+            notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
+            origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
         return replace(self, photographs=PhotographsInMemory(images), origin=origin)
 
     def band(self, first: int, last: int) -> Capture:

@@ -1,9 +1,9 @@
-"""``load``: whatever the user points at, as a Capture."""
+"""``load``: a :class:`Capture` from a folder or file of any supported layout."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from photostereo.capture import ball_lights as lamps
-from photostereo.capture.assemble import Ingredients, assemble_lazily
+from photostereo.capture.assemble import assemble
 from photostereo.capture.capture import Capture
-from photostereo.capture.layouts import archive, diligent, folder, harvard, rti
+from photostereo.capture.found import Found
+from photostereo.capture.layouts import archive, diligent, folder, harvard, photographs, rti
+from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
@@ -24,16 +26,18 @@ from photostereo.io.safe import exists
 
 @runtime_checkable
 class Layout(Protocol):
-    """What a reader offers so that ``load`` can use it: a module of this package, or an object of another's."""
+    """A format in which captures are stored: a module of this package, or an object of another one.
+
+    Besides these it has one of two functions: ``find(path, options)``, which returns a
+    :class:`~photostereo.capture.found.Found` without decoding a photograph, or ``read(path, options)``, which returns
+    a :class:`Capture`.
+    """
 
     LAYOUT: str
     EXPECTS: str
 
     def recognizes(self, path: Path) -> bool:
         """Whether the path looks like this layout (cheap; decodes nothing)."""
-
-    def read(self, path: Path, options: ReadOptions) -> Capture:
-        """Read it."""
 
 
 #: In the order in which they are tried: the more particular first.
@@ -42,7 +46,7 @@ OWN: tuple[Layout, ...] = (archive, diligent, harvard, rti, folder)
 
 @cache
 def layouts() -> tuple[Layout, ...]:
-    """All layouts in the order in which they are tried; other packages' (``photostereo.readers``) come first."""
+    """All layouts in the order in which they are tried; those of other packages (``photostereo.readers``) come first."""
     # A protocol that can be checked at run time is no less a type than another.
     return (*announced("photostereo.readers", Layout), *OWN)  # type: ignore[type-abstract]
 
@@ -66,6 +70,7 @@ def load(
     ambient: str | os.PathLike[str] | None = None,
     flat: str | os.PathLike[str] | None = None,
     lazy: bool = False,
+    control: Control = SILENT,
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognized.
 
@@ -104,13 +109,14 @@ def load(
         A photograph of an even surface under the same light, to divide by; by default ``flat.*``.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
-        :func:`photostereo.solver.large.solve_large`). An archive, and a capture whose lights come from a ball, are read
-        at once.
+        :func:`photostereo.solver.large.solve_large`). An archive and photographs under near lights are read at once.
+    control : Control
+        Receives progress and can cancel the work.
 
     Returns
     -------
     Capture
-        With ``capture.origin`` telling the layout, the bit depth and anything noteworthy.
+        ``capture.origin`` has the layout, the bit depth and anything noteworthy.
 
     Raises
     ------
@@ -146,62 +152,84 @@ def load(
         scale=scale,
         workers=workers,
     )
-    return read_lazily(path, options) if lazy else read(path, options)
+    return read_lazily(path, options, control) if lazy else read(path, options, control)
 
 
-def read(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
-    """As :func:`load`, with the options in one piece."""
-    place, options, reader = _find(path, options)
-    return reader.read(place, options)
+def read(path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT) -> Capture:
+    """As :func:`load`, with a :class:`ReadOptions`."""
+    return _read(path, options, lazy=False, need_lights=True, control=control)
 
 
-def read_lazily(path: str | os.PathLike[str], options: ReadOptions) -> Capture:
+def read_lazily(
+    path: str | os.PathLike[str],
+    options: ReadOptions,
+    control: Control = SILENT,
+    *,
+    need_lights: bool = True,
+) -> Capture:
     """As :func:`read`, but the photographs stay on disk until they are needed.
 
-    An archive, a capture whose lights a ball tells, and a format of another package that only knows how to read
-    everything are read at once.
+    An archive, photographs under near lights, and a format of another package that can only read everything are
+    read at once. Without ``need_lights`` a capture whose lights are not known is no error (see
+    :attr:`photostereo.lights.lights.Lights.known`).
     """
-    place, options, reader = _find(path, options)
-    find: Callable[[Path, ReadOptions], Ingredients] | None = getattr(reader, "find", None)
-    if find is None:
-        return reader.read(place, options)
-    return assemble_lazily(find(place, options), options)
+    return _read(path, options, lazy=True, need_lights=need_lights, control=control)
 
 
-class Reader(Protocol):
-    """The part of a :class:`Layout` that reads."""
+def _read(
+    path: str | os.PathLike[str], options: ReadOptions, *, lazy: bool, need_lights: bool, control: Control
+) -> Capture:
+    found = find_capture(path, options)
+    if isinstance(found, Capture):
+        return found
+    try:
+        return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
+    except CaptureError as error:
+        if error.code != "no-ball" or found.ball is not None:
+            raise
+        raise CaptureError(
+            f"{found.path} has {len(found.files)} photographs but no light file ({', '.join(folder.LIGHT_FILES)} or "
+            f"*.lp). {error.message}",
+            code="no-lights",
+            file=found.path,
+            remedy="give-lights",
+            photographs=len(found.files),
+        ) from error
 
-    def read(self, path: Path, options: ReadOptions) -> Capture:
-        """Read it."""
 
+def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:
+    """The first stage: recognize the layout and list the files. A layout that can only read everything does so.
 
-def _find(path: str | os.PathLike[str], options: ReadOptions) -> tuple[Path, ReadOptions, Reader]:
-    """The place, the options with its lights settled, and what reads it."""
+    Raises
+    ------
+    CaptureError
+        ``"no-such-capture"``, ``"not-a-capture"``, ``"several-captures"``, ``"no-photographs"``
+    """
     place = Path(path).expanduser()
     if not exists(place):
         raise CaptureError(
-            f"{place} does not exist. Give the folder that holds the photographs and their light file, an "
-            "RTI .lp file or an .npz archive."
+            f"{place} does not exist. Give the folder that contains the photographs, an RTI .lp file or an .npz archive.",
+            code="no-such-capture",
+            file=place,
         )
-    lights_given = options.lights is not None
-    options = _lights_of_another(place, options)
-    layout = recognize(place)
+    given = options.lights is not None
+    options = _lights_of_another(options)
     by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
-    if layout is None and not by_ball and place.is_dir() and lights_given and list_images(place):
+    layout: Any = None if by_ball else recognize(place)
+    if layout is None and not by_ball and given and place.is_dir() and list_images(place):
         layout = folder
-    if by_ball:
-        return place, options, lamps
-    return place, options, _Ball() if layout is None else layout
+    if layout is None:
+        if not place.is_dir():
+            raise _nothing_fits(place)
+        found = replace(photographs.find(place, options), ball=options.path_of("ball"))
+        if not found.files or _captures_inside(place):
+            raise _nothing_fits(place)
+        return found
+    result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
+    return result
 
 
-class _Ball:
-    """The reader of photographs without a light file."""
-
-    def read(self, path: Path, options: ReadOptions) -> Capture:
-        return _read_with_ball(path, options)
-
-
-def _lights_of_another(place: Path, options: ReadOptions) -> ReadOptions:
+def _lights_of_another(options: ReadOptions) -> ReadOptions:
     """``lights`` as a folder: the light file in it, or else the ball in it."""
     other = options.path_of("lights")
     if other is None or not other.is_dir():
@@ -209,23 +237,14 @@ def _lights_of_another(place: Path, options: ReadOptions) -> ReadOptions:
     for name in folder.LIGHT_FILES:
         if (other / name).is_file():
             return replace(options, lights=other / name)
-    if lamps.photographs_of(other).files:
+    if photographs.find(other, options).files:
         return replace(options, lights=None, ball=other)
     raise CaptureError(
         f"{other} has neither a light file ({', '.join(folder.LIGHT_FILES)}) nor photographs of a ball, so its lights "
-        "cannot be used again. Name a light file."
+        "cannot be used. Name a light file.",
+        code="no-lights",
+        file=other,
     )
-
-
-def _read_with_ball(place: Path, options: ReadOptions) -> Capture:
-    """Photographs without a light file: a ball may tell."""
-    problem = _nothing_fits(place)
-    if not place.is_dir() or len(lamps.photographs_of(place).files) < 3:
-        raise CaptureError(problem)
-    try:
-        return lamps.read(place, options)
-    except CaptureError as error:
-        raise CaptureError(f"{problem} {error}" if "No ball" in str(error) else str(error)) from error
 
 
 def recognize(path: Path) -> Layout | None:
@@ -233,27 +252,32 @@ def recognize(path: Path) -> Layout | None:
     return next((layout for layout in layouts() if layout.recognizes(path)), None)
 
 
-def _nothing_fits(place: Path) -> str:
-    looked = "; ".join(layout.EXPECTS for layout in layouts())
+def _captures_inside(place: Path) -> list[str]:
+    """Names of the folders inside that are captures, if the folder itself has fewer than three photographs."""
+    if len(photographs_and_mask(place)[0]) >= 3:
+        return []
+    return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry) is not None)
+
+
+def _nothing_fits(place: Path) -> CaptureError:
+    known = "; ".join((photographs.EXPECTS, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
-        return (
-            f"{place} is not a capture. Give a folder, an .lp or an .npz file. What is understood: {looked}."
+        return CaptureError(
+            f"{place} is not a capture. Give a folder, an .lp file or an .npz file. Supported: {known}.",
+            code="not-a-capture",
+            file=place,
         )
-    inside = sorted(
-        entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry) is not None
-    )
+    inside = _captures_inside(place)
     if inside:
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
-        return (
-            f"{place} is not a capture itself but holds {len(inside)} of them: {shown}. Give the path of one."
+        return CaptureError(
+            f"{place} is not a capture itself but contains {len(inside)} of them: {shown}. Give the path of one.",
+            code="several-captures",
+            file=place,
+            captures=inside,
         )
-    photographs, mask = folder.photographs_and_mask(place)
-    if photographs:
-        also = f" (and the mask {mask.name})" if mask else ""
-        return (
-            f"{place} has {len(photographs)} photographs{also} but no light directions: none of "
-            f"{', '.join(folder.LIGHT_FILES)} or *.lp is there. Write lights.csv with a first line "
-            "file,x,y,z and one line per photograph (x right, y up, z towards the camera; from the object "
-            "to the light), or name a light file (lights=..., --lights)."
-        )
-    return f"{place} has no photographs and no light directions. What is understood: {looked}."
+    phone = [file.name for file in place.iterdir() if file.suffix.lower() in (".heic", ".heif")]
+    hint = f" {phone[0]} is in a format that cannot be read: export the photographs as JPEG." if phone else ""
+    return CaptureError(
+        f"{place} has no photographs.{hint} Supported: {known}.", code="no-photographs", file=place
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from photostereo.capture.ball_lights import find_lamps
+from photostereo.capture.calibrate import calibrate_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.commands.terminal import Terminal
 from photostereo.io.atomic import replacing_file
@@ -23,7 +23,7 @@ def run(
     """Find the lamps, write ``lights.csv`` and the picture beside it, tell."""
     with Terminal(quiet=quiet) as terminal:
         terminal.stage("lights")
-        calibration = find_lamps(path, finding)
+        calibration = calibrate_folder(path, finding, terminal)
         target = out or path / "lights.csv"
         write_lights(calibration, target, force=force)
         terminal.say(_table(calibration))

@@ -32,6 +32,20 @@ REMEDIES: Mapping[str, Remedy] = {
         "Allow more memory (memory=), or read a part (crop=) or at a lower resolution (scale=).",
         "Allow more memory (--memory), or read a part (--crop) or at a lower resolution (--scale).",
     ),
+    "give-ball": Remedy(
+        "Put a shiny or matte ball beside the object, on ground that is not black, or photograph one in its place under "
+        "the same lights (ball=); or mark it: circle=(x, y, radius) in pixels.",
+        "Put a shiny or matte ball beside the object, on ground that is not black, or photograph one in its place under "
+        "the same lights (--ball FOLDER); or mark it: --circle x,y,radius in pixels.",
+        "Mark the ball in a photograph, or put one beside the object, on ground that is not black.",
+    ),
+    "give-lights": Remedy(
+        "Provide a light file (lights=): lights.csv with the columns file,x,y,z (x right, y up, z toward the camera; from "
+        "the object to the light); or mark a ball: circle=(x, y, radius) in pixels, or ball= for a folder of its own.",
+        "Provide a light file (--lights FILE): lights.csv with the columns file,x,y,z (x right, y up, z toward the camera; "
+        "from the object to the light); or mark a ball with --circle x,y,radius, or name its folder with --ball.",
+        "Mark the ball in a photograph, or add a light file.",
+    ),
 }
 
 

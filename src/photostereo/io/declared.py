@@ -53,7 +53,9 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     if declared.size > declared.ratio * stored + _SLACK:
         raise CaptureError(
             f"The image {path} is damaged: it declares {measures}, far more than its {stored} bytes can hold. "
-            "Copy or export it again; if it cannot be had, leave it out together with its light."
+            "Copy or export it again; if that is not possible, leave it out together with its light.",
+            code="damaged-image",
+            file=path,
         )
     require_memory(_COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down.")
 

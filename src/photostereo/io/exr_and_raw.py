@@ -51,7 +51,9 @@ def read_exr(path: Path) -> NDArray[np.float32]:
     except ImportError as error:
         raise MissingDependencyError(
             f"{path} is an EXR file, and the library that reads them is not installed. Install it with: "
-            "pip install 'photostereo[exr]'"
+            "pip install 'photostereo[exr]'",
+            code="missing-exr",
+            file=path,
         ) from error
     _require_plausible_exr(path)
     try:
@@ -59,7 +61,9 @@ def read_exr(path: Path) -> NDArray[np.float32]:
             channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
     except Exception as error:
         raise CaptureError(
-            f"{path} cannot be read as EXR ({error}): it is truncated or damaged. Copy or export it again."
+            f"{path} cannot be read as EXR ({error}): it is truncated or damaged. Copy or export it again.",
+            code="damaged-image",
+            file=path,
         ) from error
     for whole in ("RGB", "RGBA"):
         if whole in channels:
@@ -72,7 +76,9 @@ def read_exr(path: Path) -> NDArray[np.float32]:
         )
     raise CaptureError(
         f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the color "
-        "layer alone."
+        "layer alone.",
+        code="image-shape",
+        file=path,
     )
 
 
@@ -99,7 +105,9 @@ def read_raw(path: Path) -> NDArray[Any]:
     except ImportError as error:
         raise MissingDependencyError(
             f"{path} is a camera RAW file, and the library that develops them is not installed. Install it "
-            "with: pip install 'photostereo[raw]'"
+            "with: pip install 'photostereo[raw]'",
+            code="missing-raw",
+            file=path,
         ) from error
     try:
         with rawpy.imread(str(path)) as raw:
@@ -125,5 +133,7 @@ def read_raw(path: Path) -> NDArray[Any]:
         raise CaptureError(
             f"{path} cannot be developed as camera RAW ({error or type(error).__name__}): it is truncated, "
             "damaged or from a camera that LibRaw does not know. Copy it again, or convert it to 16-bit "
-            "linear TIFF."
+            "linear TIFF.",
+            code="damaged-image",
+            file=path,
         ) from error

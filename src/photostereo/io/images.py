@@ -10,6 +10,7 @@ import io
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ _TIFF_RATIO = 20_000
 #: A packed strip that can give more bytes than this is unpacked once to see how many it does give.
 _STRIP_BYTES = 1 << 28
 _MISSING = "Check the name in the list of photographs, or restore it."
-_DAMAGED = "Copy or export it again; if it cannot be had, leave it out together with its light."
+_DAMAGED = "Copy or export it again; if that is not possible, leave it out together with its light."
 
 
 def is_image(path: Path) -> bool:
@@ -68,17 +69,22 @@ def list_images(folder: Path) -> list[Path]:
         )
     except OSError as error:
         raise CaptureError(
-            f"The folder {folder} cannot be read: {error.strerror}. Check its name and rights."
+            f"The folder {folder} cannot be read: {error.strerror}. Check its name and permissions.",
+            code="unreadable-folder",
+            file=folder,
         ) from error
 
 
-def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
+def decode_image(
+    path: Path, *, alpha: bool = False, seen: Callable[[bytes], None] | None = None
+) -> NDArray[Any]:
     """The stored numbers of one image file.
 
     Parameters
     ----------
     path : a PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras
     alpha : keep the fourth channel where there is one
+    seen : called with the bytes of the file, for its digest; not for EXR and RAW, which are read by their libraries
 
     Returns
     -------
@@ -101,6 +107,8 @@ def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
         return read_raw(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
     data = read_bytes(path, "image", remedy=_MISSING)
+    if seen is not None:
+        seen(data)
     is_tiff = data.startswith(_TIFF_SIGNATURES)
     fault = None
     if not data:
@@ -112,17 +120,22 @@ def decode_image(path: Path, *, alpha: bool = False) -> NDArray[Any]:
     elif data.startswith(JPEG_SIGNATURE):
         fault = fault_of_jpeg(data)
     if fault is not None:
-        raise CaptureError(f"The image {path} is truncated or damaged: {fault}. {_DAMAGED}")
+        raise _damaged(f"The image {path} is truncated or damaged: {fault}.", path)
     if is_tiff:
         return _decode_tiff(data, path, alpha)
     declared = declared_size(data)
     if declared is None:
-        raise CaptureError(
-            f"{path} cannot be decoded: it is damaged or not an image of a known format (PNG, TIFF, JPEG, BMP, "
-            f"PGM, PPM), whatever its name says. {_DAMAGED}"
+        raise _damaged(
+            f"{path} cannot be decoded: it is damaged or not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, "
+            "PPM), whatever its name.",
+            path,
         )
     require_plausible(declared, len(data), path)
     return _decode_with_opencv(data, path, alpha)
+
+
+def _damaged(message: str, path: Path) -> CaptureError:
+    return CaptureError(f"{message} {_DAMAGED}", code="damaged-image", file=path)
 
 
 def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
@@ -131,7 +144,7 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except cv2.error:
         image = None
     if image is None:
-        raise CaptureError(f"{path} cannot be decoded: it is damaged or not an image. {_DAMAGED}")
+        raise _damaged(f"{path} cannot be decoded: it is damaged or not an image.", path)
     if image.ndim == 3 and image.shape[2] >= 3:
         with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
         code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
@@ -147,7 +160,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
             page = file.pages[0]
             ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
             if not ends or max(ends) > len(data):
-                raise CaptureError(f"The image {path} is truncated: its pixels end too early. {_DAMAGED}")
+                raise _damaged(f"The image {path} is truncated: its pixels end too early.", path)
             _require_plausible_tiff(page, data, path)
             axes = page.axes
             try:
@@ -167,7 +180,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except CaptureError:
         raise
     except Exception as error:  # tifffile raises whatever the damaged bytes lead to
-        raise CaptureError(f"The image {path} is truncated or damaged ({error}). {_DAMAGED}") from error
+        raise _damaged(f"The image {path} is truncated or damaged ({error}).", path) from error
     if axes.startswith("S") and image.ndim == 3:
         image = np.moveaxis(image, 0, -1)
     if image.dtype == np.bool_:
@@ -199,8 +212,8 @@ def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
         if count * DEFLATE_RATIO > _STRIP_BYTES:  # else it cannot do harm
             unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
             if len(unpacked) > size + (1 << 16):
-                raise CaptureError(
-                    f"The image {path} is damaged: a strip holds more than the whole picture. {_DAMAGED}"
+                raise _damaged(
+                    f"The image {path} is damaged: a strip contains more than the whole picture.", path
                 )
 
 
@@ -211,13 +224,19 @@ def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
         image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
     if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
         raise CaptureError(
-            f"{path} has the shape {image.shape}; expected one gray or RGB picture. Export single pictures."
+            f"{path} has the shape {image.shape}; expected one gray or RGB picture. Export single pictures.",
+            code="image-shape",
+            file=path,
+            shape=image.shape,
         )
     if image.dtype in (np.float16, np.float64):
         image = image.astype(np.float32)
     if image.dtype not in (np.uint8, np.uint16, np.uint32, np.float32):
         raise CaptureError(
-            f"{path} holds numbers of type {image.dtype}, whose scale is not known. Export it as 8- or "
-            "16-bit unsigned integers or 32-bit float."
+            f"{path} contains numbers of type {image.dtype}, whose scale is not known. Export it as 8- or "
+            "16-bit unsigned integers or 32-bit float.",
+            code="image-type",
+            file=path,
+            type=str(image.dtype),
         )
     return image

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.lights.files.table import row_lengths
 from photostereo.lights.geometry import light_geometry
+from photostereo.photographs.framing import Framing
 
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
@@ -173,8 +174,15 @@ class Lights:
         gray = self.strengths if self.strengths.ndim == 1 else gray_from_rgb(self.strengths)
         if self._positions is None:
             return np.broadcast_to(gray, (len(where), self._count))
+        return np.asarray(gray * self.fall_off_at(where))
+
+    def fall_off_at(self, points: ArrayLike) -> FloatArray:
+        """Brightness (N, d) at points as in :meth:`at`, relative to where the strengths hold; ones for distant lights."""
+        where = np.asarray(points, dtype=np.float64)
+        if self._positions is None:
+            return np.ones((len(where), self._count))
         distances = row_lengths(self._positions) if self._distances is None else self._distances
-        return np.asarray(gray * (distances / self._toward(where)[1]) ** 2)
+        return np.asarray((distances / self._toward(where)[1]) ** 2)
 
     def take(self, chosen: Sequence[int] | NDArray[Any]) -> Lights:
         """Some of the lights."""
@@ -194,9 +202,34 @@ class Lights:
         """The same lights with other strengths."""
         return self._with(strengths=strengths, strengths_source=source)
 
-    def as_distant(self) -> Lights:
-        """Distant lights in the same directions: those of photographs that were corrected for near lights."""
-        return self._with(positions=None, distances=None)
+    def as_distant(self, *, from_positions: bool = False) -> Lights:
+        """Distant lights in the same directions, or in those from the middle of the frame to the positions."""
+        directions = self._positions if from_positions else self._directions
+        return self._with(directions=directions, positions=None, distances=None)
+
+    def framed(self, framing: Framing, full: tuple[int, int]) -> Lights:
+        """The same lights with positions in pixels of a part of the frame; ``full`` is its whole height and width."""
+        if self._positions is None or self.position_unit != "pixels":
+            return self
+        return self._with(
+            positions=framing.positions(self._positions, full),
+            distances=framing.scale * row_lengths(self._positions),
+        )
+
+    def in_pixels(self, mask: BoolArray) -> Lights:
+        """The same lights with positions in pixels of the frame, if they are in widths of the object, its mask."""
+        if self._positions is None or self.position_unit == "pixels":
+            return self
+        cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
+        if not len(cols):
+            raise CaptureError(
+                "The mask is empty, so the object has no width. Correct the mask.", code="empty-mask"
+            )
+        middle = 0.5 * np.array(
+            [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
+        )
+        scaled = float(cols[-1] - cols[0] + 1) * self._positions
+        return self._with(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 
     def require_usable(self, count: int, name: str) -> Lights:
         """These lights, if there is one for each of ``count`` photographs and they do not lie in a plane.

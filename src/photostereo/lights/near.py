@@ -1,14 +1,13 @@
-"""Lamps that are near: direction and fall-off change over the frame.
+"""Photographs under near lights, converted to those that distant lights would have given.
 
-A lamp at P lights the point X of the table along (P - X) / |P - X| and with 1 / |P - X|², relative to the middle of the
-frame |P|² / |P - X|². Both change slowly, so they are taken as constant within small tiles. In a tile of half diagonal h
-around a point at the distance D the direction is wrong by at most asin(h / D), and the fall-off by a factor of at most
-(1 - h / D)⁻²: with tiles of a fiftieth of the distance by 0.8° and 3 % in the corners, and by half of that on average.
+Methods use one direction per photograph. Near lights (:mod:`photostereo.lights.lights`) change direction and strength
+over the frame, but slowly, so both are taken as constant within small tiles. In a tile of half diagonal h at the distance
+D from a light the direction is wrong by at most asin(h / D), and the fall-off by a factor of at most (1 - h / D)⁻²: for
+tiles of a fiftieth of the distance 0.8° and 3 % in the corners, and half of that on average.
 
-Methods know one direction per photograph. So the photographs are turned into those that distant lamps would have given:
-the normals follow tile by tile from least squares with the tile's own lamps, and each value is multiplied by
-(n·l_far) / (n·l_tile) and divided by the fall-off. An error e of these normals enters the result by e times the angle
-between the two directions only.
+In each tile the normals follow from least squares with the tile's own directions; each value is multiplied by
+(n·l_far) / (n·l_tile) and divided by the fall-off. An error e of these normals enters the result only as e times the
+angle between the two directions.
 """
 
 from __future__ import annotations
@@ -17,24 +16,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.lights.lights import Lights
 from photostereo.lights.strength import weighted_normals
 
-#: A lamp whose direction turns by more degrees than this, from the middle of the frame to its edge, is near.
+#: A light whose direction changes by more than this from the middle of the frame to its edge is near. Below it the
+#: error of assuming a distant light is smaller than that of most calibrations.
 NEAR_DEGREES = 3.0
+#: The largest change of direction within a tile. Half of it halves the error of the correction and costs four times
+#: as many tiles.
+_TILE_DEGREES = 0.5
 #: Ratios of shading beyond this are noise of nearly dark pixels.
 _MOST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class NearField:
-    """What near lamps do over the frame, tile by tile.
+    """Directions and fall-off of near lights over the frame, tile by tile.
 
     Attributes
     ----------
     tile : side of a tile in pixels
-    directions : (rows, cols, d, 3) unit, to the lamps
-    falloff : (rows, cols, d) brightness relative to the middle of the frame
+    directions : (rows, cols, d, 3) unit, to the lights
+    falloff : (rows, cols, d) brightness relative to where their strengths hold
     bound : largest error of a direction within a tile, in degrees
     """
 
@@ -44,60 +49,66 @@ class NearField:
     bound: float
 
 
-def turn_over_frame(positions: FloatArray, frame: tuple[int, int]) -> float:
-    """Degrees by which the nearest lamp's direction turns from the middle of the frame to the end of its longer side.
+def turn_over_frame(lights: Lights, frame: tuple[int, int]) -> float:
+    """Degrees by which the direction of the nearest light changes from the middle of the frame to the end of its
+    longer side; 0 for distant lights.
 
-    >>> round(turn_over_frame(np.array([[0, 0, 500.0]]), (100, 100)), 1)
+    >>> round(turn_over_frame(Lights(positions=[[0, 0, 500.0]]), (100, 100)), 1)
     5.7
     """
-    return float(np.degrees(np.arctan2(0.5 * max(frame), np.linalg.norm(positions, axis=1).min())))
+    if lights.positions is None:
+        return 0.0
+    return float(np.degrees(np.arctan2(0.5 * max(frame), np.linalg.norm(lights.positions, axis=1).min())))
 
 
-def near_field(positions: FloatArray, frame: tuple[int, int], *, tile: int | None = None) -> NearField:
-    """Directions and fall-off of lamps at positions (d, 3), in pixels from the middle of the frame on the table.
+def near_field(lights: Lights, frame: tuple[int, int], *, tile: int | None = None) -> NearField:
+    """Directions and fall-off of near lights over a frame.
 
-    ``tile`` is chosen so that a direction is wrong by half a degree at most, where missing.
+    By default the side of the tiles is chosen so that a direction is wrong by at most half a degree.
 
     Examples
     --------
-    >>> field = near_field(np.array([[0, 0, 500.0]]), (64, 96), tile=32)
+    >>> field = near_field(Lights(positions=[[0, 0, 500.0]]), (64, 96), tile=32)
     >>> field.directions.shape, round(field.bound, 2)
     ((2, 3, 1, 3), 2.51)
     """
+    positions = lights.positions
+    assert positions is not None
     if tile is None:
         edge = 0.5 * np.array([frame[1], frame[0]])
         beside = positions[:, :2] - np.clip(positions[:, :2], -edge, edge)
         nearest = float(np.sqrt((beside**2).sum(axis=1) + positions[:, 2] ** 2).min())
-        tile = int(np.clip(1 + np.sqrt(2) * nearest * np.sin(np.deg2rad(0.5)), 4, max(frame)))
+        tile = int(np.clip(1 + np.sqrt(2) * nearest * np.sin(np.deg2rad(_TILE_DEGREES)), 4, max(frame)))
     rows, cols = -(-frame[0] // tile), -(-frame[1] // tile)
     y = 0.5 * (frame[0] - 1) - np.minimum(tile * np.arange(rows) + 0.5 * (tile - 1), frame[0] - 1)
     x = np.minimum(tile * np.arange(cols) + 0.5 * (tile - 1), frame[1] - 1) - 0.5 * (frame[1] - 1)
-    middle = np.stack([*np.broadcast_arrays(x[None, :], y[:, None]), np.zeros((rows, cols))], axis=-1)
-    towards = positions[None, None] - middle[:, :, None]
-    distance = np.linalg.norm(towards, axis=-1)
-    falloff = (np.linalg.norm(positions, axis=1) / distance) ** 2
+    points = np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1).reshape(-1, 2)
+    middle = np.column_stack([points, np.zeros(len(points))])
+    nearest = float(np.linalg.norm(positions[None] - middle[:, None], axis=-1).min())
     half = (tile - 1) / np.sqrt(2)
-    bound = float(np.degrees(np.arcsin(min(half / float(distance.min()), 1.0))))
-    return NearField(tile, towards / distance[..., None], falloff, bound)
+    bound = float(np.degrees(np.arcsin(min(half / nearest, 1.0))))
+    directions = lights.at(points).reshape(rows, cols, len(lights), 3)
+    return NearField(tile, directions, lights.fall_off_at(points).reshape(rows, cols, -1), bound)
 
 
 def as_if_distant(
-    images: FloatArray, mask: BoolArray, positions: FloatArray, *, tile: int | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Photographs (d, H, W) as distant lamps would have given them, and the directions (d, 3) of those lamps.
+    images: FloatArray, mask: BoolArray, lights: Lights, *, tile: int | None = None, control: Control = SILENT
+) -> FloatArray:
+    """Photographs (d, H, W) as distant lights would have given them, in the directions from the middle of the frame.
 
     Parameters
     ----------
     images : linear intensities, strengths divided out; (d, H, W, 3) in color, whose channels are corrected alike
     mask : the object; outside it only the fall-off is corrected
-    positions : (d, 3) of the lamps, in pixels from the middle of the frame
+    lights : with positions in pixels from the middle of the frame
     tile : side of the tiles in pixels
     """
     frame = (int(images.shape[1]), int(images.shape[2]))
-    field = near_field(positions, frame, tile=tile)
-    far = positions / np.linalg.norm(positions, axis=1, keepdims=True)
+    field = near_field(lights, frame, tile=tile)
+    far = lights.as_distant(from_positions=True).directions
     result = np.array(images, dtype=np.float32)
     for row in range(field.directions.shape[0]):
+        control.check()
         for col in range(field.directions.shape[1]):
             box = (
                 slice(row * field.tile, (row + 1) * field.tile),
@@ -112,14 +123,14 @@ def as_if_distant(
                 gray = values if values.ndim == 2 else gray_from_rgb(values)
                 ratio = _ratio(gray.T, field.directions[row, col], far).T
                 part[:, inside] = values * (ratio if values.ndim == 2 else ratio[..., None])
-    return result, far
+    return result
 
 
 def _ratio(values: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
-    """Shading under the distant lamps over that under the near ones, (n, d), from normals found on the way."""
+    """Shading under the distant lights over that under the near ones, (n, d), from least-squares normals."""
     lit = (values > 0.1 * values.max(axis=1, keepdims=True)).astype(np.float64)
     surface = weighted_normals(values, near, lit)
-    here, there = surface @ near.T, surface @ far.T
+    shading, distant = surface @ near.T, surface @ far.T
     floor = 0.05 * np.maximum(np.linalg.norm(surface, axis=1, keepdims=True), 1e-12)
-    ratio = np.where(here > floor, np.maximum(there, 0) / np.maximum(here, floor), 1.0)
+    ratio = np.where(shading > floor, np.maximum(distant, 0) / np.maximum(shading, floor), 1.0)
     return np.asarray(np.clip(ratio, 1 / _MOST, _MOST))

@@ -14,6 +14,7 @@ Only ratios of strengths can be known; their product is fixed to 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,14 +118,17 @@ def strengths_from_shading(
     """
     if len(images) < 5:
         raise CaptureError(
-            f"The strengths of the lamps cannot be found from {len(images)} photographs of an unknown object: at "
-            "least five are needed. Put a matte ball or a gray card beside the object, or take the lamps as equal."
+            f"The strengths of the lights cannot be found from {len(images)} photographs of an unknown object: at "
+            "least five are needed. Put a matte ball or a gray card beside the object.",
+            code="too-few-photographs",
+            found=len(images),
         )
     pixels = sample_pixels(images, mask)
     if len(pixels) < 50:
         raise CaptureError(
-            "The strengths of the lamps cannot be found from the object: fewer than 50 of its pixels are well "
-            "exposed. Check the mask and the exposure."
+            "The strengths of the lights cannot be found from the object: fewer than 50 of its pixels are well "
+            "exposed. Check the mask and the exposure.",
+            code="too-few-pixels",
         )
     share, strengths = unexplained_light(pixels, directions)
     norm = np.linalg.norm(pixels, axis=1, keepdims=True)
@@ -206,10 +210,8 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
 
 
-def strengths_from_card(
-    images: FloatArray, directions: FloatArray, box: tuple[int, int, int, int]
-) -> FloatArray:
-    """Strengths from a matte gray card that faces the camera: brightness over the cosine of the lamp's angle.
+def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequence[int]) -> FloatArray:
+    """Strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
 
     ``box`` is (left, top, right, bottom) in pixels, the last two not included.
 
@@ -222,14 +224,16 @@ def strengths_from_card(
     frame = images.shape[1:3]
     if not (0 <= left < right <= frame[1] and 0 <= top < bottom <= frame[0]):
         raise CaptureError(
-            f"The card {left},{top},{right},{bottom} is not inside the photographs, which measure {frame[1]} × "
-            f"{frame[0]} (width × height). Give left,top,right,bottom in pixels."
+            f"The card {left},{top},{right},{bottom} is not inside the photographs, which are {frame[1]} × "
+            f"{frame[0]} (width × height). Give left,top,right,bottom in pixels.",
+            code="card-outside",
         )
     level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(np.float64)
     strengths = level / np.maximum(directions[:, 2], 1e-3)
     if not (strengths > 0).all():
         raise CaptureError(
-            "The card is black in some photograph. Choose a part of it that every lamp reaches."
+            "The card is black in some photograph. Choose a part of it that every light reaches.",
+            code="black-card",
         )
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
 

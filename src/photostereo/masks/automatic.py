@@ -21,6 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.search import find_balls
@@ -77,7 +78,9 @@ def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
     return find_object(frames()).mask
 
 
-def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None) -> FoundObject:
+def find_object(
+    frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None, control: Control = SILENT
+) -> FoundObject:
     """The object in photographs.
 
     Parameters
@@ -95,6 +98,7 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
     def noted() -> Iterable[NDArray[Any]]:
         nonlocal shape
         for frame in frames:
+            control.check()
             shape = frame.shape[:2]
             yield frame
 
@@ -105,7 +109,7 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
     known = clues(stack, out)
     if known is None:
         return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
-    found, odds = _cut(known, out)
+    found, odds = _cut(known, out, control)
     if found.any():
         found = _whole(found, odds, known.light)
     found = found & ~out if out.any() else _with_balls(found, stack, known.light)
@@ -116,7 +120,7 @@ def find_object(frames: Iterable[NDArray[Any]], *, without: BoolArray | None = N
     return FoundObject(np.asarray(mask, dtype=bool), doubt)
 
 
-def _cut(known: Clues, out: BoolArray) -> tuple[BoolArray, FloatArray]:
+def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:
     """The object, and the odds (negative: object) from which it was cut; ``out`` is neither object nor ground."""
     difference = _difference(known)
     certain = (difference > CERTAIN) & ~out
@@ -128,6 +132,7 @@ def _cut(known: Clues, out: BoolArray) -> tuple[BoolArray, FloatArray]:
     odds = cost
     found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
     for _ in range(TURNS):
+        control.check()
         if found.all() or not found.any():
             break
         odds = _odds(known, found, ~found & ~out)

@@ -21,21 +21,26 @@ def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str,
     Raises
     ------
     CaptureError
-        If the picture is unreadable, black, or of another size than the photographs.
+        ``"no-mask-file"``, ``"mask-size"``, ``"empty-mask"``
     """
     if not exists(path):
         raise CaptureError(
-            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), "bright" or "full".'
+            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), "bright" or "full".',
+            code="no-mask-file",
+            file=path,
         )
-    return mask_from_values(decode_image(path), f"The mask {path}", frame)
+    try:
+        return mask_from_values(decode_image(path), f"The mask {path}", frame)
+    except CaptureError as error:
+        raise error.about(path) from error
 
 
 def mask_from_values(
     values: NDArray[Any], label: str, frame: tuple[int, int]
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """The mask that an array means, and notes: what is brighter than half of its brightest value.
+    """A mask from any array, and notes: everything brighter than half of its brightest value is the object.
 
-    So 0 and 1, 0 and 255, true and false mean the same wherever a mask comes from.
+    So 0 and 1, 0 and 255, true and false all mean the same.
 
     Parameters
     ----------
@@ -52,16 +57,20 @@ def mask_from_values(
         values = values.max(axis=2)
     if values.shape != tuple(frame):
         raise CaptureError(
-            f"{label} measures {' × '.join(map(str, values.shape))} pixels (rows × columns) but "
-            f"the picture it belongs to {frame[0]} × {frame[1]}. Paint it on that picture at full size."
+            f"{label} is {' × '.join(map(str, values.shape))} pixels (rows × columns) but the photographs are "
+            f"{frame[0]} × {frame[1]}. Paint it on a photograph at full size.",
+            code="mask-size",
+            found=values.shape,
+            expected=frame,
         )
     # Floats avoid an overflow in 2 * values of the stored type.
     values = np.nan_to_num(values.astype(np.float64), nan=0.0)
     top = values.max()
     if not top > 0:
         raise CaptureError(
-            f"{label} is empty: all of it is black. Paint the object white, or leave the mask out to use the "
-            "full frame."
+            f"{label} is empty: all of it is black. Paint the object white.",
+            code="empty-mask",
+            remedy="whole-frame",
         )
     soft = int(((values > 0) & (values < top)).sum())
     notes = () if soft == 0 else (f"{label} has {soft} pixels between black and white; cut at half",)

@@ -1,17 +1,20 @@
-"""Photographs on disk as linear intensities, decoded when they are asked for: one by one, or in bands of rows."""
+"""Photographs on disk as linear intensities, decoded on demand: one by one, or in bands of rows."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Heads, changes, exposure_of, exposures
@@ -28,13 +31,22 @@ from photostereo.runtime.threads import processors
 DARKEST_FLAT = 0.05
 
 
+@dataclass
+class _Kept:
+    """Photographs that have been decoded: the first one until it is used, and those in a temporary file."""
+
+    first: dict[Path, NDArray[Any]]
+    spool: Spool | None = None
+    places: dict[Path, Spooled] = field(default_factory=dict)
+
+
 class PhotographFiles:
     """Photographs in files.
 
     Parameters
     ----------
     files : the photographs, in the order of the lights
-    intensities : (d,) or (d, 3) strengths of the lights, positive; ones where missing
+    intensities : (d,) or (d, 3) strengths of the lights, positive, see :meth:`with_strengths`; by default ones
     color : keep three channels (gray photographs stay gray)
     srgb : undo the sRGB curve first (for photographs that a camera encoded for viewing); None to do so with JPEG files
         and those that are tagged as sRGB
@@ -72,9 +84,6 @@ class PhotographFiles:
     ) -> None:
         self.files = tuple(files)
         self._brackets = dict(brackets or {})
-        self._strengths = (
-            np.ones((len(files), 3)) if intensities is None else as_rgb(np.asarray(intensities, np.float64))
-        )
         self.color, self._gray_limit = color, gray_limit
         self._heads = Heads() if heads is None else heads
         shots = [self._heads[file] for file in files]
@@ -88,25 +97,21 @@ class PhotographFiles:
         }
         self._srgb = srgb
         exposed, self.camera_notes = exposures(lit)
-        if (
-            exposed is not None
-            and intensities is not None
-            and _contain(self._strengths, exposed[: len(files)])
-        ):
+        if exposed is not None and intensities is not None and _contain(intensities, exposed[: len(files)]):
             exposed, self.camera_notes = None, (*self.camera_notes[:-1], _CONTAINED)
         if self._brackets:
             every = [shot for group in self._bracket_shots.values() for shot in group]
             total = len(files) - len(self._brackets) + len(every)
-            told = f"the {total} photographs are several exposures of {len(files)} lights: merged, one for each light"
-            self.camera_notes = tuple(dict.fromkeys((told, *self.camera_notes, *changes(every))))
-        if exposed is not None:
-            self._strengths = self._strengths * np.asarray(exposed[: len(files)])[:, None]
+            merged = f"the {total} photographs are several exposures of {len(files)} lights: merged, one for each light"
+            self.camera_notes = tuple(dict.fromkeys((merged, *self.camera_notes, *changes(every))))
         self._framing = framing or Framing()
         self.workers = workers or processors()
-        self._first: NDArray[Any] | None = decode_image(files[0])
-        self.full_frame = (int(self._first.shape[0]), int(self._first.shape[1]))
+        #: SHA-256 of every file that has been read, by its path.
+        self.digests: dict[Path, str] = {}
+        first = self._decode(files[0])
+        self.full_frame = (int(first.shape[0]), int(first.shape[1]))
         self._require_declared_alike()
-        self.is_color = self._first.ndim == 3
+        self.is_color = first.ndim == 3
         frame = self._framing.frame(self.full_frame)
         self.shape: tuple[int, ...] = (
             (len(files), *frame, 3) if color and self.is_color else (len(files), *frame)
@@ -117,41 +122,66 @@ class PhotographFiles:
             self._ambient /= np.float32(exposed[-1])
         if self._flat is not None:
             self._flat = np.maximum(self._flat / self._flat.mean(axis=(0, 1)), np.float32(DARKEST_FLAT))
-        # A strength that differs per channel weighs the ambient light as it does the lamp's.
+        # A strength that differs per channel weighs the ambient light as it does the light's.
         self._exposed = np.ones(len(files)) if exposed is None else np.asarray(exposed[: len(files)])
+        self._strengths = self._exposed[:, None] * np.ones(3)
+        if intensities is not None:
+            self._strengths = self._strengths * as_rgb(np.asarray(intensities, np.float64))
         #: The type in which each photograph is stored, once it has been decoded.
-        self.kinds: dict[int, np.dtype[Any]] = {0: self._first.dtype}
-        self._spool: Spool | None = None
-        self._spooled: dict[int, Spooled] = {}
+        self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
+        #: Decoded photographs on disk; shared with the parts and other views of these photographs.
+        self._kept = _Kept(first={files[0]: first})
 
     def keep_decoded(self) -> None:
-        """From now on decode every photograph once and keep its numbers on disk, where there is room for them.
+        """From now on decode every photograph once and keep its numbers on disk, if there is room for them.
 
         They are kept as they are stored, two bytes for sixteen bits, and made linear whenever they are read.
         """
-        if self._spool is None:
-            kind = self.kinds[min(self.kinds)] if self.kinds else np.dtype(np.uint16)
+        if self._kept.spool is None:
+            kind = next(iter(self.kinds.values()), np.dtype(np.uint16))
             channels = 3 if self.is_color else 1
-            self._spool = open_spool(len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize)
+            size = len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize
+            self._kept.spool = open_spool(size)
 
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
         """Some of the photographs."""
-        part = PhotographFiles.__new__(PhotographFiles)
-        part.__dict__.update(self.__dict__)
+        part = self._view()
         part.files = tuple(self.files[k] for k in chosen)
         part._strengths = self._strengths[list(chosen)]
         part._exposed = self._exposed[list(chosen)]
         part.curved = tuple(self.curved[k] for k in chosen)
-        part._first = None
         part.shape = (len(part.files), *self.shape[1:])
-        part.kinds = {}
-        part._spool, part._spooled = None, {}
+        return part
+
+    def framed(self, framing: Framing) -> PhotographFiles:
+        """Another part of the same photographs."""
+        part = self._view()
+        part._framing = framing
+        part.shape = (len(self.files), *framing.frame(self.full_frame), *self.shape[3:])
+        return part
+
+    def with_strengths(self, strengths: NDArray[Any]) -> PhotographFiles:
+        """The same photographs divided by further strengths (d,) or (d, 3), found in the photographs as they are."""
+        part = self._view()
+        part._strengths = self._strengths * as_rgb(np.asarray(strengths, np.float64))
+        return part
+
+    def in_gray(self) -> PhotographFiles:
+        """The same photographs in gray."""
+        part = self._view()
+        part.color, part.shape = False, self.shape[:3]
+        return part
+
+    def _view(self) -> PhotographFiles:
+        """The same photographs; what is decoded for one view is not decoded again for the other."""
+        part = PhotographFiles.__new__(PhotographFiles)
+        part.__dict__.update(self.__dict__)
         return part
 
     def sample(self, most: int, *, color: bool) -> PhotographFiles:
-        """At most so many of the photographs, drawn at random but always the same, in color if they have any.
+        """At most ``most`` of the photographs, chosen at random but always the same, in color if they have any.
 
-        Lamps often stand in rows: every fourth photograph may show the same side of all of them.
+        Lights often stand in rows: every fourth photograph may be lit from the same side.
         """
         count = len(self.files)
         chosen = np.sort(np.random.default_rng(0).permutation(count)[:most])
@@ -177,44 +207,55 @@ class PhotographFiles:
             bad = int((~np.isfinite(part)).sum())
             raise CaptureError(
                 f"{self.files[number]} has {bad} values that are NaN or infinite. Export it again without undefined "
-                "pixels, or leave it out together with its light."
+                "pixels, or leave it out together with its light.",
+                code="photograph-not-finite",
+                file=self.files[number],
+                found=bad,
             )
 
     def _stored(self, number: int, rows: slice) -> NDArray[Any]:
         """These rows of a photograph as they are stored, decoded or as they were kept."""
-        spool, place = self._spool, self._spooled.get(number)
+        path = self.files[number]
+        spool, place = self._kept.spool, self._kept.places.get(path)
         if spool is not None and place is not None:
             return spool.read(place, rows)
-        path = self.files[number]
         if path in self._brackets:
             return self._merged(path)[rows]
-        stored = self._first if number == 0 and self._first is not None else decode_image(path)
-        if number == 0:
-            self._first = None  # it was only kept because it had to be looked at
+        stored = self._kept.first.pop(path, None)
+        if stored is None:
+            stored = self._decode(path)
         self._require_like_first(stored, path)
-        self.kinds[number] = stored.dtype
+        self.kinds[path] = stored.dtype
         if spool is not None:
             try:
-                self._spooled[number] = spool.write(stored)
-            except OSError:  # the disk is full after all: decode again what is not there
-                self._spool, self._spooled = None, {}
+                self._kept.places[path] = spool.write(stored)
+            except OSError:  # the disk is full after all
+                self._kept.spool = None
         return stored[rows]
+
+    def _decode(self, path: Path) -> NDArray[Any]:
+        """A file's numbers; its digest is taken from the same bytes, so that nobody reads it again for that."""
+
+        def seen(data: bytes) -> None:
+            self.digests[path] = hashlib.sha256(data).hexdigest()
+
+        return decode_image(path, seen=seen)
 
     def _merged(self, path: Path) -> Float32:
         """The exposures of a bracket as one linear photograph, at the exposure of ``path``, the shortest."""
         linear, full, times = [], [], []
         for file, shot in zip(self._brackets[path], self._bracket_shots[path], strict=True):
-            stored = decode_image(file)
+            stored = self._decode(file)
             self._require_like_first(stored, file)
             full.append(linear_part(stored, srgb=False))
             curved = shot.srgb if self._srgb is None else self._srgb
             linear.append(linear_part(stored, srgb=True) if curved else full[-1])
             times.append(exposure_of(shot) or 1.0)
-        self.kinds[self.files.index(path)] = stored.dtype
+        self.kinds[path] = stored.dtype
         return merge_exposures(linear, times, full)
 
     def _require_declared_alike(self) -> None:
-        """An error where a header declares another size: before the large one of them is developed."""
+        """Raise if a header declares another size than the first photograph, before any is decoded."""
         for path in self.files[1:]:
             frame = self._heads[path].frame
             if frame is not None and frame != self.full_frame:
@@ -222,20 +263,25 @@ class PhotographFiles:
 
     def _unlike_first(self, frame: tuple[int, int], path: Path) -> CaptureError:
         return CaptureError(
-            f"{path} measures {frame[0]} × {frame[1]} pixels (rows × columns) but "
-            f"{self.files[0].name} {self.full_frame[0]} × {self.full_frame[1]}. All photographs must come "
-            "from the same camera position and have the same size: export them again without cropping or "
-            "rotating."
+            f"{path} is {frame[1]} × {frame[0]} pixels (width × height) but {self.files[0].name} is "
+            f"{self.full_frame[1]} × {self.full_frame[0]}. All photographs must be taken from the same position and have "
+            "the same size: export them again without cropping or rotating.",
+            code="size-mismatch",
+            file=path,
+            found=frame,
+            expected=self.full_frame,
         )
 
     def _require_like_first(self, stored: NDArray[Any], path: Path) -> None:
-        """An error where a photograph has another size or mode than the first."""
+        """Raise if a photograph has another size or mode than the first."""
         if stored.shape[:2] != self.full_frame:
             raise self._unlike_first((stored.shape[0], stored.shape[1]), path)
         if (stored.ndim == 3) != self.is_color:
-            here, there = ("RGB", "gray") if not self.is_color else ("gray", "RGB")
+            own, first = ("RGB", "gray") if not self.is_color else ("gray", "RGB")
             raise CaptureError(
-                f"{path} is {here} but {self.files[0].name} is {there}. Export all photographs in the same mode."
+                f"{path} is {own} but {self.files[0].name} is {first}. Export all photographs in the same mode.",
+                code="mode-mismatch",
+                file=path,
             )
 
     def _develop_part(
@@ -259,8 +305,10 @@ class PhotographFiles:
         stored = decode_image(path)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
             raise CaptureError(
-                f"{path} has the shape {' × '.join(map(str, stored.shape))}, but {self.files[0].name} another. Take it "
-                "with the same camera settings as the photographs, or move it out of the folder."
+                f"{path} does not have the size or the color mode of {self.files[0].name}. Take it with the same camera "
+                "settings as the photographs, or move it out of the folder.",
+                code="companion-mismatch",
+                file=path,
             )
         return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)
 
@@ -292,7 +340,7 @@ class PhotographFiles:
         self._develop_all(images, slice(first, last), chosen)
         return images
 
-    def all(self) -> Float32:
+    def all(self, control: Control = SILENT) -> Float32:
         """The whole stack."""
         height, width = self.shape[1:3]
         require_memory(
@@ -301,10 +349,13 @@ class PhotographFiles:
             "Scale them down, crop them, or use fewer.",
         )
         images = np.empty(self.shape, dtype=np.float32)
-        self._develop_all(images, slice(None), range(len(self.files)))
+        control.stage("photographs", len(self.files))
+        self._develop_all(images, slice(None), range(len(self.files)), control)
         return images
 
-    def _develop_all(self, images: Float32, rows: slice, chosen: Sequence[int]) -> None:
+    def _develop_all(
+        self, images: Float32, rows: slice, chosen: Sequence[int], control: Control = SILENT
+    ) -> None:
         with ThreadPoolExecutor(max_workers=self.workers) as pool:
             pending = [
                 pool.submit(self.develop, k, image, rows) for k, image in zip(chosen, images, strict=True)
@@ -312,24 +363,28 @@ class PhotographFiles:
             try:
                 for job in pending:  # in the order of the files: the first bad one is named
                     job.result()
+                    control.advance()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
 
-#: What is said where the strengths of a light file follow the exposures.
+#: If the strengths of a light file follow the exposures.
 _CONTAINED = (
-    "the exposure changes between the photographs, and the strengths in the light file change with it: they are taken to "
-    "contain the exposure, which is not compensated once more"
+    "the exposure changes between the photographs, and the strengths in the light file change with it: they are assumed "
+    "to include the exposure, which is not compensated again"
 )
+#: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
+#: Independent strengths leave more than 1, measured ones that include it less than 0.1.
+_LEFT = 0.35
 
 
 def _contain(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
-    """Whether strengths (d, 3) follow the exposures: dividing by both would count these twice.
+    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice.
 
     >>> _contain(np.array([[1.1], [2.0], [3.9]]), [0.5, 1.0, 2.0]), _contain(np.ones((3, 1)), [0.5, 1.0, 2.0])
     (True, False)
     """
     exposure = np.log(np.asarray(exposed))
-    rest = np.log(strengths.mean(axis=1)) - exposure
-    return bool(np.std(rest) < 0.35 * np.std(exposure))
+    rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
+    return bool(np.std(rest) < _LEFT * np.std(exposure))

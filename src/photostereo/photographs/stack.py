@@ -57,7 +57,7 @@ def bit_depth(source: PhotographFiles) -> int:
 
 def notes_on(source: PhotographFiles) -> tuple[str, ...]:
     """What the user should know of the photographs that have been decoded."""
-    files, kinds = source.files, [source.kinds[k] for k in sorted(source.kinds)]
+    files, kinds = source.files, [source.kinds[file] for file in source.files if file in source.kinds]
     is_color, color = source.is_color, source.color
     notes = []
     if len(set(kinds)) > 1:

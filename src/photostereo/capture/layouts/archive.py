@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.assemble import build, finite_or_zero, in_folder, require_truth_size
+from photostereo.capture.assemble import build
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.found import finite_or_zero, in_folder, require_truth_size
+from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.settled_mask import settle_mask
 from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
@@ -49,7 +50,10 @@ def read(path: Path, options: ReadOptions) -> Capture:
         known = ", ".join(sorted(content)) or "nothing"
         raise CaptureError(
             f"{path} holds {known}, but a capture needs the arrays images and lights. Save it with "
-            "numpy.savez(path, images=..., lights=..., mask=...)."
+            "numpy.savez(path, images=..., lights=..., mask=...).",
+            code="archive-arrays",
+            file=path,
+            found=sorted(content),
         )
     stored = content.pop("images")
     if (
@@ -60,7 +64,10 @@ def read(path: Path, options: ReadOptions) -> Capture:
     ):
         raise CaptureError(
             f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
-            "H, W) or (d, H, W, 3), unsigned integers or floating point."
+            "H, W) or (d, H, W, 3), unsigned integers or floating point.",
+            code="archive-images",
+            file=path,
+            shape=stored.shape,
         )
     frame = (stored.shape[1], stored.shape[2])
     lights, strengths = content.get("lights"), content.get("intensities")
@@ -79,7 +86,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
         mask = framing.mask(mask)
     else:
-        mask, notes = settle_mask(options, full, lambda: images, None, name=name)
+        mask, notes = choose_mask(options, full, lambda: images, None, name=name)
     truths = {label: content[label] for label in _TRUTHS if label in content}
     for label, truth in truths.items():
         require_truth_size(truth, path, full)
@@ -124,7 +131,11 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     content = read_npz(path, "capture", remedy="Save it again with numpy.savez.")
     for name, array in content.items():
         if name != "name" and array.dtype.kind == "U":
-            raise CaptureError(f"{name} in {path} is text; expected numbers. Save it again with numpy.savez.")
+            raise CaptureError(
+                f"{name} in {path} is text; expected numbers. Save it again with numpy.savez.",
+                code="archive-text",
+                file=path,
+            )
     return content
 
 
@@ -148,7 +159,9 @@ def _linear(
     if strengths.shape not in ((count,), (count, 1), (count, 3)):
         raise CaptureError(
             f"The intensities in {path} have the shape {strengths.shape}, but there are {count} photographs; "
-            "expected one strength or three per photograph. Correct the array."
+            "expected one strength or three per photograph. Correct the array.",
+            code="lights-count",
+            file=path,
         )
     strengths = strengths.reshape(count, -1)
     require_strengths(strengths, path)

@@ -24,14 +24,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.assemble import Ingredients, assemble, finite_or_zero, in_folder
 from photostereo.capture.capture import Capture
+from photostereo.capture.found import Found, finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
@@ -53,7 +54,7 @@ def recognizes(path: Path) -> bool:
     return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
 
 
-def find(path: Path, options: ReadOptions) -> Ingredients:
+def find(path: Path, options: ReadOptions) -> Found:
     """What lies in the folder, before any photograph is decoded."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
@@ -65,28 +66,25 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         raise CaptureError(
             f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line R G B per "
             f"light); if all lights are equally strong, rename {_DIRECTIONS} to lights.txt to have the "
-            "folder read as a plain one."
+            "folder read as a plain one.",
+            code="no-strengths",
+            file=path / _INTENSITIES,
         )
+    if strengths is None:
+        strengths = read_intensities(path / _INTENSITIES, len(files))
     mask = path / "mask.png"
-    return Ingredients(
+    return Found(
         path=path,
         layout=LAYOUT,
         name=str(sidecar.get("name") or path.name.removesuffix("PNG") or path.name),
         files=files,
-        lights=table.vectors,
-        light_file=table.path,
-        intensities=read_intensities(path / _INTENSITIES, len(files)) if strengths is None else strengths,
+        lights=replace(table, intensities=strengths),
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
         truths=_read_truths(path),
         expected_bits=16,
         notes=tuple(str(note) for note in sidecar.get("notes", ())),
     )
-
-
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a folder in the DiLiGenT layout."""
-    return assemble(find(path, options), options)
 
 
 def write_diligent(
@@ -166,7 +164,9 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not isinstance(content.get("notes", []), list):
         raise CaptureError(
             f'{path} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
-            "remove it."
+            "remove it.",
+            code="bad-sidecar",
+            file=path,
         )
     return content
 

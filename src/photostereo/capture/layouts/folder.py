@@ -4,19 +4,19 @@
 ``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
 ``lights.csv | .txt | .json``           a direction for each, perhaps a strength (:mod:`photostereo.lights.files.reading`)
 ``intensities.txt | .csv``              strengths in a file of their own (optional)
-``ambient.*``, ``flat.*``               with the lamps off; of an even surface (optional)
+``ambient.*``, ``flat.*``               with the lights off; of an even surface (optional)
 ``mask.png``                            white on the object (optional; the full frame where missing)
 ======================================  ======================================================================
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture.assemble import Ingredients, assemble, in_folder, require_matching
-from photostereo.capture.capture import Capture
+from photostereo.capture.found import Found, in_folder, require_matching
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import list_images
@@ -46,19 +46,21 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     ]
     if len(masks) > 1:
         names = ", ".join(file.name for file in masks)
-        raise CaptureError(f"{path} has several masks: {names}. Keep one, named mask.png.")
+        raise CaptureError(
+            f"{path} has several masks: {names}. Keep one, named mask.png.", code="several-masks", file=path
+        )
     skip = _NOT_PHOTOGRAPHS
     photographs = [file for file in pictures if file not in masks and file.stem.casefold() not in skip]
     return photographs, masks[0] if masks else None
 
 
 def ambient_and_flat(path: Path) -> tuple[Path | None, Path | None]:
-    """``ambient.*``, taken with the lamps off, and ``flat.*``, of an even surface, where they are in a folder."""
+    """``ambient.*``, taken with the lights off, and ``flat.*``, of an even surface, if they are in a folder."""
     named = {file.stem.casefold(): file for file in list_images(path)}
     return named.get("ambient"), named.get("flat")
 
 
-def find(path: Path, options: ReadOptions) -> Ingredients:
+def find(path: Path, options: ReadOptions) -> Found:
     """What lies in the folder, before any photograph is decoded."""
     files, mask = photographs_and_mask(path)
     chosen = options.path_of("lights")
@@ -66,7 +68,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files))
     if table.files is not None:  # its order counts
-        require_matching(files, len(table.vectors), path, source)
+        require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
         table.require_names_of(files)
         by_name = {file.name.casefold(): file for file in files}
         files = [by_name[name.casefold()] for name in table.files]
@@ -80,7 +82,7 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     if intensities is None and strengths is not None:
         intensities = read_intensities(strengths, len(table.vectors))
     elif intensities is None:
-        notes.append("no light strengths: all lights are taken to be equally strong")
+        notes.append("no light strengths: all lights are assumed to be equally strong")
     if intensities is not None:
         # Only ratios between lights matter; a scale such as watts would make the albedo unreadable.
         mean = float(np.mean(intensities))
@@ -88,25 +90,19 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
             intensities = intensities / mean
             notes.append(f"light strengths were divided by their mean, {mean:.4g}")
     ambient, flat = ambient_and_flat(path)
-    return Ingredients(
+    return Found(
         ambient=ambient,
         flat=flat,
         path=path,
         layout=LAYOUT,
         name=path.name,
         files=files,
-        lights=table.vectors,
-        positions=table.positions,
-        in_widths=table.in_widths,
-        # Those of another capture's file stand elsewhere.
-        balls=table.balls if source.resolve().parent == path.resolve() else (),
-        light_file=source,
-        intensities=intensities,
+        lights=replace(
+            table,
+            intensities=intensities,
+            # Those of another capture's file stand elsewhere.
+            balls=table.balls if source.resolve().parent == path.resolve() else (),
+        ),
         mask_file=mask,
         notes=tuple(notes),
     )
-
-
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a plain folder."""
-    return assemble(find(path, options), options)

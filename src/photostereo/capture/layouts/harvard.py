@@ -16,10 +16,10 @@ Y. Xiong et al., "From Shading to Local Shape", 2015. doi:10.1109/TPAMI.2014.234
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from photostereo.capture.assemble import Ingredients, assemble, in_folder
-from photostereo.capture.capture import Capture
+from photostereo.capture.found import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import list_images
@@ -37,28 +37,21 @@ def recognizes(path: Path) -> bool:
     return (path / "Objects").is_dir() and ((path / _REFINED).is_file() or (path / _DIRECTIONS).is_file())
 
 
-def find(path: Path, options: ReadOptions) -> Ingredients:
+def find(path: Path, options: ReadOptions) -> Found:
     """What lies in the folder, before any photograph is decoded."""
     files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
     table, use_length = _lights(path, options, files)
     masks = [file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file()]
-    return Ingredients(
+    return Found(
         path=path,
         layout=LAYOUT,
         name=path.name,
         files=files,
-        lights=table.vectors,
-        light_file=table.path,
-        intensities=table.lengths if use_length else table.intensities,
+        lights=replace(table, intensities=table.lengths if use_length else table.intensities),
         mask_file=masks[0] if masks else None,
         mask_default="auto",
         notes=(f"lights from {table.path.name}", *(() if use_length else table.length_note())),
     )
-
-
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read a folder in the Harvard layout."""
-    return assemble(find(path, options), options)
 
 
 def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightTable, bool]:
@@ -70,6 +63,8 @@ def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightT
     file = path / known if known else in_folder(path, Path(choice).expanduser())
     if known and not file.is_file():
         raise CaptureError(
-            f"{path} has no {known}, so its {choice} lights cannot be used. Choose the other light file."
+            f"{path} has no {known}, so its {choice} lights cannot be used. Choose the other light file.",
+            code="no-light-file",
+            file=file,
         )
     return read_lights(file, count=len(files)).in_order_of(files), file.name == _REFINED

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture.assemble import Ingredients, assemble, in_folder
-from photostereo.capture.capture import Capture
+from photostereo.capture.found import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import is_image
@@ -29,7 +28,7 @@ def recognizes(path: Path) -> bool:
     return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
 
 
-def find(path: Path, options: ReadOptions) -> Ingredients:
+def find(path: Path, options: ReadOptions) -> Found:
     """What lies in the folder, before any photograph is decoded."""
     source = path
     chosen = options.path_of("lights")
@@ -40,7 +39,10 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
         if len(candidates) > 1:
             names = ", ".join(file.name for file in candidates)
             raise CaptureError(
-                f"{path} has several .lp files: {names}. Give the path of the one to use, or name it with --lights."
+                f"{path} has several .lp files: {names}. Give the path of the one to use.",
+                code="several-light-files",
+                file=path,
+                found=[file.name for file in candidates],
             )
         source = candidates[0]
     table = read_light_positions(source)
@@ -56,22 +58,15 @@ def find(path: Path, options: ReadOptions) -> Ingredients:
     notes = (
         () if not unlisted else (f"{len(unlisted)} pictures that {source.name} does not list were left out",)
     )
-    return Ingredients(
+    return Found(
         path=path,
         layout=LAYOUT,
         name=source.stem if path.is_file() else path.name,
         files=files,
-        lights=table.vectors,
-        light_file=table.path,
-        intensities=table.intensities,
+        lights=table,
         mask_file=mask,
         notes=notes,
     )
-
-
-def read(path: Path, options: ReadOptions) -> Capture:
-    """Read the photographs that an ``.lp`` file lists."""
-    return assemble(find(path, options), options)
 
 
 def read_light_positions(path: Path) -> LightTable:
@@ -92,17 +87,25 @@ def read_light_positions(path: Path) -> LightTable:
     except (IndexError, ValueError) as error:
         raise CaptureError(
             f"The first line of {path} must be the number of photographs; the others: filename x y z. "
-            "Correct the file."
+            "Correct the file.",
+            code="light-file-header",
+            file=path,
         ) from error
     entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
     if len(entries) != count:
         few = "fewer" if len(entries) < count else "more"
         raise CaptureError(
             f"{path} announces {count} photographs in its first line but lists {len(entries)}, {few} than "
-            "that. Complete the list, or correct the number."
+            "that. Complete the list, or correct the number.",
+            code="light-file-count",
+            file=path,
+            announced=count,
+            found=len(entries),
         )
     if not entries:
-        raise CaptureError(f"{path} lists no photographs. Add lines: filename x y z.")
+        raise CaptureError(
+            f"{path} lists no photographs. Add lines: filename x y z.", code="light-file-empty", file=path
+        )
     names = tuple(name for name, _ in entries)
     return checked(LightTable(path, np.array([vector for _, vector in entries]), files=names))
 
@@ -116,7 +119,10 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
         return base_name(words[0].strip().rstrip(",;")), (x, y, z)
     except ValueError as error:
         raise CaptureError(
-            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z."
+            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z.",
+            code="light-file-line",
+            file=path,
+            line=number,
         ) from error
 
 
@@ -145,7 +151,10 @@ def _locate(table: LightTable, source: Path) -> list[Path]:
     raise CaptureError(
         f"{len(missing)} of the {len(table.files)} photographs that {source} lists were not found, the "
         f"first is {missing[0]}. Put the photographs into the folder of the .lp file, under the names it "
-        "gives."
+        "gives.",
+        code="missing-photographs",
+        file=source,
+        missing=missing,
     )
 
 

@@ -79,7 +79,8 @@ def mend_and_check(
     warnings: list[str] = []
     if missing.all():
         raise CaptureError(
-            "The ball shows no highlight in any photograph. Check that the lamp is on and reaches the ball."
+            "The ball shows no highlight in any photograph. Check that the light is on and reaches the ball.",
+            code="no-highlight",
         )
     shaded = None
     if pixels is not None and (~missing).sum() >= 5 and is_solid(pixels[:, ~missing], directions[~missing]):
@@ -88,8 +89,11 @@ def mend_and_check(
         listed = _listed([names[i] for i in np.flatnonzero(missing).tolist()])
         if shaded is None:
             raise CaptureError(
-                f"The ball shows no highlight in {listed}. The lamp was off, hidden, or behind the ball there: leave "
-                "these photographs out, or write their lights into the light file by hand."
+                f"The ball shows no highlight in {listed}. If the light was off there on purpose, rename that photograph "
+                "to ambient.* to have it subtracted; if it was hidden or behind the ball, or the photograph is blurred, "
+                "leave it out.",
+                code="no-highlight",
+                photographs=[name for name, lost in zip(names, missing, strict=True) if lost],
             )
         directions, residual = directions.copy(), residual.copy()
         directions[missing] = shaded[missing]

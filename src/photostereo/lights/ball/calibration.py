@@ -1,8 +1,8 @@
-"""From photographs to lamps: directions, strengths, how sure they are, and what is wrong.
+"""Light directions and strengths from photographs of balls, with expected errors and warnings.
 
-Shiny balls give directions, matte balls directions and strengths. Where a highlight is missing, or to check one, the
-object itself is asked: its normals follow from all other photographs, and then its shading in this one says where the
-lamp was.
+Shiny balls give directions, matte balls directions and strengths. A missing highlight is replaced, and every other one
+checked, by the shading of the object: its normals follow from the other photographs, and its shading in this one then
+gives the direction of the light.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
@@ -23,6 +24,7 @@ from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.positions import lamp_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
+from photostereo.lights.lights import Lights
 from photostereo.lights.strength import (
     equal_strengths_suffice,
     sample_pixels,
@@ -31,27 +33,27 @@ from photostereo.lights.strength import (
     strengths_from_shading,
 )
 
-#: Directions that may be off by more degrees than this are worth a sentence.
+#: Expected errors above this many degrees cause a warning.
 _VAGUE = 1.0
-#: Lamps of one capture do not differ by a larger factor in strength; a shading that says so was misread.
+#: Lights of one capture differ by a smaller factor in strength (measured: at most 4); more is a misreading.
 _BELIEVABLE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Lamps, one per photograph.
+    """The lights of a capture as found from balls, one per photograph.
 
     Attributes
     ----------
-    files : names of the photographs, in the order of the lamps
-    directions : (d, 3) unit, from the object to the lamp
+    files : names of the photographs, in the order of the lights
+    directions : (d, 3) unit, from the object to the light
     strengths : (d,) with geometric mean 1
-    residual : (d,) how far off each direction may be, in degrees
-    found_from : (d,) words: what each direction was found from
-    strengths_from : words: what the strengths were found from
+    residual : (d,) expected error of each direction, in degrees
+    found_from : (d,) what each direction was found from
+    strengths_from : what the strengths were found from
     balls : the balls, in pixels of the photographs in which they are
     frame : height and width of those photographs
-    positions : (d, 3) of the lamps in pixels from the middle of the frame, where several balls tell; or None
+    positions : (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
     warnings : sentences for the user
     in_frame : whether the balls are in the photographs of the object, not in a series of their own
     suspects : numbers of the photographs that the warnings are about
@@ -72,6 +74,18 @@ class Calibration:
     suspects: tuple[int, ...] = ()
     picture: Picture | None = None
 
+    @property
+    def lights(self) -> Lights:
+        """Directions, positions if they are known, strengths, expected errors and sources."""
+        return Lights(
+            self.directions,
+            positions=self.positions if self.in_frame else None,
+            strengths=self.strengths,
+            expected_error=self.residual,
+            source=self.found_from,
+            strengths_source=self.strengths_from,
+        )
+
     def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
         """Pixels of the balls, with a margin as a share of their radius."""
         mask = np.zeros(self.frame, dtype=bool)
@@ -80,7 +94,7 @@ class Calibration:
         return mask
 
 
-def calibrate_lamps(
+def calibrate_lights(
     images: FloatArray,
     *,
     files: Sequence[str] | None = None,
@@ -88,24 +102,25 @@ def calibrate_lamps(
     mask: BoolArray | None = None,
     circles: Sequence[Circle] = (),
     focal: float | None = None,
-    card: tuple[int, int, int, int] | None = None,
+    card: Sequence[int] | None = None,
+    control: Control = SILENT,
 ) -> Calibration:
-    """Directions and strengths of the lamps from photographs of balls.
+    """Directions and strengths of the lights from photographs of balls.
 
     Parameters
     ----------
     images : (d, H, W) linear intensities of the photographs in which the balls are
     files : names of the photographs, for messages
-    scene : (d, h, w) photographs of the object under the same lamps, where it is not in ``images``
-    mask : the object in ``scene`` (or in ``images``), where it is known
-    circles : where the balls are, for those who know; found in the photographs otherwise
+    scene : (d, h, w) photographs of the object under the same lights, if it is not in ``images``
+    mask : the object in ``scene`` (or in ``images``), if known
+    circles : where the balls are; by default they are detected
     focal : focal length in pixels, for balls away from the middle of the frame
     card : (left, top, right, bottom) of a gray card that faces the camera, in ``scene`` (or ``images``)
 
     Raises
     ------
     CaptureError
-        If there is no ball, no highlight, or a lamp that nothing tells; the message says what to do.
+        ``"no-ball"``, ``"no-highlight"``, ``"circle-outside"``, ``"circle-without-ball"``, ...
 
     Examples
     --------
@@ -114,7 +129,7 @@ def calibrate_lamps(
     >>> normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8], [0, 0, 1.0]])
     >>> images = 0.02 + np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)) ** 1.0
-    >>> found = calibrate_lamps(images)
+    >>> found = calibrate_lights(images)
     >>> found.balls[0].kind, bool(np.allclose(found.directions, lights, atol=0.05))
     ('matte', True)
     """
@@ -122,7 +137,7 @@ def calibrate_lamps(
     names = tuple(files) if files is not None else tuple(f"photograph {i + 1}" for i in range(len(images)))
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
-    balls = _balls(images, circles, camera)
+    balls = _balls(images, circles, camera, control)
     directions, residual, words, warnings = combine_balls(balls, names)
     pixels = _scene_pixels(images, scene, mask, balls)
     directions, residual, words, more = mend_and_check(directions, residual, words, pixels, names)
@@ -133,16 +148,16 @@ def calibrate_lamps(
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
         more.append(
-            f"the strengths of the lamps ({strengths_from}) would differ by a factor of {factor:.0f}: they are taken as "
-            "equal. Check the directions; a matte ball or a gray card (--card) tells strengths reliably"
+            f"the strengths of the lights ({strengths_from}) would differ by a factor of {factor:.0f}: they are assumed to "
+            "be equal. Check the directions; a matte ball or a gray card gives reliable strengths"
         )
-        strengths, strengths_from = np.ones(len(strengths)), "taken as equal"
+        strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
     if distance:
         more.append(distance)
     if not circles and float(np.median(residual)) > _VAGUE:
         more.append(
-            f"the ball tells the lamps to about {float(np.median(residual)):.1f}° only: its outline or its highlights are "
-            "hardly seen. A larger ball, brighter ground around it or a longer exposure help; so does --circle x,y,r"
+            f"light directions are accurate to about {float(np.median(residual)):.1f}°: the outline or the highlights of "
+            "the ball are faint. A larger ball, a brighter ground or a longer exposure help; so does marking the ball"
         )
     said = (*warnings, *more)
     suspects = tuple(i for i, name in enumerate(names) if any(_names(name, words) for words in said))
@@ -162,39 +177,40 @@ def calibrate_lamps(
     )
 
 
-def _balls(images: FloatArray, circles: Sequence[Circle], camera: Camera | None) -> list[FoundBall]:
-    balls = [_ball_of_user(images, circle, camera) for circle in circles]
-    balls = balls or find_balls(images, camera=camera, faint=True)
+def _balls(
+    images: FloatArray, circles: Sequence[Circle], camera: Camera | None, control: Control
+) -> list[FoundBall]:
+    balls = [_given_ball(images, circle, camera) for circle in circles]
+    balls = balls or find_balls(images, camera=camera, faint=True, control=control)
     if not balls:
-        raise CaptureError(_why_no_ball(images))
+        raise CaptureError(_why_no_ball(images), code="no-ball", remedy="give-ball")
     return balls
 
 
-def _ball_of_user(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
+def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
     frame = (int(images.shape[1]), int(images.shape[2]))
     words = f"x {circle.x:g}, y {circle.y:g}, radius {circle.radius:g}"
     # Written so that NaN does not pass.
     if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
         raise CaptureError(
-            f"The circle ({words}) is not in the photographs, which measure {frame[1]} × {frame[0]} (width × height). "
-            "Give column, row and radius in pixels."
+            f"The circle ({words}) is not in the photographs, which are {frame[1]} × {frame[0]} (width × height). "
+            "Give column, row and radius in pixels.",
+            code="circle-outside",
+            circle=(circle.x, circle.y, circle.radius),
         )
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():
         raise CaptureError(
-            f"In the circle ({words}) there is neither a highlight that moves nor the shading of a ball. Check the "
-            "circle: column, row and radius in pixels, from the top left corner."
+            f"The circle ({words}) shows neither a moving highlight nor the shading of a ball. Check the "
+            "circle: column, row and radius in pixels, from the top left corner.",
+            code="circle-without-ball",
+            circle=(circle.x, circle.y, circle.radius),
         )
     return ball
 
 
 def _why_no_ball(images: FloatArray) -> str:
-    """What is there instead of a ball, and what to do."""
-    remedy = (
-        "Put a shiny or matte ball beside the object, on ground that is not black (there a shiny ball has no outline), "
-        "or photograph one in its place under the same lamps (--ball FOLDER); say where it is with --circle x,y,r; or "
-        "give a light file (--lights)."
-    )
+    """What there is instead of a ball."""
     frame = images.shape[1:3]
     whole = Circle(frame[1] / 2, frame[0] / 2, float(np.hypot(*frame)))
     highlights = find_highlights(images, whole)
@@ -213,17 +229,15 @@ def _why_no_ball(images: FloatArray) -> str:
     ):
         circle = round_things[0]
         return (
-            f"No ball was found. There is a round thing at column {circle.x:.0f}, row {circle.y:.0f} with radius "
-            f"{circle.radius:.0f}, but it shows neither a highlight that moves with the lamp nor the shading of a "
-            f"ball. {remedy}"
+            f"No ball was found. There is something round at column {circle.x:.0f}, row {circle.y:.0f} with radius "
+            f"{circle.radius:.0f}, but it shows neither a highlight that moves with the light nor the shading of a ball."
         )
     if a_lamp:
         return (
-            f"No ball was found: around column {x:.0f}, row {y:.0f} a highlight moves with the lamp, but there is no "
-            "outline of a ball around it. If the ball fills the frame, leave some space around it; if it stands on black "
-            f"ground, put something gray under it. {remedy}"
+            f"No ball was found: around column {x:.0f}, row {y:.0f} a highlight moves with the light, but no outline of "
+            "a ball is visible around it. Leave some space around the ball, and put something gray under it."
         )
-    return f"No ball was found in the photographs. {remedy}"
+    return "No ball was found in the photographs."
 
 
 def _scene_pixels(
@@ -243,7 +257,7 @@ def _strengths(
     mask: BoolArray | None,
     balls: Sequence[FoundBall],
     directions: FloatArray,
-    card: tuple[int, int, int, int] | None,
+    card: Sequence[int] | None,
     pixels: FloatArray | None,
 ) -> tuple[FloatArray, str]:
     equal = np.ones(len(directions))
@@ -254,13 +268,13 @@ def _strengths(
         logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
         return np.exp(logs), "matte ball"
     if len(directions) < 6:
-        return equal, "taken as equal"
+        return equal, "assumed to be equal"
     if pixels is None:
         return _strengths_of_overexposed(images, scene, mask, balls, directions)
     if equal_strengths_suffice(pixels, directions):
-        return equal, "equal, as the shading of the object says"
+        return equal, "equal (the shading of the object fits)"
     if not is_solid(pixels, directions):
-        return strengths_from_flat(pixels, directions), "brightness of what is flat, taken to face the camera"
+        return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
     if scene is not None:
         return strengths_from_shading(scene, directions, mask).strengths, "shading of the object"
     where = _beside_the_balls(images, mask, balls)
@@ -278,8 +292,8 @@ def _strengths_of_overexposed(
     where = mask if scene is not None else _beside_the_balls(images, mask, balls)
     pixels = sample_pixels(images if scene is None else scene, where, overexposed=True)
     if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
-        return np.ones(len(directions)), "taken as equal"
-    words = "brightness of an overexposed object, taken to face the camera"
+        return np.ones(len(directions)), "assumed to be equal"
+    words = "brightness of the overexposed object, assumed to face the camera"
     return strengths_from_flat(pixels, directions), words
 
 
@@ -296,9 +310,9 @@ def _names(name: str, sentence: str) -> bool:
 
 
 def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
-    """One calibration from several series of balls under the same lamps.
+    """One calibration from several series of balls under the same lights.
 
-    Directions are averaged over those that were found from shiny balls (over all, where there are none), with their
+    Directions are averaged over those that were found from shiny balls (over all, if there are none), with their
     uncertainties as weights; strengths come from the series that knows them best. Picture and balls are those of the
     first.
     """

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import circles_around, find_circles, vague_circle
@@ -69,7 +70,12 @@ class FoundBall:
 
 
 def find_balls(
-    images: FloatArray, *, camera: Camera | None = None, most: int = 4, faint: bool = False
+    images: FloatArray,
+    *,
+    camera: Camera | None = None,
+    most: int = 4,
+    faint: bool = False,
+    control: Control = SILENT,
 ) -> list[FoundBall]:
     """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
 
@@ -77,22 +83,23 @@ def find_balls(
     ----------
     images : (d, H, W) linear intensities, strengths not divided out
     camera : for the perspective of balls away from the middle of the frame
-    most : so many at the most
-    faint : a ball has to be there; where none is found, one whose highlight is hardly seen will do
+    most : the largest number of balls
+    faint : there must be a ball; if none is found, accept one whose highlight is faint
     """
     calm = calm_photograph(images)[None]
     circles = find_circles(images, most=24)
-    candidates = _candidates(images, calm, circles, camera)
+    candidates = _candidates(images, calm, circles, camera, control)
     if not candidates:
         # What is too faint in every photograph may be seen in what they have in common: a dark ball, that is. Of a matte
         # one they share the middle of its shading, which ends inside its outline.
         shared = find_circles(calm, most=24)
-        candidates = _shiny(_candidates(images, calm, shared, camera))
+        candidates = _shiny(_candidates(images, calm, shared, camera, control))
         if faint and not candidates:
-            candidates = _shiny(_candidates(images, calm, [*circles, *shared], camera, faint=True))
+            candidates = _shiny(_candidates(images, calm, [*circles, *shared], camera, control, faint=True))
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
     for number, ball in enumerate(chosen):
+        control.check()
         others = chosen[:number] + chosen[number + 1 :]
         chosen[number] = _around_its_horizon(images, ball, others, camera)
     bright = _bright(images)
@@ -112,12 +119,14 @@ def _candidates(
     calm: FloatArray,
     circles: Sequence[Circle],
     camera: Camera | None,
+    control: Control,
     *,
     faint: bool = False,
 ) -> list[FoundBall]:
     """Circles that may be balls; with ``faint`` also those whose highlight is hardly brighter than what is mirrored."""
     candidates = []
     for circle in circles:
+        control.check()
         ball = ball_at(images, circle, camera=camera, faint=faint)
         if ball is None:
             continue

@@ -47,8 +47,10 @@ def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArra
     )
     if bent is not None:
         raise CaptureError(
-            f"{path} holds lights of the type {bent['type']}; only directional ones can be used. Calibrate the lamps "
-            "as directional lights in Meshroom."
+            f"{path} contains lights of the type {bent['type']}; only directional ones can be used. Calibrate the lights "
+            "as directional lights in Meshroom.",
+            code="light-file-type",
+            file=path,
         )
     vectors = np.array([[float(v) for v in entry["direction"]] for entry in entries])
     strengths = np.array([[float(v) for v in entry.get("intensity", (1, 1, 1))] for entry in entries])
@@ -63,10 +65,16 @@ def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | No
         content = loadmat(path)
     except NotImplementedError as error:
         raise CaptureError(
-            f"{path} is a MATLAB 7.3 file. Save it again with save(..., '-v7'), or write the directions to a text file."
+            f"{path} is a MATLAB 7.3 file. Save it again with save(..., '-v7'), or write the directions to a text file.",
+            code="light-file-format",
+            file=path,
         ) from error
     except Exception as error:
-        raise CaptureError(f"{path} cannot be read as a MATLAB file ({error}). Save it again.") from error
+        raise CaptureError(
+            f"{path} cannot be read as a MATLAB file ({error}). Save it again.",
+            code="light-file-format",
+            file=path,
+        ) from error
     arrays = {
         name.casefold(): np.asarray(value, dtype=np.float64)
         for name, value in content.items()
@@ -85,7 +93,9 @@ def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | No
         )
         raise CaptureError(
             f"{path} does not say which of its arrays are the light directions: it holds {held}. Name one of them "
-            "light_directions, one row x y z per photograph."
+            "light_directions, one row x y z per photograph.",
+            code="light-file-columns",
+            file=path,
         )
     vectors = fitting[chosen]
     strengths = next(

@@ -85,12 +85,18 @@ def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
     if values.ndim != 2 or values.shape[1] not in (1, 3):
         raise CaptureError(
             f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected one line per "
-            "photograph with one strength or three (R G B)."
+            "photograph with one strength or three (R G B).",
+            code="light-file-shape",
+            file=path,
         )
     if len(values) != count:
         raise CaptureError(
             f"{path} has the strengths of {len(values)} lights, but there are {count} photographs. Each "
-            "photograph needs exactly one line: add the missing ones or remove the extra ones."
+            "photograph needs exactly one line: add the missing ones or remove the extra ones.",
+            code="lights-count",
+            file=path,
+            lights=len(values),
+            photographs=count,
         )
     require_strengths(values, path)
     return values[:, 0] if values.shape[1] == 1 else values
@@ -122,7 +128,11 @@ def content_lines(text: str) -> list[str]:
 def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     lines = content_lines(text)
     if not lines:
-        raise CaptureError(f"The light file {path} is empty. Write one line x y z per photograph.")
+        raise CaptureError(
+            f"The light file {path} is empty. Write one line x y z per photograph.",
+            code="light-file-empty",
+            file=path,
+        )
     lines = _without_count(lines)
     rows = [_split(line) for line in lines]
     if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
@@ -141,7 +151,9 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     if values.shape[1] not in (3, 4, 6):
         raise CaptureError(
             f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected x y z per line (and "
-            "perhaps one strength, or three for R G B), or three lines with all x, all y and all z."
+            "perhaps one strength, or three for R G B), or three lines with all x, all y and all z.",
+            code="light-file-shape",
+            file=path,
         )
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
@@ -180,14 +192,20 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
         raise CaptureError(
             f"The first line of {path} names the columns {', '.join(header)}; expected x, y, z, and perhaps "
-            "file and intensity (or r, g, b). Rename the columns."
+            "file and intensity (or r, g, b). Rename the columns.",
+            code="light-file-columns",
+            file=path,
+            columns=list(header),
         )
     body = rows[1:]
     for number, row in enumerate(body):
         if len(row) != len(header):
             raise CaptureError(
                 f"Row {number + 1} of {path} has {len(row)} values, but the first line names {len(header)} "
-                "columns. Correct that row."
+                "columns. Correct that row.",
+                code="light-file-line",
+                file=path,
+                line=number + 1,
             )
     wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
     values = _rectangle([[row[column] for column in wanted] for row in body], path)
@@ -223,7 +241,11 @@ def _numbers(lines: list[str], path: Path) -> list[list[float]]:
 
 def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
     if not rows:
-        raise CaptureError(f"{path} holds no lights. Write one line x y z per photograph.")
+        raise CaptureError(
+            f"{path} contains no lights. Write one line x y z per photograph.",
+            code="light-file-empty",
+            file=path,
+        )
     values = []
     for number, row in enumerate(rows):
         try:
@@ -231,12 +253,18 @@ def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
         except ValueError as error:
             raise CaptureError(
                 f"Line {number + 1} of the numbers in {path} cannot be understood: {' '.join(row)!r}. "
-                "Expected numbers such as 0.1 0.2 0.97."
+                "Expected numbers such as 0.1 0.2 0.97.",
+                code="light-file-line",
+                file=path,
+                line=number + 1,
             ) from error
         if len(row) != len(rows[0]):
             raise CaptureError(
                 f"{path} has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. "
-                "Every line must have the same count: complete it."
+                "Every line must have the same count: complete it.",
+                code="light-file-line",
+                file=path,
+                line=number + 1,
             )
     return np.array(values, dtype=np.float64)
 
@@ -261,7 +289,7 @@ def _from_json(path: Path) -> LightTable:
             strengths = data.get("intensities")
             data = data["lights"]
         if not data:
-            raise CaptureError(f"{path} holds no lights; {shape}.")
+            raise CaptureError(f"{path} contains no lights; {shape}.", code="light-file-empty", file=path)
         files = None
         if is_meshroom(data[0]):
             data, strengths = from_meshroom(data, path)
@@ -278,8 +306,14 @@ def _from_json(path: Path) -> LightTable:
     except CaptureError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise CaptureError(f"{path} does not describe lights ({error!r}); {shape}.") from error
+        raise CaptureError(
+            f"{path} does not describe lights ({error!r}); {shape}.", code="light-file-shape", file=path
+        ) from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
-        raise CaptureError(f"{path} has directions or intensities of uneven shape; {shape}.")
+        raise CaptureError(
+            f"{path} has directions or intensities of uneven shape; {shape}.",
+            code="light-file-shape",
+            file=path,
+        )
     return LightTable(path, np.ascontiguousarray(vectors), intensities, files)

@@ -1,4 +1,4 @@
-"""Lights as a file gives them, and what must be true of them."""
+"""The content of a light file, and checks of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRENGTHS = (1e-20, 1e20)
 
 @dataclass(frozen=True, eq=False)
 class LightTable:
-    """What a light file says.
+    """The content of a light file.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class LightTable:
     vectors : (d, 3) directions as written, not normalized, none of them zero
     intensities : (d,) or (d, 3) strengths, or None
     files : base names of the photographs, one per light, or None
-    positions : (d, 3) of near lamps in pixels from the middle of the frame, or None
+    positions : (d, 3) of near lights in pixels from the middle of the frame, or None
     in_widths : the positions are in widths of the object from its middle instead
     balls : (column, row, radius) of balls in the photographs that the lights were found from
     """
@@ -55,24 +55,35 @@ class LightTable:
         )
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
-        """The lights in the order of the photographs, where the file names them; as they stand where not."""
+        """The lights in the order of the photographs, if the file names them; unchanged otherwise."""
         if self.files is None:
             return self
         self.require_names_of(photographs)
         place = {name.casefold(): index for index, name in enumerate(self.files)}
-        order = [place[photograph.name.casefold()] for photograph in photographs]
-        strengths = None if self.intensities is None else self.intensities[order]
-        positions = None if self.positions is None else self.positions[order]
+        return self.take([place[photograph.name.casefold()] for photograph in photographs])
+
+    def take(self, order: Sequence[int]) -> LightTable:
+        """Some of the lights, in this order."""
+        chosen = list(order)
+        strengths = self.intensities
         return replace(
             self,
-            vectors=self.vectors[order],
-            intensities=strengths,
-            files=tuple(self.files[i] for i in order),
-            positions=positions,
+            vectors=self.vectors[chosen],
+            intensities=strengths[chosen]
+            if strengths is not None and len(strengths) == len(self.vectors)
+            else strengths,
+            files=None if self.files is None else tuple(self.files[i] for i in chosen),
+            positions=None if self.positions is None else self.positions[chosen],
         )
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
-        """Raise a :class:`CaptureError` unless the file names each of these photographs once, and no other."""
+        """Check that the file names each of these photographs once, and no other.
+
+        Raises
+        ------
+        CaptureError
+            ``"light-without-photograph"``, ``"light-repeated"``, ``"photograph-without-light"``
+        """
         assert self.files is not None
         named = [name.casefold() for name in self.files]
         present = [photograph.name.casefold() for photograph in photographs]
@@ -80,32 +91,53 @@ class LightTable:
             if key not in present:
                 raise CaptureError(
                     f"{self.path} names {name}, which is not among the photographs. Correct the name, or restore "
-                    "the photograph."
+                    "the photograph.",
+                    code="light-without-photograph",
+                    file=self.path,
+                    name=name,
                 )
             if named.count(key) > 1:
                 raise CaptureError(
-                    f"{self.path} names {name} twice. Each photograph has exactly one light: correct the file."
+                    f"{self.path} names {name} twice. Each photograph has exactly one light: correct the file.",
+                    code="light-repeated",
+                    file=self.path,
+                    name=name,
                 )
         for photograph in photographs:
             if photograph.name.casefold() not in named:
                 raise CaptureError(
                     f"{self.path} has no light for {photograph.name}. Each photograph needs exactly one: complete "
-                    "the file, or remove the photograph."
+                    "the file, or remove the photograph.",
+                    code="photograph-without-light",
+                    file=self.path,
+                    name=photograph.name,
                 )
 
 
 def checked(table: LightTable) -> LightTable:
-    """The table itself if every vector has a direction and every strength is positive; else an error."""
+    """The table itself, if every vector has a direction and every strength is positive.
+
+    Raises
+    ------
+    CaptureError
+        ``"light-not-finite"``, ``"light-zero"``, ``"light-strength"``, ``"light-position"``
+    """
     for number, vector in enumerate(table.vectors):
         label = f"light {number + 1}" + (f" ({table.files[number]})" if table.files else "")
         if not np.isfinite(vector).all():
             raise CaptureError(
-                f"In {table.path} {label} has a value that is NaN or infinite. Correct that line."
+                f"In {table.path} {label} has a value that is NaN or infinite. Correct that line.",
+                code="light-not-finite",
+                file=table.path,
+                light=number + 1,
             )
         if np.abs(vector).max() < 1e-12:
             raise CaptureError(
                 f"In {table.path} {label} is the zero vector, which has no direction. Correct that line, or "
-                "leave out the photograph together with its light."
+                "leave out the photograph together with its light.",
+                code="light-zero",
+                file=table.path,
+                light=number + 1,
             )
     if table.intensities is not None:
         require_strengths(table.intensities, table.path)
@@ -113,26 +145,31 @@ def checked(table: LightTable) -> LightTable:
         np.isfinite(table.positions).all() and (table.positions[:, 2] > 0).all()
     ):
         raise CaptureError(
-            f"In {table.path} a lamp has no position above the table (its z is not positive, or not a number). "
-            "Correct that line, or remove the columns of the positions."
+            f"In {table.path} a light has no position above the table (its z is not positive, or not a number). "
+            "Correct that line, or remove the columns of the positions.",
+            code="light-position",
+            file=table.path,
         )
     return table
 
 
 def require_strengths(values: NDArray[Any], path: Path) -> None:
-    """Raise a :class:`CaptureError` unless every strength is positive and of a size that single precision holds."""
+    """Check that every strength is positive and within single precision; raises ``"light-strength"``."""
     low, high = STRENGTHS
     bad = ~((values >= low) & (values <= high))
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         raise CaptureError(
             f"In {path} the strength of light {row + 1} is not a positive number (from {low:g} to {high:g}). "
-            "Correct that line, or leave out the photograph together with its light."
+            "Correct that line, or leave out the photograph together with its light.",
+            code="light-strength",
+            file=path,
+            light=row + 1,
         )
 
 
 def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The Euclidean norm of each row, also where its square would overflow.
+    """The Euclidean norm of each row, even if its square would overflow.
 
     >>> [f"{length:.3g}" for length in row_lengths(np.array([[3.0, 0, 4], [3e200, 0, 4e200]]))]
     ['5', '5e+200']

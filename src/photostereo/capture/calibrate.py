@@ -1,0 +1,101 @@
+"""``calibrate``: the lights of a folder of photographs, from a ball."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from photostereo.capture.found import open_photographs, require_matching, with_brackets
+from photostereo.capture.layouts import photographs
+from photostereo.capture.lighting import calibrate_photographs
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
+from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.calibration import Calibration
+
+
+def calibrate(
+    path: str | os.PathLike[str],
+    *,
+    ball: str | os.PathLike[str] | None = None,
+    circle: Sequence[float] | None = None,
+    focal: float | None = None,
+    card: Sequence[int] | None = None,
+    srgb: bool | None = None,
+    workers: int | None = None,
+    control: Control = SILENT,
+) -> Calibration:
+    """Find the lights of a folder of photographs from a ball.
+
+    Parameters
+    ----------
+    path : path
+        A folder of photographs, each under one light.
+    ball : path, optional
+        A folder of photographs of the ball under the same lights. By default a folder such as ``chrome/`` or
+        ``LightProbe-1/`` in or beside ``path`` is used, then the photographs themselves.
+    circle : sequence of 3 float, optional
+        Center (x, y) and radius of the ball in pixels; by default it is found.
+    focal : float, optional
+        Focal length in pixels, for the perspective of a ball away from the center.
+    card : sequence of 4 int, optional
+        Left, top, right and bottom of a gray card that faces the camera.
+    srgb : bool, optional
+        Undo the sRGB curve of the photographs; by default for JPEG files and those tagged as sRGB.
+    workers : int, optional
+        Decoding threads.
+    control : Control
+        Receives progress and can cancel the work.
+
+    Returns
+    -------
+    Calibration
+        Directions, strengths, their expected errors, warnings and a picture to check them.
+
+    Raises
+    ------
+    CaptureError
+        ``"no-ball"`` if there is none, ``"no-highlight"`` if a photograph shows no highlight on it, and others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from photostereo.io.sixteen_bit import write_png
+    >>> from photostereo.scenes import dome_lights
+    >>> from photostereo.scenes.balls import shoot_table
+    >>> from photostereo.scenes.studio import Ball
+    >>> ball, lights = Ball("black", 45, 45, 32), dome_lights(4, max_angle=45)
+    >>> shoot = shoot_table([ball], size=(90, 90), scene=None, lights=lights)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for number, image in enumerate(shoot.images):
+    ...     write_png(folder / f"{number}.png", np.rint(image * 65535).astype(np.uint16))
+    >>> found = calibrate(folder).directions
+    >>> bool((found * lights).sum(axis=1).min() > np.cos(np.radians(2)))
+    True
+    """
+    return calibrate_folder(
+        path,
+        ReadOptions(ball=ball, circle=circle, focal=focal, card=card, srgb=srgb, workers=workers),
+        control,
+    )
+
+
+def calibrate_folder(
+    path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT
+) -> Calibration:
+    """As :func:`calibrate`, with a :class:`ReadOptions`."""
+    place = Path(path).expanduser()
+    if not place.is_dir():
+        raise CaptureError(
+            f"{place} is not a folder. Give the folder that contains the photographs.",
+            code="not-a-folder",
+            file=place,
+        )
+    found = replace(photographs.find(place, options), ball=options.path_of("ball"))
+    require_matching(found, len(found.files))
+    found = with_brackets(found)
+    source = open_photographs(found, options)
+    calibration = calibrate_photographs(found, source, options, control)
+    return replace(calibration, warnings=(*source.camera_notes, *calibration.warnings))

@@ -1,0 +1,200 @@
+"""The third stage of reading: the lights of a capture, from its light file or from a ball."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
+from photostereo.capture.found import Found
+from photostereo.capture.layouts.folder import photographs_and_mask
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import CaptureError
+from photostereo.io.camera import focal_in_pixels
+from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
+from photostereo.lights.ball.circle import Circle, mask_circle
+from photostereo.lights.lights import Lights
+from photostereo.masks.reading import read_mask
+from photostereo.photographs.files import PhotographFiles
+
+
+@dataclass(frozen=True, eq=False)
+class Lighting:
+    """The lights of a capture and how they were found.
+
+    Attributes
+    ----------
+    lights : positions are in pixels of the whole photographs
+    calibration : how a ball gave them, or None
+    balls : pixels of the whole photographs that show a ball, which is not the object; or None
+    notes : what the user should know
+    """
+
+    lights: Lights
+    calibration: Calibration | None = None
+    balls: BoolArray | None = None
+    notes: tuple[str, ...] = ()
+
+
+def find_lights(
+    found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
+) -> Lighting:
+    """The lights from the light file, if there is one, else from a ball.
+
+    Raises
+    ------
+    CaptureError
+        ``"no-ball"`` and others of :func:`photostereo.lights.ball.calibration.calibrate_lights`
+    """
+    if found.lights is not None:
+        return _from_file(found, photographs, options)
+    return lights_of_ball(calibrate_photographs(found, photographs, options, control))
+
+
+def lights_of_ball(calibration: Calibration) -> Lighting:
+    """The lights that a ball gave."""
+    sources = ", ".join(dict.fromkeys(calibration.found_from))
+    note = (
+        f"no light file: the light directions come from a {sources} (accurate to about "
+        f"{float(np.max(calibration.residual)):.1f}°), their strengths: {calibration.strengths_from}"
+    )
+    balls = calibration.balls_mask() if calibration.in_frame else None
+    return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
+
+
+def calibrate_photographs(
+    found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
+) -> Calibration:
+    """The lights from a ball: in a folder that the user names, in one whose name suggests it, or in the photographs."""
+    photographs.keep_decoded()  # they are read again for the solution
+    scene = photographs.in_gray().all(control)
+    control.stage("lights")
+    mask = None
+    if found.mask_file is not None:
+        mask = read_mask(found.mask_file, photographs.full_frame)[0]
+    search = _Search(found, scene, mask, options, control)
+    if found.ball is not None:
+        if not found.ball.is_dir():
+            raise CaptureError(
+                f"The folder of the ball, {found.ball}, does not exist. Check its name.",
+                code="no-ball-folder",
+                file=found.ball,
+            )
+        return search.in_series(found.ball)
+    series = find_ball_series(found.path, found.files)
+    own = found.files[0].parent
+    if is_ball_series(own):  # the ball itself was photographed
+        series = [own, *series]
+    results = []
+    for folder in series:
+        try:
+            results.append(search.in_series(folder))
+        except CaptureError:
+            continue  # a folder that merely has such a name
+    return merge_calibrations(results) if results else search.in_frame()
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search for balls under the lights of a capture."""
+
+    found: Found
+    scene: np.ndarray
+    mask: BoolArray | None
+    options: ReadOptions
+    control: Control
+
+    def in_frame(self) -> Calibration:
+        """Balls beside the object."""
+        calibration = calibrate_lights(
+            self.scene,
+            files=[file.name for file in self.found.files],
+            mask=self.mask,
+            circles=self._circles,
+            focal=self._focal(self.found.files, self.scene.shape[1:]),
+            card=self.options.card,
+            control=self.control,
+        )
+        return replace(calibration, in_frame=True)
+
+    def in_series(self, folder: Path) -> Calibration:
+        """A ball in photographs of its own, under the same lights."""
+        pictures, mask_file = photographs_and_mask(folder)
+        files = pair_photographs(self.found.files, pictures, folder)
+        # Whatever the object's photographs are: a JPEG has the curve in it.
+        curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else self.options.srgb
+        images = PhotographFiles(
+            files, srgb=curved, heads=self.found.heads, workers=self.options.workers
+        ).all(self.control)
+        self.control.stage("lights")
+        circles = self._circles
+        if not circles and mask_file is not None:
+            # A mask beside the ball says where it is.
+            drawn = mask_circle(read_mask(mask_file, (int(images.shape[1]), int(images.shape[2])))[0])
+            circles = () if drawn is None else (drawn,)
+        own = folder.resolve() == self.found.files[0].resolve().parent
+        try:
+            return calibrate_lights(
+                images,
+                files=[file.name for file in self.found.files],
+                scene=None if own else self.scene,
+                mask=None if own else self.mask,
+                circles=circles,
+                focal=self._focal(files, images.shape[1:]),
+                card=self.options.card,
+                control=self.control,
+            )
+        except CaptureError as error:
+            raise error.about(folder, f"(In the photographs of {folder}.)") from error
+
+    @property
+    def _circles(self) -> tuple[Circle, ...]:
+        if self.options.circle is None:
+            return ()
+        x, y, radius = self.options.circle
+        return (Circle(float(x), float(y), float(radius)),)
+
+    def _focal(self, files: Sequence[Path], frame: tuple[int, ...]) -> float | None:
+        """The focal length in pixels, from the user or from EXIF."""
+        shots = [self.found.heads[file] for file in files]
+        return self.options.focal or focal_in_pixels(shots, (int(frame[0]), int(frame[1])))
+
+
+def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions) -> Lighting:
+    table = found.lights
+    assert table is not None
+    if table.in_widths and options.crop is not None:
+        raise CaptureError(
+            f"{table.path} gives the positions of the lights in widths of the object, and a part of the frame may not "
+            "contain the whole object. Use the whole frame, or give the positions in pixels (position_x, position_y, "
+            "position_z).",
+            code="crop-with-widths",
+            file=table.path,
+        )
+    vectors, positions = options.in_our_axes(table.vectors), table.positions
+    lights = Lights(
+        vectors,
+        positions=None if positions is None else options.in_our_axes(positions),
+        position_unit="widths" if table.in_widths else "pixels",
+        strengths=table.intensities,
+        source=table.path.name,
+        strengths_source="" if table.intensities is None else table.path.name,
+    )
+    notes = list(options.axes_notes())
+    behind = int((vectors[:, 2] <= 0).sum())
+    if behind:
+        notes.append(
+            f"{behind} of {len(lights)} lights in {table.path.name} come from behind the object "
+            "(z is not positive): directions point from the object to the light, z toward the camera"
+        )
+    balls = None
+    if table.balls:
+        balls = np.zeros(photographs.full_frame, dtype=bool)
+        for ball in table.balls:
+            balls |= Circle(*ball).with_margin(photographs.full_frame)
+    return Lighting(lights, balls=balls, notes=tuple(notes))

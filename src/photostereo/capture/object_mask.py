@@ -1,0 +1,112 @@
+"""The fourth stage of reading: the mask of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import CaptureError
+from photostereo.masks.automatic import find_object
+from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
+
+_FULL = "no mask: the full frame is used"
+Frames = Callable[[], Iterable[NDArray[Any]]]
+
+
+def choose_mask(
+    options: ReadOptions,
+    full: tuple[int, int],
+    frames: Frames,
+    file: Path | None,
+    *,
+    name: str,
+    default: str = "full",
+    colored: Frames | None = None,
+    balls: BoolArray | None = None,
+    control: Control = SILENT,
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """The mask that the user chose, else the layout's file, else the layout's default; and notes about it.
+
+    Parameters
+    ----------
+    options : the user's choice and the part of the frame that is used
+    full : height and width of the photographs on disk
+    frames : the photographs one by one, framed
+    file : the mask picture of the layout
+    name : of the capture, for messages
+    default : if there is no file; ``"auto"`` becomes ``"bright"`` if the object is not found with certainty
+    colored : the photographs in which an automatic mask is found, in color if possible
+    balls : pixels that show a ball from which the lights were found; if nothing else is there the ball is the object
+
+    Raises
+    ------
+    CaptureError
+        ``"no-object"``, if nothing stands out from the background
+    """
+    mask, notes = _chosen(options, full, frames, file, name, default, colored, balls, control)
+    if balls is None:
+        return mask, notes
+    beside = mask & ~balls
+    if 10 * np.count_nonzero(beside) > np.count_nonzero(mask):
+        return beside, notes
+    return mask, (*notes, "the mask contains little else than the ball: the ball is taken as the object")
+
+
+def _chosen(
+    options: ReadOptions,
+    full: tuple[int, int],
+    frames: Frames,
+    file: Path | None,
+    name: str,
+    default: str,
+    colored: Frames | None,
+    balls: BoolArray | None,
+    control: Control,
+) -> tuple[BoolArray, tuple[str, ...]]:
+    choice = options.mask if options.mask is not None else file if file is not None else default
+    if isinstance(choice, np.ndarray):
+        mask, notes = mask_from_values(choice, f"The mask of {name}", full)
+        return options.framing.mask(mask), notes
+    if choice == "full":
+        return np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
+    if choice not in ("auto", "bright"):
+        mask, notes = read_mask(Path(choice).expanduser(), full)
+        return options.framing.mask(mask), notes
+    control.stage("mask")
+    how, doubt = "from brightness", ""
+    if choice == "auto":
+        result = find_object((colored or frames)(), without=balls, control=control)
+        mask, how, doubt = result.mask, "in the photographs", result.doubt
+        if doubt and options.mask is None:
+            choice, how = "bright", f"from brightness, as the object was not found with certainty ({doubt})"
+            doubt = ""
+    if choice == "bright":
+        brightest = _brightest(frames(), control)
+        if balls is not None:
+            brightest[balls] = 0
+        mask = mask_from_brightness(brightest[None])
+    if not mask.any() and balls is not None and balls.any():
+        return balls, ("nothing but the ball stands out from the background: it is taken as the object",)
+    if not mask.any():
+        raise CaptureError(
+            f"No object that stands out from its background was found in {name}. Provide a mask picture.",
+            code="no-object",
+        )
+    unsure = f"; it may be wrong: {doubt}. Check it, or provide a mask picture" if doubt else ""
+    return mask, (f"no mask file: the mask was found {how} ({100 * mask.mean():.0f} % of the frame){unsure}",)
+
+
+def _brightest(frames: Iterable[NDArray[Any]], control: Control) -> NDArray[Any]:
+    each = iter(frames)
+    top = np.array(next(each))
+    for frame in each:
+        control.check()
+        np.maximum(top, frame, out=top)
+    return top
