@@ -91,7 +91,7 @@ def rewrite(path: Path, **changes: object) -> None:
         ({"images": np.ones((0, 20, 20))}, "the shape (0, 20, 20)"),
         ({"lights": np.ones((5, 3))}, "6 photographs but 5 light directions"),
         ({"lights": np.array(["text"])}, "lights in"),
-        ({"mask": np.ones((20, 21))}, "measures 20 × 21"),
+        ({"mask": np.ones((20, 21))}, "is 20 × 21"),
         ({"mask": np.zeros((20, 20))}, "is empty"),
         ({"intensities": np.ones(5)}, "there are 6 photographs"),
         ({"intensities": np.full(6, 1e308)}, "strength of light 1"),

@@ -132,7 +132,7 @@ def test_what_changes_is_named_and_never_guessed():
     assert factors is None
     assert [word in " ".join(notes) for word in ("aperture", "focal length", "white balance")] == [True] * 3
     factors, notes = exposures([Shot(seconds=1), Shot(seconds=2), Shot()])
-    assert factors is None and "1 do not say" in notes[0]
+    assert factors is None and "1 of them do not record it" in notes[0]
     assert exposures([Shot(seconds=0.02), Shot(seconds=0.02)]) == (None, ())
 
 
@@ -308,3 +308,12 @@ def test_the_head_of_a_file_is_looked_at_once(tmp_path, monkeypatch):
     assert len(capture) == 4
     assert sorted(seen) == [f"{k}.png" for k in range(4)]
     assert read_shot(tmp_path / "0.png").frame == (12, 10)
+
+
+def test_photographs_that_viewers_turn_are_noted():
+    from photostereo.io.camera import orientation_notes
+
+    assert orientation_notes([Shot(), Shot(orientation=1)]) == ()
+    assert "90° clockwise" in orientation_notes([Shot(orientation=6)] * 2)[0]
+    assert "differs" in orientation_notes([Shot(orientation=6), Shot()])[0]
+    assert orientation_notes([Shot(orientation=99)]) == ()

@@ -167,4 +167,4 @@ def test_unreadable_exif_is_told_and_does_no_harm(tmp_path: Path, fault: str) ->
         for note in capture.origin.notes
         if "the EXIF entries of 3 of 4 photographs cannot be read" in note
     ]
-    assert len(told) == 1 and "--focal" in told[0]
+    assert len(told) == 1 and "focal length is not known" in told[0]

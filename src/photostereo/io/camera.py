@@ -1,32 +1,37 @@
 """What a camera wrote beside the pixels: exposure, sensitivity, and whether the values carry the sRGB curve.
 
-Only a handful of EXIF entries and color tags is looked for; whatever is damaged there counts as absent, since the
-pixels do not depend on it.
+Only a few EXIF entries and color tags are used. Damaged ones count as absent: the pixels do not depend on them.
 """
 
 from __future__ import annotations
 
 import mmap
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.declared import JPEG_SIGNATURE, PNG_SIGNATURE, declared_size
+from photostereo.io.declared import declared_size
 from photostereo.io.exr_and_raw import RAW_SUFFIXES
+from photostereo.io.headers import (
+    JPEG_SIGNATURE,
+    PNG_SIGNATURE,
+    TIFF_SIGNATURES,
+    Content,
+    HeaderError,
+    Tiff,
+    jpeg_segments,
+    png_chunks,
+)
 from photostereo.io.safe import opened
 
 #: Exposures that differ by less than this are the same: cameras round what they write.
 SAME = 0.02
-#: Bytes of a file in which its header lies, but for the largest thumbnails.
-HEADER = 1 << 16
 
-Content = bytes | mmap.mmap
-_TIFF_MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_BEGINNINGS = (PNG_SIGNATURE[:4], *_TIFF_MARKS)
+_BEGINNINGS = (PNG_SIGNATURE[:4], *TIFF_SIGNATURES)
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
 _TAGS = {
+    0x0112: "orientation",
     0x829A: "seconds",
     0x829D: "aperture",
     0x8827: "iso",
@@ -44,30 +49,12 @@ _FILM = 43.27
 _FURTHER_ISO, _ISO_FULL = (0x8832, 0x8833), 65535
 #: Exposure time and f-number in APEX units, as logarithms to base 2.
 _APEX = {0x9201: ("seconds", -1.0), 0x9202: ("aperture", 0.5)}
-_SIZES = {
-    1: 1,
-    2: 1,
-    3: 2,
-    4: 4,
-    5: 8,
-    6: 1,
-    7: 1,
-    8: 2,
-    9: 4,
-    10: 8,
-    11: 4,
-    12: 8,
-    13: 4,
-    16: 8,
-    17: 8,
-    18: 8,
-}
-_FORMATS = {3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 18: "Q"}
+_USED = (*_TAGS, *_FURTHER_ISO, *_APEX)
 
 
 @dataclass(frozen=True)
 class Shot:
-    """How one photograph was taken; None where the file does not say.
+    """How one photograph was taken; None if the file does not say.
 
     Attributes
     ----------
@@ -79,9 +66,10 @@ class Shot:
     focal_35mm : focal length in millimetres that sees as much on 35 mm film
     plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimetre, 4 millimetre)
     width, height : of the photograph when the camera wrote it, in pixels
+    orientation : how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
     damaged : there are EXIF entries, but they cannot be read
     srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
-    frame : rows and columns that the header declares; None where only decoding can tell
+    frame : rows and columns that the header declares; None if only decoding can tell
     """
 
     seconds: float | None = None
@@ -94,13 +82,14 @@ class Shot:
     plane_unit: float | None = None
     width: float | None = None
     height: float | None = None
+    orientation: float | None = None
     srgb: bool = False
     damaged: bool = False
     frame: tuple[int, int] | None = None
 
 
 class Heads(dict[Path, Shot]):
-    """:func:`read_shot` of files, each of which is looked at once, when it is first asked for.
+    """The headers of files (:func:`read_shot`), each read once, on first use.
 
     >>> Heads()[Path("no-such-file.png")] == Shot()
     True
@@ -112,16 +101,16 @@ class Heads(dict[Path, Shot]):
 
 
 def read_shot(path: Path) -> Shot:
-    """What a photograph's file says about how it was taken; nothing where it cannot be read."""
+    """How a photograph was taken, from its header; an empty :class:`Shot` if it cannot be read."""
     try:
         with (
             opened(path, "image") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            declared = declared_size(content[:HEADER])
+            declared = declared_size(content)
             frame = (declared.height, declared.width) if declared is not None and declared.size else None
             shot = replace(shot_of(content), frame=frame)
-    except (CaptureError, OSError, ValueError):  # told when it is decoded
+    except (CaptureError, OSError, ValueError):  # reported when it is decoded
         return Shot()
     # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
     return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
@@ -138,21 +127,21 @@ def shot_of(head: Content) -> Shot:
         if is_jpeg:
             return Shot(**_exif(_jpeg_exif(head)), srgb=True, damaged=False, frame=None)
         if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
-            chunks = _png_chunks(head)
+            chunks = _png_tags(head)
             return Shot(
                 **_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False, frame=None
             )
-        if head[:4] in _TIFF_MARKS:
+        if head[:4] in TIFF_SIGNATURES:
             return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False, frame=None)
-    except (struct.error, IndexError, ValueError, KeyError):
-        pass  # damaged entries tell nothing
+    except HeaderError:
+        pass  # the pixels do not depend on it
     return Shot(srgb=is_jpeg, damaged=True) if is_jpeg or head[:4] in _BEGINNINGS else Shot()
 
 
 def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
-    """The focal length in pixels of photographs with this height and width, or None where EXIF does not tell.
+    """The focal length in pixels of photographs with this height and width, or None if EXIF does not say.
 
-    Photographs that were cropped since, or whose focal length changes, tell nothing.
+    None also if the photographs were cropped since, or if the focal length changes.
 
     Examples
     --------
@@ -187,7 +176,7 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
 
 
 def exposure_of(shot: Shot) -> float | None:
-    """How much a photograph was exposed: time times sensitivity; None where the file does not say.
+    """How much a photograph was exposed: time times sensitivity; None if the file does not say.
 
     >>> exposure_of(Shot(seconds=0.5, iso=200)), exposure_of(Shot(iso=200))
     (100.0, None)
@@ -196,10 +185,10 @@ def exposure_of(shot: Shot) -> float | None:
 
 
 def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...]]:
-    """How strongly each photograph was exposed, 1 on (geometric) average, and what to tell the user.
+    """How strongly each photograph was exposed, 1 on (geometric) average, and notes for the user.
 
-    None where all are alike or where one does not say. Exposure time and sensitivity are compensated; what else
-    changed (aperture, focal length, white balance) cannot be and is named.
+    None if all are alike or one does not say. Exposure time and sensitivity are compensated; other changes
+    (aperture, focal length, white balance) cannot be, and are noted.
 
     Examples
     --------
@@ -210,10 +199,10 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     damaged = sum(shot.damaged for shot in shots)
     if damaged:
         notes.append(
-            f"the EXIF entries of {damaged} of {len(shots)} photographs cannot be read: their exposure is taken to be that "
-            "of the others, and their focal length is not known. Export them again, or give --focal"
+            f"the EXIF entries of {damaged} of {len(shots)} photographs cannot be read: their exposure is assumed to be "
+            "that of the others, and their focal length is not known"
         )
-    notes += changes(shots)
+    notes += [*orientation_notes(shots), *changes(shots)]
     strengths = [exposure_of(shot) for shot in shots]
     certain = [strength for strength in strengths if strength is not None]
     if not certain or max(certain) <= (1 + SAME) * min(certain):
@@ -221,7 +210,7 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     if len(certain) < len(shots):
         missing = len(shots) - len(certain)
         notes.append(
-            f"the exposure changes between the photographs, but {missing} do not say theirs, so it is not compensated"
+            f"the exposure changes between the photographs, but {missing} of them do not record it, so it is not compensated"
         )
         return None, tuple(notes)
     product = 1.0
@@ -252,32 +241,53 @@ def changes(shots: Sequence[Shot]) -> tuple[str, ...]:
     return tuple(notes)
 
 
+#: What viewers do with a photograph of each EXIF orientation.
+_TURNS = {
+    2: "mirrored",
+    3: "turned by 180°",
+    4: "mirrored and turned by 180°",
+    5: "mirrored and turned by 90° counterclockwise",
+    6: "turned by 90° clockwise",
+    7: "mirrored and turned by 90° clockwise",
+    8: "turned by 90° counterclockwise",
+}
+
+
+def orientation_notes(shots: Sequence[Shot]) -> tuple[str, ...]:
+    """Notes on photographs that viewers turn. They are used as they are stored: light files, masks and truth belong to
+    the stored pixels.
+
+    >>> orientation_notes([Shot(orientation=6)] * 3)[0][:60]
+    'viewers show the photographs turned by 90° clockwise (EXIF o'
+    """
+    turns = {int(shot.orientation or 1) for shot in shots}
+    if len(turns) > 1:
+        return (
+            "the EXIF orientation differs between the photographs: some were taken with the camera turned. All are used as "
+            "they are stored",
+        )
+    turn = next(iter(turns), 1)
+    if turn not in _TURNS:
+        return ()
+    return (
+        f"viewers show the photographs {_TURNS[turn]} (EXIF orientation {turn}); they are used, and results are shown, as "
+        "they are stored",
+    )
+
+
 def _jpeg_exif(head: Content) -> bytes:
-    place = 2
-    while place + 4 <= len(head) and head[place] == 0xFF:
-        marker = head[place + 1]
-        if marker == 0xFF or marker == 0x01 or 0xD0 <= marker <= 0xD7:  # filling, and markers without a body
-            place += 1 if marker == 0xFF else 2
-            continue
-        if marker == 0xDA:
+    for part in jpeg_segments(head):
+        if part.kind == b"\xda":  # the pixels
             break
-        size = struct.unpack_from(">H", head, place + 2)[0]
-        body = head[place + 4 : place + 2 + size]
-        if marker == 0xE1 and body.startswith(b"Exif\0"):
+        if part.kind == b"\xe1" and (body := part.body(head)).startswith(b"Exif\0"):
             return body[6:]
-        place += 2 + max(size, 2)
     return b""
 
 
-def _png_chunks(head: Content) -> dict[bytes, bytes]:
-    """All chunks but the pixels; EXIF may stand before or after those."""
-    place, found = len(PNG_SIGNATURE), {}
-    while place + 8 <= len(head):
-        size, name = struct.unpack_from(">I4s", head, place)
-        if name != b"IDAT":
-            found[name] = head[place + 8 : place + 8 + size]
-        place += 12 + size
-    return found
+def _png_tags(head: Content) -> dict[bytes, bytes]:
+    """The chunks that are used; EXIF may stand before or after the pixels."""
+    wanted = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
+    return {part.kind: part.body(head) for part in png_chunks(head) if part.kind in wanted}
 
 
 def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
@@ -289,63 +299,24 @@ def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
     return b"sRGB" in chunks
 
 
-def _first_entries(data: Content) -> tuple[str, dict[int, bytes]]:
-    """The byte order of a TIFF block, and the entries of its first directory."""
-    order = "<" if data[:2] == b"II" else ">"
-    (version,) = struct.unpack_from(order + "H", data, 2)
-    big = version == 43
-    (place,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
-    return order, _entries(data, order, place, big=big)
-
-
-def _entries(data: Content, order: str, place: int, *, big: bool = False) -> dict[int, bytes]:
-    """The entries of a TIFF (or BigTIFF) directory: tag → its raw value with the type in front."""
-    found: dict[int, bytes] = {}
-    head, counted, wide = (8, "Q", 8) if big else (2, "H", 4)
-    width = 12 + 2 * (wide - 4)
-    (count,) = struct.unpack_from(order + counted, data, place)
-    for k in range(min(count, 4096)):  # no camera writes more
-        start = place + head + width * k
-        tag, kind, number = struct.unpack_from(order + ("HHQ" if big else "HHI"), data, start)
-        size = _SIZES.get(kind, 0) * number
-        start += 4 + wide
-        if size > wide:
-            (start,) = struct.unpack_from(order + ("Q" if big else "I"), data, start)
-        found.setdefault(tag, bytes([kind]) + data[start : start + min(size, 1 << 20)])
-    return found
-
-
-def _number(raw: bytes, order: str) -> float | None:
-    """The first number of an entry; None where it is cut off, undefined or absurd."""
-    kind, body = raw[0], raw[1:]
-    try:
-        if kind in (5, 10):
-            above, below = struct.unpack_from(order + ("II" if kind == 5 else "ii"), body)
-            value = above / below if below else 0.0
-        else:
-            value = float(struct.unpack_from(order + _FORMATS[kind], body)[0])
-    except (struct.error, KeyError):
-        return None
-    return value if 0 <= value < 1e9 or (kind in (10, 11, 12) and -1e3 < value < 0) else None
-
-
 def _exif(data: Content) -> dict[str, float]:
+    """The entries of an EXIF block that are used, by the names of :class:`Shot`."""
     if not data:
         return {}
     if data[:2] not in (b"II", b"MM"):
-        raise ValueError("no TIFF header")
-    order, entries = _first_entries(data)
+        raise HeaderError("no TIFF header")
+    tiff = Tiff.of(data)
+    entries = tiff.entries(data)
     if _EXIF_POINTER in entries:
-        big = data[2:4] in (b"+\0", b"\0+")
-        pointer = _number(entries[_EXIF_POINTER], order)
+        pointer = entries[_EXIF_POINTER].number(data)
         try:
-            if pointer is None:
-                raise ValueError("a pointer to nowhere")
-            entries = {**_entries(data, order, int(pointer), big=big), **entries}
-        except (struct.error, ValueError):  # cut off: the first directory may tell all the same
+            entries = {**tiff.entries(data, -1 if pointer is None else int(pointer)), **entries}
+        except HeaderError:  # cut off: the first directory may have everything
             if not entries.keys() & _TAGS.keys():
                 raise
-    numbers = {tag: value for tag, raw in entries.items() if (value := _number(raw, order)) is not None}
+    numbers = {
+        tag: value for tag in _USED if tag in entries and (value := entries[tag].number(data)) is not None
+    }
     found = {
         label: numbers[tag]
         for tag, label in _TAGS.items()
@@ -361,5 +332,6 @@ def _exif(data: Content) -> dict[str, float]:
 
 
 def _tiff_is_srgb(data: Content) -> bool:
-    profile = _first_entries(data)[1].get(_ICC, b"")
+    entry = Tiff.of(data).entries(data).get(_ICC)
+    profile = b"" if entry is None else entry.body(data)
     return b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile

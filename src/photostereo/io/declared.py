@@ -1,22 +1,21 @@
-"""How large an image file says it is, read from its header before anything is decoded.
+"""The size that the header of an image file declares, checked before anything is decoded.
 
 A few damaged (or hostile) bytes of a header ask a decoder for gigabytes. No format packs more than a certain number
-of decoded bytes into one stored byte, so most such files are found out by their length alone; what remains possible
-is compared with the memory there is.
+of decoded bytes into one stored byte, so most such files are recognized by their length alone; the others are compared
+with the available memory.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError
+from photostereo.io.headers import JPEG_SIGNATURE, PNG_SIGNATURE, Content, HeaderError, jpeg_segments
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import DEFLATE_RATIO
-
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-JPEG_SIGNATURE = b"\xff\xd8"
 
 #: A JPEG block of 64 values takes a bit at least, that is 512 values to a byte, in up to four channels.
 _JPEG_RATIO = 2048
@@ -28,7 +27,7 @@ _SLACK = 1 << 16
 _COPIES = 3
 
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
-_JPEG_FRAME = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]")
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})")
 
 
@@ -48,7 +47,7 @@ class Declared:
 
 
 def require_plausible(declared: Declared, stored: int, path: Path) -> None:
-    """Raise a :class:`CaptureError` where a file declares more than it can hold, or than memory can."""
+    """Check a declared size against the file and the memory; raises a :class:`CaptureError` ``"damaged-image"``."""
     measures = f"{declared.width} × {declared.height} pixels"
     if declared.size > declared.ratio * stored + _SLACK:
         raise CaptureError(
@@ -60,19 +59,19 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     require_memory(_COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down.")
 
 
-def declared_size(data: bytes) -> Declared | None:
-    """What the header of a PNG, JPEG, BMP, PGM or PPM file declares; None where the format is another.
+def declared_size(data: Content) -> Declared | None:
+    """What the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats.
 
     >>> declared_size(b"P5 640 480 255 ...")
     Declared(width=640, height=480, depth=2, ratio=2)
     """
-    if data.startswith(PNG_SIGNATURE):
+    if data[:8] == PNG_SIGNATURE:
         width, height = (int.from_bytes(data[start : start + 4], "big") for start in (16, 20))
         bits, kind = (data[24], data[25]) if len(data) > 25 else (8, 0)
         return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1), 8 * DEFLATE_RATIO)
-    if data.startswith(JPEG_SIGNATURE):
+    if data[:2] == JPEG_SIGNATURE:
         return _declared_jpeg(data)
-    if data.startswith(b"BM"):
+    if data[:2] == b"BM":
         signed = (int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22))
         width, height = (abs(side) for side in signed)
         runs = int.from_bytes(data[30:34], "little") in (1, 2)
@@ -87,15 +86,13 @@ def declared_size(data: bytes) -> Declared | None:
     return None
 
 
-def _declared_jpeg(data: bytes) -> Declared:
-    """From the first frame header; the thumbnail in the camera's segments is skipped with its segment."""
-    position = 2
-    while position + 4 <= len(data) and data[position] == 0xFF:
-        length = int.from_bytes(data[position + 2 : position + 4], "big")
-        if _JPEG_FRAME.match(data, position):
-            height, width = (
-                int.from_bytes(data[start : start + 2], "big") for start in (position + 5, position + 7)
-            )
-            return Declared(width, height, 3, _JPEG_RATIO)
-        position += 2 + max(length, 2)
-    return Declared(0, 0, 3, _JPEG_RATIO)  # no frame: the decoder will say so
+def _declared_jpeg(data: Content) -> Declared:
+    """From the first frame header; without one the size is 0 and the decoder reports the damage."""
+    try:
+        for part in jpeg_segments(data):
+            if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
+                height, width = struct.unpack_from(">HH", data, part.start + 1)
+                return Declared(width, height, 3, _JPEG_RATIO)
+    except HeaderError:
+        pass
+    return Declared(0, 0, 3, _JPEG_RATIO)

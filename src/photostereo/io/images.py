@@ -20,21 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.declared import (
-    JPEG_SIGNATURE,
-    PNG_SIGNATURE,
-    Declared,
-    declared_size,
-    require_plausible,
-)
+from photostereo.io.declared import Declared, declared_size, require_plausible
 from photostereo.io.exr_and_raw import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
-from photostereo.io.integrity import fault_of_jpeg, fault_of_png, fault_of_tiff
+from photostereo.io.headers import TIFF_SIGNATURES, HeaderError, require_complete
 from photostereo.io.safe import DEFLATE_RATIO, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
 
-_TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _ORIENTATION = 0x0112
 _DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
 #: The best that LZW, PackBits, zlib, LZMA and Zstandard make of a byte, roughly.
@@ -109,19 +102,11 @@ def decode_image(
     data = read_bytes(path, "image", remedy=_MISSING)
     if seen is not None:
         seen(data)
-    is_tiff = data.startswith(_TIFF_SIGNATURES)
-    fault = None
-    if not data:
-        fault = "the file is empty"
-    elif is_tiff:
-        fault = fault_of_tiff(data)
-    elif data.startswith(PNG_SIGNATURE):
-        fault = fault_of_png(data)
-    elif data.startswith(JPEG_SIGNATURE):
-        fault = fault_of_jpeg(data)
-    if fault is not None:
-        raise _damaged(f"The image {path} is truncated or damaged: {fault}.", path)
-    if is_tiff:
+    try:
+        require_complete(data)
+    except HeaderError as fault:
+        raise _damaged(f"The image {path} is truncated or damaged: {fault}.", path) from fault
+    if data.startswith(TIFF_SIGNATURES):
         return _decode_tiff(data, path, alpha)
     declared = declared_size(data)
     if declared is None:

@@ -8,6 +8,7 @@ Integers are divided by their full scale, floating-point intensities are taken a
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
+from photostereo.io.memory import require_memory
 from photostereo.io.safe import read_npz
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
@@ -154,6 +156,9 @@ def _linear(
         and (stored.ndim == 3 or options.color)
     ):
         return stored
+    keep_color = stored.ndim == 4 and options.color
+    shape = stored.shape if keep_color else stored.shape[:3]
+    require_memory(4 * math.prod(shape), f"The photographs in {path}", "Scale them down, or use fewer.")
     count = len(stored)
     strengths = np.ones(count) if intensities is None else np.asarray(intensities, np.float64)
     if strengths.shape not in ((count,), (count, 1), (count, 3)):
@@ -166,8 +171,7 @@ def _linear(
     strengths = strengths.reshape(count, -1)
     require_strengths(strengths, path)
     top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-    keep_color = stored.ndim == 4 and options.color
-    images = np.empty(stored.shape if keep_color else stored.shape[:3], dtype=np.float32)
+    images = np.empty(shape, dtype=np.float32)
     for target, image, strength in zip(images, stored, strengths, strict=True):
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is told as such
             values = image.astype(np.float32) / np.float32(top)

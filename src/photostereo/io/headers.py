@@ -1,0 +1,251 @@
+"""The structure of image files: segments of JPEG, chunks of PNG, directories of TIFF, each walked here and nowhere else.
+
+Nothing is decoded, and nothing larger than :data:`LARGEST` is copied, whatever a header declares: a file of a megabyte
+may claim thousands of values of a megabyte each, all in the same place.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Content = bytes | mmap.mmap
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG_SIGNATURE = b"\xff\xd8"
+TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+#: Entries of a TIFF directory beyond this are ignored; cameras write fewer than 200.
+MOST_ENTRIES = 4096
+#: Bytes of a value that are copied. Color profiles, the largest values that are used, have up to a megabyte.
+LARGEST = 1 << 20
+#: Bytes per value of each TIFF type.
+TYPE_SIZES = {
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 4,
+    5: 8,
+    6: 1,
+    7: 1,
+    8: 2,
+    9: 4,
+    10: 8,
+    11: 4,
+    12: 8,
+    13: 4,
+    16: 8,
+    17: 8,
+    18: 8,
+}
+_FORMATS = {3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 18: "Q"}
+#: A marker: in entropy-coded data 0xFF is followed by 0 (a data byte), a restart marker, or 0xFF (padding).
+_MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
+_END_OF_IMAGE = 0xD9
+_WITHOUT_LENGTH = (0x01, 0xD8)
+
+
+class HeaderError(ValueError):
+    """A file that ends too early or contradicts itself; the message completes "The image is damaged: "."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment of a JPEG file or a chunk of a PNG file.
+
+    Attributes
+    ----------
+    kind : the marker of a segment as one byte, or the four letters of a chunk
+    start, end : where its content lies in the file
+    """
+
+    kind: bytes
+    start: int
+    end: int
+
+    def body(self, data: Content) -> bytes:
+        """The content, at most :data:`LARGEST` bytes of it."""
+        return bytes(data[self.start : min(self.end, self.start + LARGEST)])
+
+
+def jpeg_segments(data: Content) -> Iterator[Part]:
+    """The segments of a JPEG file up to its end; a thumbnail inside a segment is skipped with it.
+
+    Raises
+    ------
+    HeaderError
+        If the file ends before the end-of-image marker.
+
+    Examples
+    --------
+    >>> [part.kind.hex() for part in jpeg_segments(b"\\xff\\xd8\\xff\\xe0\\0\\x04ab\\xff\\xd9")]
+    ['e0']
+    """
+    place = len(JPEG_SIGNATURE)
+    while True:
+        found = _MARKER.search(data, place)
+        if found is None:
+            raise HeaderError("its end is missing")
+        marker, place = found.group(1), found.end()
+        if marker[0] == _END_OF_IMAGE:
+            return
+        if marker[0] in _WITHOUT_LENGTH:
+            continue
+        length = int.from_bytes(data[place : place + 2], "big")
+        if length < 2:
+            raise HeaderError("its header is damaged")
+        if place + length > len(data):
+            raise HeaderError("it ends in the middle of its header")
+        yield Part(marker, place + 2, place + length)
+        place += length
+
+
+def png_chunks(data: Content) -> Iterator[Part]:
+    """The chunks of a PNG file up to its end; checksums are left to the decoder.
+
+    Raises
+    ------
+    HeaderError
+        If the file ends before the chunk ``IEND``.
+
+    Examples
+    --------
+    >>> list(png_chunks(PNG_SIGNATURE + b"\\0\\0\\0\\x0dIHDR"))
+    Traceback (most recent call last):
+    photostereo.io.headers.HeaderError: it ends in the middle of its chunk IHDR
+    """
+    place = len(PNG_SIGNATURE)
+    while place + 8 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, place)
+        if place + 12 + length > len(data):
+            raise HeaderError(f"it ends in the middle of its chunk {kind.decode('ascii', 'replace')}")
+        if kind == b"IEND":
+            return
+        yield Part(kind, place + 8, place + 8 + length)
+        place += 12 + length
+    raise HeaderError("its end is missing")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of a TIFF directory.
+
+    Attributes
+    ----------
+    tag, kind : its number and type
+    start, size : where it lies in the file, and its bytes; only what lies within the file is ever copied
+    order : ``"<"`` or ``">"``
+    """
+
+    tag: int
+    kind: int
+    start: int
+    size: int
+    order: str
+
+    def body(self, data: Content) -> bytes:
+        """The value, at most :data:`LARGEST` bytes of it."""
+        return bytes(data[self.start : self.start + min(self.size, LARGEST)])
+
+    def number(self, data: Content) -> float | None:
+        """Its first number; None if it is cut off, not a number, or absurd."""
+        try:
+            if self.kind in (5, 10):
+                above, below = struct.unpack_from(
+                    self.order + ("II" if self.kind == 5 else "ii"), data, self.start
+                )
+                value = above / below if below else 0.0
+            else:
+                value = float(struct.unpack_from(self.order + _FORMATS[self.kind], data, self.start)[0])
+        except (struct.error, KeyError):
+            return None
+        return value if 0 <= value < 1e9 or (self.kind in (10, 11, 12) and -1e3 < value < 0) else None
+
+
+@dataclass(frozen=True)
+class Tiff:
+    """The frame of a TIFF or BigTIFF block.
+
+    Attributes
+    ----------
+    order : ``"<"`` or ``">"``
+    big : 64-bit offsets
+    first : where its first directory lies
+    """
+
+    order: str
+    big: bool
+    first: int
+
+    @classmethod
+    def of(cls, data: Content) -> Tiff:
+        """The frame of a block that begins with one of :data:`TIFF_SIGNATURES`."""
+        order = "<" if data[:2] == b"II" else ">"
+        try:
+            big = struct.unpack_from(order + "H", data, 2)[0] == 43
+            (first,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
+        except struct.error as error:
+            raise HeaderError("its directory is missing or cut") from error
+        return cls(order, big, first)
+
+    def entries(self, data: Content, place: int | None = None) -> dict[int, Entry]:
+        """The entries of a directory, by default of the first one; of a repeated tag the first.
+
+        Raises
+        ------
+        HeaderError
+            If the directory is not completely within the file.
+        """
+        start = self.first if place is None else place
+        head, wide = (8, 8) if self.big else (2, 4)
+        width = 4 + 2 * wide
+        count = int.from_bytes(data[start : start + head], "little" if self.order == "<" else "big")
+        if start < 8 or start + head + count * width > len(data):
+            raise HeaderError("its directory is missing or cut")
+        found: dict[int, Entry] = {}
+        for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
+            tag, kind, number = struct.unpack_from(
+                self.order + ("HHQ" if self.big else "HHI"), data, position
+            )
+            size, where = TYPE_SIZES.get(kind, 1) * number, position + 4 + wide
+            if size > wide:
+                (where,) = struct.unpack_from(self.order + ("Q" if self.big else "I"), data, where)
+            found.setdefault(tag, Entry(tag, kind, where, size, self.order))
+        return found
+
+
+def require_complete(data: Content) -> None:
+    """Check that an image file is complete, before a decoder sees it.
+
+    Some versions of OpenCV (and libjpeg by design) return a truncated photograph with the missing rows gray or black
+    and only a line on standard error. Half a photograph is worse than none: least squares would take the black part for
+    a shadow. Of a TIFF file only the directory is checked: most readers ignore a value that lies beyond the end, and
+    without the tag that says so, 32-bit floats are read as integers.
+
+    Raises
+    ------
+    HeaderError
+    """
+    if not len(data):
+        raise HeaderError("the file is empty")
+    if data[:8] == PNG_SIGNATURE:
+        for _ in png_chunks(data):
+            pass
+    elif data[:2] == JPEG_SIGNATURE:
+        for _ in jpeg_segments(data):
+            pass
+    elif data[:4] in TIFF_SIGNATURES:
+        entries = Tiff.of(data).entries(data).values()
+        if not entries:
+            raise HeaderError("its directory is missing or cut")
+        total = 0
+        for entry in entries:
+            if entry.size > 4 and entry.start + entry.size > len(data):
+                raise HeaderError("a value of its directory lies beyond its end")
+            total += entry.size
+        # Values may share bytes, but not as often as a decoder, which copies each, would need gigabytes for.
+        if total > 2 * len(data) + LARGEST:
+            raise HeaderError("the values of its directory overlap")

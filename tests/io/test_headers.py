@@ -1,0 +1,86 @@
+"""The walker of JPEG segments, PNG chunks and TIFF directories, on files made by others and on hostile ones."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+
+import cv2
+import numpy as np
+import pytest
+import tifffile
+
+from photostereo.core.errors import CaptureError
+from photostereo.io.camera import Shot, read_shot
+from photostereo.io.declared import declared_size
+from photostereo.io.headers import HeaderError, Tiff, jpeg_segments, png_chunks, require_complete
+from photostereo.io.images import decode_image
+
+IMAGE = np.arange(30 * 40, dtype=np.uint16).reshape(30, 40)
+
+
+def encoded(suffix: str) -> bytes:
+    return cv2.imencode(suffix, (IMAGE % 256).astype(np.uint8))[1].tobytes()
+
+
+def test_png_chunks_are_those_that_were_written():
+    data = encoded(".png")
+    parts = list(png_chunks(data))
+    assert parts[0].kind == b"IHDR" and {part.kind for part in parts} >= {b"IHDR", b"IDAT"}
+    assert struct.unpack(">II", parts[0].body(data)[:8]) == (40, 30)
+    assert parts[-1].end + 4 + 12 == len(data)  # a checksum, and the empty last chunk
+
+
+def test_jpeg_segments_lead_to_the_end():
+    data = encoded(".jpg")
+    kinds = [part.kind[0] for part in jpeg_segments(data)]
+    assert kinds[0] == 0xE0 and 0xC0 in kinds and kinds[-1] == 0xDA
+    declared = declared_size(data)
+    assert declared is not None and (declared.height, declared.width) == (30, 40)
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_tiff_entries_are_those_that_were_written(tmp_path, big, order):
+    tifffile.imwrite(tmp_path / "a.tif", IMAGE, bigtiff=big, byteorder=order, software="x" * 50)
+    data = (tmp_path / "a.tif").read_bytes()
+    tiff = Tiff.of(data)
+    entries = tiff.entries(data)
+    assert (tiff.order, tiff.big) == (order, big)
+    assert (entries[256].number(data), entries[257].number(data), entries[258].number(data)) == (40, 30, 16)
+    assert entries[305].body(data)[:50] == b"x" * 50
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
+def test_every_cut_is_noticed(tmp_path, suffix):
+    data = encoded(suffix)
+    require_complete(data)
+    path = tmp_path / f"a{suffix}"
+    for length in np.linspace(0, len(data) - 13, 25).astype(int):
+        path.write_bytes(data[:length])
+        with pytest.raises(CaptureError) as caught:
+            decode_image(path)
+        assert caught.value.code == "damaged-image" and caught.value.file == path
+        assert isinstance(read_shot(path), Shot)
+
+
+def test_thousands_of_values_in_one_place_take_no_memory(tmp_path):
+    """4,080 tags of 1 MB each, all at one offset of a file of 1 MB."""
+    tags = [(256, 64), (257, 64), *((1000 + k, None) for k in range(4080))]
+    body = struct.pack("<H", len(tags))
+    for tag, value in tags:
+        body += struct.pack("<HHII", tag, 3, 1, value) if value else struct.pack("<HHII", tag, 7, 1 << 20, 8)
+    path = tmp_path / "a.tif"
+    path.write_bytes(b"II*\0" + struct.pack("<I", 8) + body + b"\0" * (1 << 20))
+    tracemalloc.start()
+    read_shot(path)
+    with pytest.raises(CaptureError) as caught:
+        decode_image(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert caught.value.code == "damaged-image" and peak < 10_000_000
+
+
+def test_a_directory_beyond_the_end():
+    with pytest.raises(HeaderError):
+        Tiff.of(b"II*\0" + struct.pack("<I", 5000)).entries(b"II*\0" + struct.pack("<I", 5000))
