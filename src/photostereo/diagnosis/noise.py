@@ -40,6 +40,8 @@ BLOCKS = 10_000
 SAMPLED = 30_000
 #: Photographs are quantized where each of their levels is taken so often in the sample.
 VALUES_PER_LEVEL = 8
+#: Pixels whose residuals the noise is read from, up to twice as many.
+RESIDUALS_FROM = 20_000
 #: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
 #: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
@@ -260,6 +262,11 @@ def _step_of_tensor(sample: Any) -> float:
     return median(middle[few])
 
 
+def residual_step(count: int) -> int:
+    """Every n-th of this many pixels suffices for :func:`noise_of_residuals`."""
+    return max(1, count // RESIDUALS_FROM)
+
+
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
 
@@ -286,15 +293,13 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Control()).normals), 2)
     0.05
     """
-    count, photographs = pixels.shape
-    # Evenly spaced pixels tell the same; a quantile over all of a large capture is slow.
-    step = max(1, count // 20_000)
-    residuals = np.abs(to_numpy(pixels[::step] - normals[::step] @ lights))
+    photographs = pixels.shape[1]
+    residuals = np.abs(to_numpy(pixels - normals @ lights))
     if residuals.size == 0:
         return 0.0
     share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
     noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
-    lit = residuals[(to_numpy(pixels[::step]) > 0) & (residuals > FITTED)]
+    lit = residuals[(to_numpy(pixels) > 0) & (residuals > FITTED)]
     if lit.size:
         noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
     return noise

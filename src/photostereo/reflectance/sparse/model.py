@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.diagnosis.noise import noise_of_residuals
+from photostereo.diagnosis.noise import noise_of_residuals, residual_step
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
@@ -58,20 +58,21 @@ class _Reweighted(Model):
         self._own: Array | None = None
         self._measured: float | None = None
 
-    def _least_absolute(self, control: Control, max_iter: int = 10) -> tuple[Array, Array]:
-        """The exact minimizer of ‖y − Lᵀn‖₁ per pixel, and the steps it took (negative: not proven)."""
+    def _least_absolute(self, control: Control, max_iter: int = 10, every: int = 1) -> tuple[Array, Array]:
+        """The exact minimizer of ‖y − Lᵀn‖₁ for every n-th pixel, and the steps it took (negative: not proven)."""
         if is_tensor(self._pixels):
             from photostereo.reflectance.sparse import torch_kernels as kernels
         else:
             from photostereo.reflectance.sparse import absolute_kernels as kernels  # type: ignore[no-redef]
 
-        count = len(self._pixels)
-        normals = empty((count, 3), self._pixels)
-        iterations = empty((count,), self._pixels, "int64")
-        starts = project(self._pixels, np.linalg.pinv(to_numpy(self._lights)).T)
-        for part in self._batches(control, "least absolute residuals"):
+        pixels = self._pixels if every == 1 else contiguous(self._pixels[::every])
+        count = len(pixels)
+        normals = empty((count, 3), pixels)
+        iterations = empty((count,), pixels, "int64")
+        starts = project(pixels, np.linalg.pinv(to_numpy(self._lights)).T)
+        for part in self._batches(control, "least absolute residuals", count):
             kernels.l1_regression(
-                self._pixels[part],
+                pixels[part],
                 self._lights,
                 starts[part],
                 1e-6,
@@ -82,18 +83,19 @@ class _Reweighted(Model):
             )
         return normals, to_numpy(iterations)
 
-    def _batches(self, control: Control, stage: str) -> Iterator[slice]:
-        count, photographs = self._pixels.shape
+    def _batches(self, control: Control, stage: str, count: int) -> Iterator[slice]:
+        photographs = self._pixels.shape[1]
         if not is_tensor(self._pixels):
             return pixel_batches(count, control, stage)
         from photostereo.reflectance.sparse.torch_kernels import batch_size
 
         return pixel_batches(count, control, stage, size=batch_size(photographs))
 
-    def _measure_noise(self, own: Array | None = None) -> None:
-        """One threshold for the capture, from the residuals of the least absolute fit."""
-        own = self._least_absolute(SILENT)[0] if own is None else own
-        self._measured = noise_of_residuals(self._pixels, self._lights, own)
+    def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
+        """One threshold for the capture, from the residuals of the least absolute fit of a sample."""
+        every = residual_step(len(self._pixels))
+        own = self._least_absolute(control, every=every)[0] if own is None else own[::every]
+        self._measured = noise_of_residuals(self._pixels[::every], self._lights, own)
         self._threshold = self._everywhere(max(self._measured, SMALLEST_NOISE) ** 2)
 
     def _thresholds(self) -> Array:
@@ -231,7 +233,7 @@ class LeastAbsolute(_Reweighted):
     def start(self, control: Control) -> tuple[Array, Unknowns]:
         normals, _ = self._least_absolute(control, self._max_iter)
         if self._threshold is None:
-            self._measure_noise(normals)
+            self._measure_noise(control, normals)
         return normals, self._weighed(normals)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
@@ -327,13 +329,13 @@ class SparseBayes(_Reweighted):
             # One variance for the capture: the scale is the capture's too, except that a pixel without light
             # keeps 0.
             if self._threshold is None:
-                self._measure_noise()
+                self._measure_noise(control)
             noise = float(self._thresholds()[0])
             scale = cast(scale > 0, "float64")
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
-        for part in self._batches(control, "sparse Bayesian learning"):
+        for part in self._batches(control, "sparse Bayesian learning", count):
             _kernels_for(self._pixels).sbl_em(
                 self._pixels[part],
                 self._lights,
