@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.peak import peak_memory, reset_peak_memory
 from benchmarks.surface import ball, egg_box
+from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.multigrid import conjugate_gradients
 from photostereo.surface.poisson import assemble
 from photostereo.surface.slopes import SlopeSource
@@ -128,6 +129,7 @@ def solve(solver: str, lattice, side, start, mask) -> tuple[np.ndarray, int]:
 
 def measure(name: str, solver: str, megapixels: float) -> dict[str, float]:
     """One figure in this process."""
+    shorten_spinning()
     lattice, side, start, mask = problem(name, 0.05)
     solve(solver, lattice, side, start, mask)  # compile outside the clock
     lattice, side, start, mask = problem(name, megapixels)

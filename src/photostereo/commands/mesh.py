@@ -85,6 +85,8 @@ def run(
                 )
     facts = summary["surface"]
     terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
+    if "note" in facts:
+        terminal.say(facts["note"])
     terminal.say(f"Results: {target}")
 
 

@@ -223,6 +223,8 @@ def _tell(terminal: Terminal, result: Reconstruction, summary: Mapping[str, Any]
     error = result.angular_error
     if error is not None:
         terminal.say(error_words(error))
+    if "note" in summary.get("surface", {}):
+        terminal.say(summary["surface"]["note"])
     terminal.say(f"Results: {target}")
     if (target / "report.html").exists():
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")

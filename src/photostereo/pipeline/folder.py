@@ -36,10 +36,10 @@ class SurfaceChoice:
 
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while meshes are made;
-#: and while the page is. And of a triangle of the full mesh while a light one is made of it.
-OF_A_SURFACE = {"poisson": 120, "simchony": 120, "robust": 140}
-OF_A_RESULT, OF_A_PAGE = 50, 90
-OF_A_TRIANGLE = 700
+#: and while the page is. And of a triangle of the mesh.
+OF_A_SURFACE = {"poisson": 110, "simchony": 110, "robust": 140}
+OF_A_RESULT, OF_A_MESH, OF_A_PAGE = 50, 110, 90
+OF_A_TRIANGLE = 100
 
 
 def bytes_of_results(
@@ -48,7 +48,7 @@ def bytes_of_results(
     """What writing a result takes, once the photographs are solved.
 
     >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
-    2880
+    2840
     """
     area = frame[0] * frame[1]
     need = area * (OF_A_PAGE if report else OF_A_RESULT)
@@ -57,7 +57,8 @@ def bytes_of_results(
 
         need = max(need, area * OF_A_SURFACE[surface.method])
         triangles = 2 * area if surface.full else min(2 * area, MOST_TRIANGLES)
-        need = max(need, area * OF_A_RESULT + (OF_A_TRIANGLE * triangles if surface.formats else 0))
+        if surface.formats:
+            need = max(need, area * OF_A_MESH + OF_A_TRIANGLE * triangles)
     return need + area * 4 * (channels - 1)
 
 

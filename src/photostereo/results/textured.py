@@ -192,7 +192,7 @@ def _resized_albedo(
                 albedo=values.shape,
                 mask=mask.shape,
             )
-        shown = np.maximum(values[crop], 0.0).astype(np.float32)
+        shown = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
         np.nan_to_num(shown, copy=False, posinf=0.0)
         linear = _resized(_padded(shown, mask[crop]), size) / np.float32(white_of(values, mask))
     picture = np.empty(linear.shape, dtype=np.uint8)
@@ -208,17 +208,19 @@ def _box(mask: Bool) -> tuple[int, int, int, int]:
 
 
 def _known(normals: FloatArray) -> Bool:
-    return np.asarray(np.abs(normals).max(axis=-1) > 1e-6)
+    return np.asarray(np.einsum("ijk,ijk->ij", normals, normals) > 1e-12)
 
 
 def _padded(values: FloatArray, known: Bool) -> FloatArray:
-    """Unknown pixels take the value of the nearest known one, so that filtering draws in no background."""
+    """Fill unknown pixels with the value of the nearest known one, in place, so that filtering draws in no background."""
     from scipy.ndimage import distance_transform_edt
 
     if known.all() or not known.any():
         return values
-    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return np.asarray(values[tuple(nearest)])
+    missing = ~known
+    rows, cols = distance_transform_edt(missing, return_distances=False, return_indices=True)
+    values[missing] = values[rows[missing], cols[missing]]
+    return values
 
 
 def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:

@@ -42,6 +42,9 @@ HEAD_START = 4
 #: cancelled.
 MOST_BY_QUADRICS = 250_000
 
+#: White is found from at most this many pixels: the 99th percentile of 500,000 is exact to 0.02 percent of the pixels.
+WHITE_SAMPLE = 500_000
+
 
 def build_mesh(
     surface: Surface,
@@ -237,7 +240,8 @@ def vertex_colors(
 
 def white_of(albedo: NDArray[np.generic], inside: NDArray[np.bool_]) -> float:
     """The albedo that is shown as white: its 99th percentile on the object."""
-    known = np.maximum(albedo[inside], 0.0)
+    known = albedo[inside]
+    known = np.maximum(known[:: 1 + len(known) // WHITE_SAMPLE], 0.0)
     white = float(np.percentile(np.nan_to_num(known, copy=False, posinf=0.0), 99.0))
     return white if white > 0 else 1.0
 
