@@ -109,10 +109,36 @@ def test_surfaces_of_all_methods(visit, comparison_page):
     seen = visit(comparison_page)
     seen.page.locator("#surface-view").scroll_into_view_if_needed()
     seen.page.wait_for_selector("#surface-view[data-ready]")
+    assert seen.page.locator("[data-surface=result]").input_value() == "r2"  # the best
     before = seen.picture("#surface-view canvas")
-    seen.page.select_option("[data-surface=result]", "r2")
+    seen.page.select_option("[data-surface=result]", "r0")
     seen.page.wait_for_timeout(400)
     assert np.abs(seen.picture("#surface-view canvas") - before).mean() > 0.5
+
+
+def test_the_table_is_sorted_by_any_column(visit, comparison_page):
+    seen = visit(comparison_page)
+
+    def column(number):
+        return seen.page.eval_on_selector_all(
+            "table.sortable tbody tr",
+            f"(rows) => rows.map((row) => row.cells[{number}].innerText.split('\\n')[0])",
+        )
+
+    seen.page.click("[data-sort='1']")
+    errors = [float(text.rstrip("°")) for text in column(1)]
+    assert errors == sorted(errors) and column(0) == ["pdlnv", "pls", "ls"]
+    seen.page.click("[data-sort='1']")
+    assert column(0) == ["ls", "pls", "pdlnv"]
+    assert seen.page.locator("th[aria-sort=descending]").inner_text() == "Mean error"
+    seen.page.click("[data-sort='0']")
+    assert column(0) == ["ls", "pdlnv", "pls"]
+
+
+def test_no_two_methods_look_alike():
+    from photostereo.report.plots import style_of
+
+    assert len({style_of(number) for number in range(30)}) == 30
 
 
 def test_stills_are_compared_without_webgl(visit, comparison_page):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -167,6 +169,8 @@ def test_keyboard_moves_light_and_camera(visit, report_page):
 
 def test_every_control_is_reached_by_the_tab_key(visit, report_page):
     seen = visit(report_page)
+    seen.page.click(".adjust summary")
+    seen.page.evaluate("document.activeElement.blur()")
     reached = set()
     for _ in range(110):
         seen.page.keyboard.press("Tab")
@@ -258,7 +262,7 @@ def test_nothing_overflows(visit, report_page, comparison_page, width, scheme):
         too_wide = seen.page.evaluate(
             """() => [...document.querySelectorAll('body *')].filter((e) => {
               const box = e.getBoundingClientRect();
-              const allowed = '.contents, .scroll, .visually-hidden, .skip, svg, .divider';
+              const allowed = '.contents, .scroll, .key-figures, .visually-hidden, .skip, svg, .divider';
               if (!box.width || e.closest(allowed)) return false;
               if (box.right > innerWidth + 1 || box.left < -1) return true;
               const style = getComputedStyle(e);
@@ -432,3 +436,112 @@ def test_dragging_with_the_right_button_moves_the_surface(visit, report_page):
     seen.page.mouse.up(button="right")
     moved = middle_of_the_object() - before
     assert moved[1] == pytest.approx(80, abs=12) and moved[0] == pytest.approx(-20, abs=12)
+
+
+@pytest.fixture(scope="module")
+def graded_page(tmp_path_factory, result, capture, sphere):
+    """A result that doubts itself, of photographs with a problem."""
+    path = tmp_path_factory.mktemp("graded") / "report.html"
+    spread = np.where(sphere.mask, 12.4, 0).astype(np.float32)
+    bright = replace(capture, images=np.minimum(3 * capture.images, 1))
+    write_report(path, replace(result, maps={**result.maps, "spread": spread}), bright, depth=sphere.depth)
+    return path
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
+    visit, graded_page, width, height, scheme
+):
+    seen = visit(graded_page, width=width, height=height, scheme=scheme, touch=width < 500)
+    seen.page.evaluate("window.scrollTo(0, 0)")
+    for selector in ("h1", ".verdict.poor .badge", ".first-problem", RELIGHT):
+        box = seen.page.locator(selector).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, selector
+    assert "Do not trust Expected error about 12°" in seen.page.inner_text(".verdict").replace("\n", " ")
+    assert "saturated" in seen.page.inner_text(".first-problem")
+    if width < 500:  # tools stand below the object, not on it
+        canvas, tools = (seen.page.locator(name).bounding_box() for name in (RELIGHT, ".toolbar"))
+        assert tools["y"] >= canvas["y"] + canvas["height"] - 1
+        assert canvas["height"] >= 300
+
+
+def test_a_method_without_an_estimate_says_so(visit, report_page):
+    seen = visit(report_page)
+    assert "pdlnv does not estimate its error" in seen.page.inner_text(".verdict.unknown")
+
+
+def test_the_look_is_marked_and_its_row_stays(visit, report_page):
+    seen = visit(report_page, width=1440, height=900)
+    pressed = "[data-preset][aria-pressed=true]"
+    assert seen.page.locator(pressed).inner_text() == "Natural"
+    before = seen.page.locator(".looks").bounding_box()
+    for name in ("raking", "lights", "polished", "gain"):
+        seen.page.click(f"[data-preset={name}]")
+        assert seen.page.eval_on_selector_all(pressed, "(all) => all.map((e) => e.dataset.preset)") == [name]
+        assert seen.page.locator(".looks").bounding_box() == before
+    seen.page.click(".adjust summary")
+    seen.set_range("[data-look=specular]", 0.6)
+    assert seen.page.locator(pressed).count() == 0
+
+
+def test_keys_work_wherever_the_focus_is_except_in_fields(visit, report_page):
+    seen = visit(report_page, width=1440, height=900)
+    measuring = "#relight-view.tooling"
+    for focus in ("[data-preset=raking]", "[name=relight-mode]", "[data-look=contours]"):
+        seen.page.focus(focus)
+        seen.page.keyboard.press("m")
+        assert seen.page.locator(measuring).count() == 1, focus
+        seen.page.keyboard.press("m")
+        assert seen.page.locator(measuring).count() == 0, focus
+    seen.page.focus("[data-end] >> nth=0")  # the tool has opened its panel
+    seen.page.keyboard.press("m")
+    assert seen.page.locator(measuring).count() == 0
+
+
+def test_full_screen_by_key_and_button(visit, report_page):
+    seen = visit(report_page)
+    full = "document.fullscreenElement && document.fullscreenElement.id"
+    for press in (lambda: seen.page.keyboard.press("f"), lambda: seen.page.click("[data-action=fullscreen]")):
+        press()
+        seen.page.wait_for_function(f"{full} === 'relight-view'")
+        press()
+        seen.page.wait_for_function("!document.fullscreenElement")
+
+
+def test_measuring_off_the_object_says_so(visit, report_page):
+    seen = visit(report_page)
+    seen.page.click(".measure summary")
+
+    def measure(*ends):
+        for field, value in zip(seen.page.locator("[data-end]").all(), ends, strict=True):
+            field.fill(str(value))
+        seen.page.wait_for_timeout(300)
+        return seen.page.inner_text(".measure-words"), seen.page.inner_text(".measure dl")
+
+    words, figures = measure(48, 48, 2, 2)
+    assert "off the object" in words
+    assert "Straight" not in figures and "Along the surface" not in figures and "Rise" not in figures
+    words, figures = measure(40, 48, 56, 48)
+    assert words == "" and "Straight, in space" in figures and "Along the surface" in figures
+
+
+def test_a_known_length_sets_the_scale(visit, report_page):
+    seen = visit(report_page)
+    seen.page.click(".measure summary")
+    for field, value in zip(seen.page.locator("[data-end]").all(), (40, 48, 56, 48), strict=True):
+        field.fill(str(value))
+    seen.page.fill("[data-known]", "8")
+    assert "8.000 mm" in seen.page.inner_text(".measure dl")
+    assert seen.page.inner_text(".scale-bar").endswith("mm")
+    seen.page.check("[name=relight-mode][value=depth]")
+    assert seen.page.inner_text(".legend-ends span >> nth=2").endswith("mm")
+
+
+def test_a_print_has_at_most_four_pages(visit, graded_page):
+    seen = visit(graded_page, width=1440, height=900)
+    seen.page.locator("#surface-view").scroll_into_view_if_needed()
+    seen.page.wait_for_selector("#surface-view[data-ready]")
+    printed = seen.page.pdf(format="A4", print_background=True)
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) <= 4
+    assert printed.count(b"/Subtype /Image") >= 4

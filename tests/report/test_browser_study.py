@@ -451,7 +451,7 @@ def test_a_snapshot_is_the_view(seen, study):
     shown = look(seen, study, "mode=clay", 5, 300, 260)
     name, content = saved(seen, lambda: seen.page.click("[data-action=snapshot]"))
     picture = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
-    assert name == "view.png" and np.abs(np.subtract(picture.shape, shown.shape)).max() <= 1
+    assert name == "sphere-view.png" and np.abs(np.subtract(picture.shape, shown.shape)).max() <= 1
     middle = (
         slice(shown.shape[0] // 4, 3 * shown.shape[0] // 4),
         slice(shown.shape[1] // 4, 3 * shown.shape[1] // 4),

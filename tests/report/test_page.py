@@ -264,11 +264,11 @@ def full_frame(make_result):
 def test_comparison_table_marks_the_best(comparison_page, make_result):
     text = comparison_page.read_text(encoding="utf-8")
     means = [make_result(tilt=tilt).angular_error.mean for tilt in (30.0, 8.0, 4.0)]
-    cells = re.findall(r"<td([^>]*)>([0-9.]+)°<svg", text)
+    cells = re.findall(r'<td data-value="[0-9.]+"([^>]*)>([0-9.]+)°<svg', text)
     assert cells == [("", f"{means[0]:.2f}"), ("", f"{means[1]:.2f}"), (' class="best"', f"{means[2]:.2f}")]
     data = data_of(text)
     assert list(data["relight"]["sets"]) == ["r0", "r1", "r2", "truth"]
-    assert list(data["surface"]["grids"]) == ["r0", "r2"]
+    assert list(data["surface"]["grids"]) == ["r0", "r2"] and data["surface"]["first"] == "r2"
 
 
 def test_comparison_asks_for_results_of_one_capture(tmp_path, capture, result, make_capture):

@@ -13,15 +13,16 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.report import figures, pictures, wording
+from photostereo.report import figures, pictures
 from photostereo.report.comparison_figures import error_charts, figures_table
 from photostereo.report.contestants import Contestant, Ground, contestants_of, ground_of
-from photostereo.report.document import render_page, safe_links, write_page
+from photostereo.report.document import render_page, safe_links
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
+from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
 #: What the view can show of two results; the error only where the truth is known.
@@ -79,14 +80,18 @@ def write_comparison(
     shown = [{"contestant": contestant, **_maps(contestant, mask, frame)} for contestant in contestants]
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
     grids = _grids(contestants, mask, frame)
+    best = _best(results, contestants, mask)
     if grids:
-        data["surface"] = {"grids": grids}
+        data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
     context = {
         "title": title or ground.name,
-        "kicker": "Methods compared" if labels is None else "Results compared",
-        "subtitle": _subtitle(len(results), ground),
+        "kicker": ("Methods compared" if labels is None else "Results compared")
+        + f" · {_input_in_words(len(results), ground)}",
+        "verdict": None,
+        "first_problem": "",
         "contestants": shown,
-        "pair": _first_pair(contestants),
+        "pair": _first_pair(contestants, best),
+        "surface_first": data["surface"]["first"] if grids else "",
         "modes": [
             *MODES,
             *(HEIGHT_MODES if grids else ()),
@@ -102,7 +107,8 @@ def write_comparison(
         "surface_results": [(key, _label(contestants, key)) for key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
-    room = PAGE_BYTES - len(render_page("compare.html", data, **context))
+    page = render_page("compare.html", **context)
+    room = page.room(data, PAGE_BYTES)
     # One albedo for all: what is compared are the normals.
     common = Layers(frame, mask, albedos=common_albedo(results))
     sides = {
@@ -118,14 +124,24 @@ def write_comparison(
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = _difference_top(contestants, mask)
     _align_heights(data["relight"], contestants, mask)
-    write_page(path, render_page("compare.html", data, **context))
+    page.write(path, data)
 
 
-def _subtitle(count: int, ground: Ground) -> str:
-    pixels = f"{wording.thousands(int(np.count_nonzero(ground.mask)))} pixels on the object"
-    if ground.capture is None:
-        return f"{count} results, {pixels}"
-    return f"{count} methods on {len(ground.capture)} photographs, {pixels}"
+def _input_in_words(count: int, ground: Ground) -> str:
+    return (
+        f"{count} results"
+        if ground.capture is None
+        else f"{count} methods, {len(ground.capture)} photographs"
+    )
+
+
+def _best(results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray) -> str:
+    """The result with the smallest error; without a truth that of the default method, or else the last."""
+    judged = {one.key: float(np.mean(one.error[mask])) for one in contestants if one.error is not None}
+    if judged:
+        return min(judged, key=lambda key: judged[key])
+    keys = [one.key for one, result in zip(contestants, results, strict=False) if result.method == BEST]
+    return keys[-1] if keys else contestants[len(results) - 1].key
 
 
 def common_albedo(results: Sequence[Reconstruction]) -> list[tuple[FloatArray, float]]:
@@ -175,12 +191,12 @@ def _difference_top(contestants: Sequence[Contestant], mask: BoolArray) -> float
     return float(np.clip(5 * np.ceil(max(tops, default=5.0) / 5), 5, 45))
 
 
-def _first_pair(contestants: Sequence[Contestant]) -> list[str]:
-    """The pair that says most at first sight: the first and the last method."""
-    keys = [contestant.key for contestant in contestants if contestant.key != "truth"] or ["truth"]
+def _first_pair(contestants: Sequence[Contestant], best: str) -> list[str]:
+    """The pair that says most at first sight: the first method and the best one."""
+    keys = [contestant.key for contestant in contestants if contestant.key != "truth"]
     if len(keys) == 1:
         return [keys[0], contestants[-1].key]
-    return [keys[0], keys[-1]]
+    return [keys[0], best if best != keys[0] else keys[-1]]
 
 
 def _by_folder(links: Sequence[Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:

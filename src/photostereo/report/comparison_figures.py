@@ -15,7 +15,7 @@ from photostereo.report import wording
 from photostereo.report.contestants import Contestant, Ground
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
-from photostereo.report.plots import Series, legend, line_chart, scatter, tone_of
+from photostereo.report.plots import Series, legend, line_chart, scatter, style_of
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -49,7 +49,12 @@ def figures_table(
             # The bar's length: the share of the column's largest value.
             share = float(values[number] / values.max()) if values.max() > 0 else 0.0
             cells.append(
-                {"text": text, "best": best, "bar": round(100 * share, 1) if name == "Mean error" else None}
+                {
+                    "text": text,
+                    "value": float(values[number]),
+                    "best": best,
+                    "bar": round(100 * share, 1) if name == "Mean error" else None,
+                }
             )
         rows.append(
             {
@@ -93,7 +98,7 @@ def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
         assert contestant.error is not None
         ordered = np.sort(contestant.error[mask])
         shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
-        series.append(Series(contestant.name, shares.tolist(), tone_of(number)))
+        series.append(Series(contestant.name, shares.tolist(), *style_of(number)))
     plot: Markup = line_chart(
         angles.tolist(),
         series,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -60,21 +61,42 @@ SCRIPT_FILES = (
 )
 
 
-def render_page(template: str, data: Mapping[str, Any], **context: Any) -> str:
-    """The finished page: a template with its context, and the viewers' data."""
+#: Where the data of a page begins. No name that comes from outside can forge it: templates escape "<".
+DATA_ELEMENT = '<script type="application/json" id="data">'
+
+
+@dataclass(frozen=True)
+class Page:
+    """A rendered page without the data of its viewers, which fill the room that is left."""
+
+    before: str
+    after: str
+
+    def room(self, data: Mapping[str, Any], limit: int) -> int:
+        """Characters that are left for more data in a page of at most ``limit``."""
+        return limit - len(self.before) - len(self.after) - len(json_for_script(data))
+
+    def write(self, path: str | Path, data: Mapping[str, Any]) -> None:
+        """Write the page with its data in one step."""
+        write_page(path, f"{self.before}{json_for_script(data)}{self.after}")
+
+
+def render_page(template: str, **context: Any) -> Page:
+    """A template with its context."""
     style, script = bundle("static", STYLE_FILES), wrapped_script()
-    return (
+    text = (
         templates()
         .get_template(template)
         .render(
             style=Markup(style),
             script=Markup(script),
             policy=content_policy(style, script),
-            data=json_for_script(data),
             version=__version__,
             **context,
         )
     )
+    before, element, after = text.partition(DATA_ELEMENT)
+    return Page(before + element, after)
 
 
 @cache

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.units import PixelSize
 from photostereo.report import pictures
 from photostereo.report.colors import Painting, paint
 from photostereo.report.pictures import Frame
@@ -67,17 +68,18 @@ def albedo_figure(picture: NDArray[np.uint8], inside: BoolArray) -> MapFigure:
     )
 
 
-def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
-    """The integrated depth."""
+def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSize) -> MapFigure:
+    """The integrated depth, in millimeters if the size of a pixel is known."""
+    unit = "mm" if size.known else "px"
     small = pictures.shrink_map(depth, mask, frame)
     low, high = _range(small)
-    small, high = small - low, high - low
+    small, high = size.millimetres * (small - low), size.millimetres * (high - low)
     return _figure(
         "Depth",
-        f"Height above the lowest point; {high:.0f} pixels in all. Brighter is nearer.",
+        f"Height above the lowest point, up to {high:.3g} {unit}. Brighter is nearer.",
         paint(small, 0, high, "depth"),
-        f"Depth map: height above the lowest point, up to {high:.0f} pixels",
-        color_bar("depth", 0, high, suffix=" px"),
+        f"Depth map: height above the lowest point, up to {high:.3g} {unit}",
+        color_bar("depth", 0, high, suffix=f" {unit}"),
     )
 
 

@@ -16,7 +16,7 @@ from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
-from photostereo.report.document import render_page, write_page
+from photostereo.report.document import render_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
@@ -94,7 +94,7 @@ def write_report(
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
-    surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings)
+    surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
     name = title or result.capture
     data: dict[str, Any] = {"identity": identity_of(result)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
@@ -107,8 +107,9 @@ def write_report(
         data["surface"] = surface_data
     context: dict[str, Any] = {
         "title": name,
-        "kicker": "Photometric stereo",
-        "subtitle": subtitle(result, capture),
+        "kicker": wording.kicker(result, capture),
+        "verdict": wording.verdict(result),
+        "first_problem": "",
         "key_figures": wording.key_figures(result, capture),
         "stills": figures.still_figures(normals, known, albedo),
         "surface": surface,
@@ -130,9 +131,10 @@ def write_report(
         context |= capture_evidence(result, capture, frame)
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
-    room = PAGE_BYTES - len(render_page("report.html", data, **context))
+    page = render_page("report.html", **context)
+    room = page.room(data, PAGE_BYTES)
     data["relight"] = view_data({result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room)
-    write_page(path, render_page("report.html", data, **context))
+    page.write(path, data)
 
 
 def identity_of(result: Reconstruction) -> str:
@@ -140,13 +142,6 @@ def identity_of(result: Reconstruction) -> str:
     digest = hashlib.sha256(f"{result.digest} {result.method}".encode())
     digest.update(np.ascontiguousarray(result.normals[:: max(1, result.normals.shape[0] // 64)]).tobytes())
     return digest.hexdigest()[:20]
-
-
-def subtitle(result: Reconstruction, capture: Capture | None) -> str:
-    """Method and input in one line."""
-    words = f"{wording.method_title(result.method)} ({result.method})"
-    words = words if capture is None else f"{words} from {len(capture)} photographs"
-    return f"{words}; {result.chosen}" if result.chosen else words
 
 
 def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame) -> dict[str, Any] | None:
@@ -235,14 +230,18 @@ def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> 
             "of the pixels have fewer than four lit photographs",
         ),
     ]
+    calibration = calibration_evidence(capture)
+    problems = [finding.text for finding in diagnosis.findings if finding.severity == "problem"]
+    problems += [] if calibration is None else [f"{text}." for text in calibration["warnings"]]
     return {
+        "first_problem": problems[0] if problems else "",
         "photographs": photographs,
         "photographs_left_out": len(capture) - len(photographs),
         "compass": light_compass(
             np.array([photograph.light for photograph in photographs]),
             [photograph.name for photograph in photographs],
         ),
-        "calibration": calibration_evidence(capture),
+        "calibration": calibration,
         "correction": describe_correction(result.strengths),
         "verdict_title": verdicts.title,
         "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),

@@ -22,22 +22,34 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 14, 40
 NOTHING = Markup("")
 #: Colors for lines and points, ``--tone-1`` to ``--tone-9`` in the style sheet: one per method.
 TONES = 9
+#: Kinds of lines for more methods than colors, ``dash-1`` to ``dash-3`` in the style sheet; 0 is a full line.
+DASHES = 4
 
 _ids = count(1)
 
 
-def tone_of(number: int) -> int:
-    """The color of the n-th line or point; they begin again after the last."""
-    return 1 + number % TONES
+def style_of(number: int) -> tuple[int, int]:
+    """Color and dash of the n-th line: no two of the first 36 are alike.
+
+    >>> style_of(0), style_of(9)
+    ((1, 0), (1, 1))
+    """
+    return 1 + number % TONES, number // TONES % DASHES
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name in the legend and its values; ``tone`` 1…9 picks one of the page's colors."""
+    """A line: its name in the legend, its values, and which of the page's colors and dashes it has."""
 
     name: str
     values: Sequence[float]
     tone: int
+    dash: int = 0
+
+    @property
+    def style(self) -> str:
+        """Its classes in the style sheet."""
+        return f"tone-{self.tone} dash-{self.dash}"
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ def line_chart(
             cx, cy = points[0].split(",")
             parts.append(f'<circle class="dot tone-{line.tone}" cx="{cx}" cy="{cy}" r="3.5"/>')
         else:
-            parts.append(f'<polyline class="line tone-{line.tone}" points="{" ".join(points)}"/>')
+            parts.append(f'<polyline class="line {line.style}" points="{" ".join(points)}"/>')
     return _svg("".join(parts), summary)
 
 
@@ -108,7 +120,7 @@ def legend(series: Sequence[Series]) -> Markup:
     """Names and colors of the lines, as a list."""
     items = "".join(
         '<li><svg viewBox="0 0 18 8" aria-hidden="true">'
-        f'<path class="line tone-{line.tone}" d="M1 4H17"/></svg>'
+        f'<path class="line {line.style}" d="M1 4H17"/></svg>'
         f"{escape(line.name)}</li>"
         for line in series
     )
@@ -174,7 +186,7 @@ def scatter(
     ]
     dots = [(across(x), up(y)) for x, y in zip(across_values, ys, strict=True)]
     for number, (cx, cy) in enumerate(dots):
-        parts.append(f'<circle class="dot tone-{tone_of(number)}" cx="{cx:.1f}" cy="{cy:.1f}" r="4.5"/>')
+        parts.append(f'<circle class="dot tone-{style_of(number)[0]}" cx="{cx:.1f}" cy="{cy:.1f}" r="4.5"/>')
     for (name, *_), (x, y, anchor) in zip(
         points, _place_labels(dots, [name for name, *_ in points]), strict=True
     ):

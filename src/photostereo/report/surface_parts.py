@@ -37,6 +37,7 @@ def surface_parts(
     tears: BoolArray | None,
     files: Mapping[str, str] | None,
     meanings: Mapping[str, str] | None = None,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> tuple[dict[str, Any] | None, dict[str, Markup]]:
     """The viewer's data, None without a surface, and the parts of the page by name."""
     data = depth_map = None
@@ -44,7 +45,7 @@ def surface_parts(
     if depth is not None and np.isfinite(depth[result.mask]).any():
         grid = grid_data(pack_heights(depth, result.mask, frame, tears=tears), frame)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
-        depth_map = figures.depth_figure(depth, result.mask, frame)
+        depth_map = figures.depth_figure(depth, result.mask, frame, pixel_size)
     template = templates().get_template("surface.html")
     facts = {
         "has_depth": data is not None,
@@ -73,7 +74,8 @@ def renew_surface(
     data = page_data(page)
     if result.method not in (data.get("relight") or {"sets": {}})["sets"]:
         return False
-    surface, parts = surface_parts(result, frame_around(result.mask), depth, tears, files, meanings)
+    frame = frame_around(result.mask)
+    surface, parts = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
     for name, part in parts.items():
         page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
         if count != 1:

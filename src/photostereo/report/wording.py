@@ -34,6 +34,31 @@ def method_citation(name: str) -> str:
         return ""
 
 
+def kicker(result: Reconstruction, capture: Capture | None) -> str:
+    """Where the result comes from, in one line above its name."""
+    words = f"Photometric stereo · {result.method}"
+    return words if capture is None else f"{words} · {len(capture)} photographs"
+
+
+def verdict(result: Reconstruction) -> dict[str, str]:
+    """How sure the result is of itself: a grade for the badge, and a sentence."""
+    from photostereo.diagnosis.expected_error import expected_error
+
+    expected = expected_error(result)
+    if expected is None:
+        return {
+            "grade": "unknown",
+            "badge": "Not graded",
+            "text": f"{result.method} does not estimate its error.",
+        }
+    badge = {"good": "Good", "fair": "Fair", "poor": "Do not trust"}[expected.grade]
+    return {
+        "grade": expected.grade,
+        "badge": badge,
+        "text": f"Expected error about {expected.about} on average.",
+    }
+
+
 def key_figures(result: Reconstruction, capture: Capture | None) -> list[dict[str, str]]:
     """The few numbers at the top of the page."""
     height, width = result.mask.shape

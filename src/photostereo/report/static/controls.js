@@ -13,6 +13,7 @@ class Controls {
     this.followPanel();
     this.followDial();
     this.followMinimap();
+    this.followFullScreen();
     relighter.rig.watch(() => this.showLamps());
     Object.entries(relighter.look).forEach(([name, value]) => this.change(name, value));
   }
@@ -74,8 +75,8 @@ class Controls {
     const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const { relighter } = this;
     const { view } = relighter;
-    relighter.canvas.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.hears(event)) return;
       const step = steps[event.key];
       const key = event.key.toLowerCase();
       const middle = view.canvas.map((side) => side / 2);
@@ -98,6 +99,25 @@ class Controls {
         button.click();
       }
       event.preventDefault();
+    });
+  }
+
+  // Letters and digits are heard wherever the focus is while the view is on the screen, except in fields. Keys that
+  // scroll the page or work a control (arrows, space, Enter, Home) are heard on the picture only.
+  hears({ target, key }) {
+    const { canvas } = this.relighter;
+    if (target === canvas) return true;
+    if (target.closest?.("textarea, select, [contenteditable], input:not([type=range], [type=radio], [type=checkbox]), #surface-view")) return false;
+    const { top, bottom } = this.figure.getBoundingClientRect();
+    return key.length === 1 && key !== " " && bottom > 80 && top < window.innerHeight - 80;
+  }
+
+  followFullScreen() {
+    const button = this.figure.querySelector("[data-action=fullscreen]");
+    button.hidden = !document.fullscreenEnabled;
+    button.addEventListener("click", () => {
+      if (document.fullscreenElement) document.exitFullscreen();
+      else this.figure.requestFullscreen().catch(() => {});
     });
   }
 
@@ -165,8 +185,19 @@ class Controls {
     }
     const output = this.figure.querySelector(`[data-value="${name}"]`);
     if (output) output.textContent = name === "contours" ? (value ? `every ${units.length(value)}` : "") : String(Math.round(value * 100) / 100);
+    this.markPreset();
     this.figure.dispatchEvent(new CustomEvent("look"));
     stage.changed();
+  }
+
+  // Press the button of the look that is shown, if it is one of them.
+  markPreset() {
+    const { look, rig } = this.relighter;
+    const fits = (name) => Object.entries(PRESETS[name]).every(([key, value]) => look[key] === value)
+      && (name === "raking") === this.raking && (name === "lights") === (rig.lamps.length > 1);
+    for (const button of this.panel.querySelectorAll("[data-preset]")) {
+      button.setAttribute("aria-pressed", String(fits(button.dataset.preset)));
+    }
   }
 
   setLoupe(on) {
@@ -242,6 +273,7 @@ class Controls {
     }
     this.panel.querySelector("[data-action=add-lamp]").disabled = rig.lamps.length >= LIGHTS_MOST;
     this.panel.querySelector("[data-action=drop-lamp]").hidden = rig.lamps.length < 2;
+    this.markPreset();
     stage.changed();
   }
 

@@ -18,7 +18,11 @@ function start() {
     page.classList.add("no-webgl");
   }
   const comparison = data.compare ? new Comparison(relightFigure, data.relight, relighter) : null;
-  if (relighter.works) equip(relighter, controls, comparison, data.identity);
+  if (relighter.works) {
+    equip(relighter, controls, comparison, data.identity);
+    printAsPicture(relightFigure, relighter.stage);
+  }
+  document.querySelectorAll("table.sortable").forEach(makeSortable);
 
   const surfaceFigure = document.getElementById("surface-view");
   if (surfaceFigure && relighter.works) {
@@ -59,7 +63,7 @@ function equip(relighter, controls, comparison, identity) {
   const notes = new Notes(relighter, controls, identity);
   const links = new Links(relighter, controls, comparison);
   figure.querySelector("[data-action=snapshot]").addEventListener("click", async () => {
-    saveBlob("view.png", await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
+    saveBlob(`${fileName()}-view.png`, await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
   });
   const takeaway = document.querySelector(".made");
   if (takeaway) new Downloads(relighter, probe, takeaway);
@@ -69,11 +73,12 @@ function equip(relighter, controls, comparison, identity) {
 function startSurface(figure, data, pyramid) {
   const pick = (name) => ({ grid: data.surface.grids[name], name, pyramid });
   const names = Object.keys(data.surface.grids);
-  const view = new SurfaceView(figure, pick(names[0]));
+  const view = new SurfaceView(figure, pick(data.surface.first ?? names[0]));
   if (!view.works) {
     figure.classList.remove("live");
     return;
   }
+  printAsPicture(figure, view.stage);
   view.stage.started.then(() => {
     figure.dataset.ready = "true";
   }, (problem) => {
@@ -82,6 +87,40 @@ function startSurface(figure, data, pyramid) {
   });
   const choice = figure.querySelector("[data-surface=result]");
   if (choice) choice.addEventListener("change", () => view.replace(pick(choice.value)));
+}
+
+// A name for files, after the object.
+function fileName() {
+  return document.querySelector("h1").textContent.trim().replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "view";
+}
+
+// On paper a canvas is empty: a picture of it takes its place.
+function printAsPicture(figure, stage) {
+  const picture = Object.assign(document.createElement("img"), { className: "print-picture", alt: "The view" });
+  window.addEventListener("beforeprint", () => {
+    if (!stage.ready) return;
+    stage.render();
+    picture.src = stage.canvas.toDataURL("image/jpeg", 0.9);
+    figure.querySelector(".stage").append(picture);
+  });
+  window.addEventListener("afterprint", () => picture.remove());
+}
+
+// A press on a heading sorts the rows by that column, a second one the other way round.
+function makeSortable(table) {
+  const body = table.tBodies[0];
+  table.tHead.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-sort]");
+    if (!button) return;
+    const heading = button.closest("th");
+    const up = heading.getAttribute("aria-sort") !== "ascending";
+    for (const one of table.tHead.querySelectorAll("th")) one.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const column = Number(button.dataset.sort);
+    const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+    const order = (a, b) => (column ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b)));
+    body.append(...[...body.rows].sort((a, b) => (up ? order(a, b) : order(b, a))));
+  });
 }
 
 // Big meshes are unpacked when they come near the window, so that the page is usable at once.

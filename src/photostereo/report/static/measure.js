@@ -44,18 +44,23 @@ function profileChart(along, curves, unit) {
   return chart;
 }
 
-// What the heights along a line add to its flat length.
-function profileFigures({ along, heights }, flat) {
+// Whether an end of the line has no height.
+function endsOff({ heights }) {
+  return heights[0] === null || heights[heights.length - 1] === null;
+}
+
+// What the heights along a line add to its flat length; from end to end only if both are on the object.
+function profileFigures({ along, heights }, flat, endsKnown) {
   const known = heights.filter((height) => height !== null);
   const rise = known[known.length - 1] - known[0];
   let walked = 0;
   for (let i = 1; i < heights.length; i += 1) {
     if (heights[i] !== null && heights[i - 1] !== null) walked += Math.hypot(along[i] - along[i - 1], heights[i] - heights[i - 1]);
   }
+  const whole = heights.every((height) => height !== null);
   return {
-    "Rise from end to end": rise,
-    "Straight, in space": Math.hypot(flat, rise),
-    "Along the surface": walked,
+    ...(endsKnown ? { "Rise from end to end": rise, "Straight, in space": Math.hypot(flat, rise) } : {}),
+    ...(whole ? { "Along the surface": walked } : {}),
     "Between lowest and highest": Math.max(...known) - Math.min(...known),
   };
 }
@@ -71,7 +76,7 @@ class Measure {
     this.overlay.append(this.mark);
     relighter.view.watch(() => this.place());
     this.figure.querySelector("[data-tool=measure]").addEventListener("click", () => controls.take(this));
-    this.box.addEventListener("input", () => this.fromFields());
+    this.box.addEventListener("input", (event) => (event.target.dataset.known === undefined ? this.fromFields() : this.calibrate(Number(event.target.value))));
     this.figure.addEventListener("sides", () => this.line && this.set(this.line, true)); // other results, the same line
     this.box.querySelector("[data-action=save-profile]").addEventListener("click", () => this.save());
     this.box.querySelector("[data-action=clear-line]").addEventListener("click", () => this.set(null));
@@ -113,6 +118,17 @@ class Measure {
     this.set([[a - left + 0.5, b - top + 0.5], [c - left + 0.5, d - top + 0.5]], true);
   }
 
+  // A line of known length sets the scale of everything that is measured in the page.
+  calibrate(millimeters) {
+    if (!this.line || !(millimeters > 0)) return;
+    const [a, b] = this.line;
+    const pixels = Math.hypot(b[0] - a[0], b[1] - a[1]);
+    Object.assign(this.relighter.units, { size: millimeters / pixels, unit: "mm" });
+    this.relighter.view.tell();
+    this.figure.dispatchEvent(new CustomEvent("look"));
+    this.report();
+  }
+
   async set(line, fromFields) {
     this.line = line;
     this.profiles = [];
@@ -150,9 +166,16 @@ class Measure {
     const rows = [["Distance in the picture", [this.distance(this.line)]]];
     const chart = this.box.querySelector(".profile");
     chart.replaceChildren();
+    const endsKnown = !this.profiles.some(endsOff);
+    const gaps = this.profiles.some(({ heights }) => heights.includes(null));
+    this.box.querySelector(".measure-words").textContent = !gaps ? "" : endsKnown
+      ? "The line leaves the object in between: its length along the surface is not known."
+      : "An end of the line is off the object, where no height is known. Draw it from one point of the object to another.";
     if (this.profiles.length) {
       const { along } = this.profiles[0];
-      const found = this.profiles.map((profile) => profileFigures(profile, flat));
+      const every = this.profiles.map((profile) => profileFigures(profile, flat, endsKnown));
+      const shared = Object.keys(every[0]).filter((label) => every.every((figures) => label in figures));
+      const found = every.map((figures) => Object.fromEntries(shared.map((label) => [label, figures[label]])));
       for (const label of Object.keys(found[0])) {
         const named = (figure, i) => (found.length > 1 ? `${this.profiles[i].title}\u2002${units.length(figure)}` : units.length(figure));
         rows.push([label, found.map((figures, i) => named(figures[label], i))]);

@@ -128,7 +128,7 @@ function steerView(canvas, view, hand) {
     begun = null;
   });
   canvas.addEventListener("wheel", (event) => {
-    if (document.activeElement !== canvas && !event.ctrlKey) return;
+    if (document.activeElement !== canvas && !event.ctrlKey && !document.fullscreenElement) return;
     event.preventDefault();
     const step = event.deltaMode === 1 ? 30 * event.deltaY : event.deltaY;
     view.zoomAt(Math.exp(-Math.max(-240, Math.min(240, step)) * 0.0025), place(event));
