@@ -10,9 +10,10 @@ import numpy as np
 
 import photostereo as ps
 from photostereo.diagnosis.metrics import angle_between
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain
 from photostereo.priors.registry import find_prior
 from photostereo.reflectance.model import Fit, Model
-from photostereo.runtime.arrays import CPU
 from photostereo.scenes import dome_lights
 from photostereo.solver.problem import Problem
 
@@ -47,12 +48,10 @@ capture = ps.add_poisson(ps.render_scene("relief", size=96, lights=dome_lights(1
 pixels = capture.pixels(capture.intensity_scale()).astype(float)
 model = Trimmed(pixels, capture.lights.matrix)
 dictionary = find_prior("dictionary")
-values = {p.name: p.default for p in dictionary.declared()}
-prior, values = dictionary.build(capture.mask, values, 0.08, model.mean_hessian({}), CPU)
+values = {parameter.name: parameter.default for parameter in dictionary.declared()}
+setting = Setting(Domain(capture.mask), noise=0.08, hessian=model.mean_hessian({}))
+prior, _ = dictionary.build(values, setting)
 truth = capture.truth[capture.mask]
-for name, problem in {
-    "alone": Problem(model),
-    "with the prior": Problem(model, prior, values["lam"]),
-}.items():
+for name, problem in {"alone": Problem(model), "with the prior": Problem(model, prior)}.items():
     normals = problem.solve().normals
     print(f"{name}: {angle_between(normals, truth).mean():.2f} degrees")
