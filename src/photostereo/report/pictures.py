@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+from photostereo.io.png import encode_indexed_png, encode_png
 from photostereo.report.colors import Painting
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
@@ -117,15 +116,6 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
     return to_srgb(small / (white if white > 0 else 1.0)), inside
 
 
-def soft_outline(inside: BoolArray) -> NDArray[np.uint8]:
-    """The mask blurred a little: where it crosses one half is an outline without the pixels' steps."""
-    import cv2
-
-    padded = np.pad(inside.astype(np.float32), 6, mode="edge")
-    soft: NDArray[np.float32] = cv2.GaussianBlur(padded, (0, 0), 1.3)[6:-6, 6:-6]
-    return np.asarray(np.rint(255 * soft), dtype=np.uint8)
-
-
 def spread_beyond(picture: NDArray[np.uint8], inside: BoolArray, rings: int = 3) -> NDArray[np.uint8]:
     """Carry a texture some pixels beyond its mask, so that filtering at the rim finds no black."""
     import cv2
@@ -162,21 +152,14 @@ def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint
 
 def png(picture: NDArray[np.uint8]) -> str:
     """A data address of a lossless picture: gray, RGB or RGBA."""
-    return _address("png", picture, [])
-
-
-def encode_png(picture: NDArray[np.uint8]) -> bytes:
-    """A lossless picture made in a hurry: gray or RGB."""
-    import cv2
-
-    return _encoded("png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    return _address("png", encode_png(picture))
 
 
 def webp(picture: NDArray[np.uint8], quality: int = 90) -> str:
     """A data address of a picture that people look at: gray, RGB or RGBA, a fraction of the lossless size."""
     import cv2
 
-    return _address("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality])
+    return _address("webp", _encoded("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality]))
 
 
 def webp_lossless(picture: NDArray[np.uint8]) -> str:
@@ -184,39 +167,23 @@ def webp_lossless(picture: NDArray[np.uint8]) -> str:
     import cv2
 
     # OpenCV: any quality above 100 means lossless.
-    return _address("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, 101])
+    return _address("webp", _encoded("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, 101]))
 
 
 def indexed_png(painting: Painting) -> str:
-    """A data address of a picture in at most 256 colors, one byte for each pixel before compression."""
-    height, width = painting.index.shape
-    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
-    rows[:, 1:] = painting.index
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-        (b"PLTE", np.ascontiguousarray(painting.colors[:, :3]).tobytes()),
-        (b"tRNS", np.ascontiguousarray(painting.colors[:, 3]).tobytes()),
-        (b"IDAT", zlib.compress(rows.tobytes(), 6)),
-        (b"IEND", b""),
-    )
-    chunks = [
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in parts
-    ]
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode(
-        "ascii"
-    )
+    """A data address of a picture in at most 256 colors."""
+    return _address("png", encode_indexed_png(painting.index, painting.colors))
 
 
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
     """A data address of a photograph: gray or RGB."""
     import cv2
 
-    return _address("jpeg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return _address("jpeg", _encoded("jpeg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality]))
 
 
-def _address(kind: str, picture: NDArray[np.uint8], options: list[int]) -> str:
-    return f"data:image/{kind};base64," + base64.b64encode(_encoded(kind, picture, options)).decode("ascii")
+def _address(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64," + base64.b64encode(content).decode("ascii")
 
 
 def _encoded(kind: str, picture: NDArray[np.uint8], options: list[int]) -> bytes:

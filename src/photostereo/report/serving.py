@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import OutputError, PhotostereoError
+from photostereo.io.png import encode_png
 from photostereo.report.comparison import albedo_share
-from photostereo.report.pictures import encode_png, frame_around
+from photostereo.report.pictures import frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import page_data
 from photostereo.solver.result_files import map_array
@@ -97,7 +98,7 @@ class ResultTiles:
             return None
         make = {"normals": layers.normal_tile, "albedo": layers.albedo_tile, "depth": layers.depth_tile}
         picture = make[channel](level, row, col)
-        return encode_png(np.zeros((1, 1, 3), np.uint8) if picture is None else picture)
+        return encode_png(np.zeros((1, 1, 3), np.uint8) if picture is None else picture, fast=True)
 
 
 def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from photostereo._version import __version__
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_text
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 from photostereo.results.mesh_files import ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER
 from photostereo.results.textured import TexturedMesh
 

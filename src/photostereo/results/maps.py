@@ -16,7 +16,7 @@ from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import MissingDependencyError, OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_file, write_array, write_bytes, writing
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 
 Bool = NDArray[np.bool_]
 

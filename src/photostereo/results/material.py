@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.conventions import encode_normals, srgb_from_linear
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 from photostereo.results.occlusion import ambient_occlusion
 from photostereo.results.tiling import (
     even_levels,

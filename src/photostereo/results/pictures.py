@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import row_bands, srgb_from_linear
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_bytes
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 from photostereo.results.maps import describe_normals, write_normal_png
 from photostereo.solver.reconstruction import Reconstruction
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from photostereo.core.errors import OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 from photostereo.results.relighting import LightModel, quantize
 
 #: The order of a PTM, u², v², uv, u, v, 1, among 1, u, v, u², uv, v².

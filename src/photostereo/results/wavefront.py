@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from photostereo.core.units import PixelSize
-from photostereo.results.encode import encode_png
+from photostereo.io.png import encode_png
 from photostereo.results.textured import TexturedMesh
 
 #: What lies beside ``mesh.obj``, and what it means.

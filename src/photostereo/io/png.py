@@ -1,0 +1,79 @@
+"""PNG, the one place that writes it: gray, RGB, RGBA or indexed, with resolution and a comment if there are any."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import OutputError
+from photostereo.core.units import PixelSize
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+#: Bytes of the signature and of the header chunk, whose length is fixed.
+_HEAD = len(SIGNATURE) + 25
+
+
+def encode_png(
+    picture: NDArray[Any], *, size: PixelSize | None = None, comment: str = "", fast: bool = False
+) -> bytes:
+    """A gray, RGB or RGBA picture of 8 or 16 bits.
+
+    Parameters
+    ----------
+    picture : (H, W), (H, W, 3) or (H, W, 4) array of uint8 or uint16
+    size : PixelSize, optional
+        Becomes the resolution (pHYs), if it is known.
+    comment : str
+        What the numbers mean (iTXt).
+    fast : bool
+        Several times faster, and about a tenth larger on photographs with noise.
+
+    Examples
+    --------
+    >>> data = encode_png(np.zeros((2, 2), np.uint8), size=PixelSize.of("0.1mm"), comment="heights")
+    >>> b"pHYs" in data, b"heights" in data
+    (True, True)
+    """
+    import cv2
+
+    order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
+    pixels = np.ascontiguousarray(picture)
+    stored = pixels if picture.ndim == 2 else cv2.cvtColor(pixels, order[picture.shape[2]])
+    done, data = cv2.imencode(".png", stored, [cv2.IMWRITE_PNG_COMPRESSION, 1] if fast else [])
+    if not done:
+        raise OutputError(
+            f"A picture of shape {picture.shape} cannot be encoded as PNG.",
+            code="cannot-encode",
+            shape=picture.shape,
+        )
+    plain = bytes(data.tobytes())
+    chunks = b""
+    if size is not None and size.known:
+        chunks += _chunk(b"pHYs", struct.pack(">IIB", size.per_metre, size.per_metre, 1))
+    if comment:
+        # Keyword, no compression, no language, no translated keyword, UTF-8 text.
+        chunks += _chunk(b"iTXt", b"Description\0\0\0\0\0" + comment.encode("utf-8", "replace"))
+    return plain[:_HEAD] + chunks + plain[_HEAD:]
+
+
+def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> bytes:
+    """A picture (H, W) of numbers into a table of at most 256 RGBA colors: one byte a pixel before compression."""
+    height, width = index.shape
+    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
+    rows[:, 1:] = index
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", np.ascontiguousarray(colors[:, :3]).tobytes()),
+        (b"tRNS", np.ascontiguousarray(colors[:, 3]).tobytes()),
+        (b"IDAT", zlib.compress(rows.tobytes(), 6)),
+        (b"IEND", b""),
+    )
+    return SIGNATURE + b"".join(_chunk(kind, body) for kind, body in parts)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
