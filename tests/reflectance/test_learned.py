@@ -409,7 +409,8 @@ def test_the_network_runs_only_on_pixels_that_the_matte_fit_does_not_settle(half
     monkeypatch.setattr("photostereo.reflectance.learned.model.MATTE_ALONE", 0.0)
     everywhere = Learned(pixels, lights, mask=mask).alone(Counter()).normals
     assert asked[0] < 0.8 * len(pixels) and asked[1] == len(pixels)
-    assert np.percentile(angles(found, everywhere), 99.9) < 0.02
+    assert angles(found, everywhere).mean() < 0.01
+    assert np.percentile(angles(found, everywhere), 99) < 0.1
 
 
 def test_nothing_long_runs_in_the_constructor_and_the_work_can_be_cancelled(shiny) -> None:
