@@ -21,8 +21,8 @@ from photostereo.batch.ledger import Ledger
 from photostereo.batch.options import RunOptions
 from photostereo.batch.progress import Progress, RunControl
 from photostereo.batch.run import batch
-from photostereo.batch.settings import Settings
 from photostereo.capture import write_diligent
+from photostereo.pipeline.settings import Settings
 from photostereo.scenes import dome_lights
 
 SIDE = 316
@@ -57,7 +57,9 @@ def make_captures(place: Path, count: int) -> None:
 
 def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    settings = Settings(method=sys.argv[2] if len(sys.argv) > 2 else "ls", surface=False, report=False)
+    settings = Settings().changed(
+        method=sys.argv[2] if len(sys.argv) > 2 else "ls", surface=False, report=False
+    )
     with tempfile.TemporaryDirectory() as temporary:
         place, out = Path(temporary) / "captures", Path(temporary) / "out"
         place.mkdir()

@@ -47,7 +47,7 @@ def scene_folder(tmp_path_factory) -> Path:
         [
             sys.executable,
             "-m",
-            "photostereo.cli",
+            "photostereo",
             "scene",
             "vase",
             "--out",
@@ -89,7 +89,7 @@ def test_help_is_fast_and_lists_the_commands() -> None:
     for _ in range(3):
         before = spent()
         result = subprocess.run(
-            [sys.executable, "-m", "photostereo.cli", "--help"], check=True, capture_output=True, text=True
+            [sys.executable, "-m", "photostereo", "--help"], check=True, capture_output=True, text=True
         )
         best = min(best, spent() - before)
     for command in (
@@ -389,7 +389,7 @@ def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> Non
         "out",
     ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "photostereo.cli", *words],
+        [sys.executable, "-m", "photostereo", *words],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -409,13 +409,13 @@ def test_demo_shows_where_things_are(call, tmp_path) -> None:
     code, said, _ = call("demo", "--out", out)
     assert code == 0
     for name in ("report.html", "normals.png", "mesh.glb"):
-        assert (out / "pdlnv" / name).exists()
-    assert str(out / "pdlnv" / "report.html") in said.replace("\n", "")
+        assert (out / "dlnet" / name).exists()
+    assert str(out / "dlnet" / "report.html") in said.replace("\n", "")
     errors = {
         name: json.loads((out / name / "summary.json").read_text())["angular_error"]["mean"]
-        for name in ("ls", "pdlnv")
+        for name in ("ls", "pdlnv", "dlnet")
     }
-    assert errors["pdlnv"] < 0.8 * errors["ls"]
+    assert errors["dlnet"] < 0.8 * errors["pdlnv"] < 0.8 * errors["ls"]
 
 
 # Bad input: one clear paragraph, exit code 2, nothing written.
@@ -638,11 +638,10 @@ def test_methods_are_completed(words, offered) -> None:
 
 
 def test_python_dash_m(call) -> None:
-    for module in ("photostereo", "photostereo.cli"):
-        done = subprocess.run(
-            [sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True
-        )
-        assert done.stdout.startswith("photostereo ")
+    done = subprocess.run(
+        [sys.executable, "-m", "photostereo", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("photostereo ")
 
 
 def test_what_is_imported_is_declared() -> None:

@@ -26,7 +26,7 @@ def test_told_once_and_only_where_something_is_compiled() -> None:
 
 def test_the_terminal_says_so_in_a_new_environment(tmp_path) -> None:
     program = (
-        "from photostereo.commands.terminal import Terminal\n"
+        "from photostereo.cli.terminal import Terminal\n"
         "import sys, numpy as np\n"
         "with Terminal(quiet=len(sys.argv) > 1):\n"
         "    from photostereo.priors.dictionary.pass_kernels import ordered_sum\n"

@@ -197,8 +197,8 @@ def test_names_in_tables_are_words_too() -> None:
     from types import SimpleNamespace
 
     import photostereo as ps
-    from photostereo.commands.compare_results import angles_table
-    from photostereo.commands.lights import _table
+    from photostereo.cli.compare_results import angles_of, angles_table
+    from photostereo.cli.lights import lights_table
 
     name = "\x1b]0;owned\x07[/red]\u202e.jpg"
     calibration = SimpleNamespace(
@@ -212,8 +212,8 @@ def test_names_in_tables_are_words_too() -> None:
     )
     result = ps.solve(ps.render_scene("sphere", size=16), "ls")
     console = Console(record=True, width=200, file=io.StringIO())
-    console.print(_table(calibration))
-    console.print(angles_table([name, "other"], [result, result], None))
+    console.print(lights_table(calibration))
+    console.print(angles_table(angles_of([name, "other"], [result, result], None), name))
     said = console.export_text()
     assert not any(letter in said for letter in "\x1b\x07\u202e")
     assert said.count("[/red]") == 3

@@ -27,7 +27,6 @@ LAYERS = [
     {"pipeline"},
     {"batch"},
     {"lab"},
-    {"commands"},
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from photostereo.commands.as_json import file_in, print_json
+from photostereo.cli.shell import print_json
 
 
 @pytest.fixture(scope="module")
@@ -59,42 +59,39 @@ def test_one_object_that_says_how_to_repeat_it(scene, tmp_path):
 def test_errors_are_objects_with_a_code_and_the_file(scene, tmp_path):
     code, facts = run("solve", tmp_path / "gone", "--json")
     assert code == 2
-    assert (facts["error"]["code"], facts["error"]["file"]) == ("capture", str(tmp_path / "gone"))
+    assert set(facts["error"]) == {"kind", "code", "message", "file", "values"}
+    assert (facts["error"]["kind"], facts["error"]["file"]) == ("capture", str(tmp_path / "gone"))
     code, facts = run("solve", scene, "--method", "lss", "--json")
-    assert (code, facts["error"]["code"], facts["error"]["file"]) == (2, "parameter", None)
+    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (2, "parameter", None)
     code, facts = run("solve", scene, "--nonsense", "--json")
-    assert (code, facts["error"]["code"]) == (2, "usage")
+    assert (code, facts["error"]["kind"], facts["error"]["code"]) == (2, "usage", "usage")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     code, facts = run("solve", scene, "-m", "ls", "--out", tmp_path / "full", "--json")
-    assert (code, facts["error"]["code"], facts["error"]["file"]) == (
-        2,
-        "output-exists",
-        str(tmp_path / "full"),
-    )
+    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (2, "output", str(tmp_path / "full"))
+    assert "--force" in facts["error"]["message"]
+    code, facts = run("info", str(tmp_path / "nothing"), "--json")
+    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (2, "capture", str(tmp_path / "nothing"))
 
 
-def test_the_file_of_a_message_may_have_blanks_and_lie_deeper(tmp_path):
-    place = tmp_path / "my coins"
-    place.mkdir()
-    (place / "lights.csv").touch()
-    message = f"{place}/lights.csv, line 3: that is no number. Correct it."
-    assert file_in(message, ["solve", str(place)]) == f"{place}/lights.csv"
-    assert file_in(f"{place} has no lights.", ["solve", f"{place}/"]) == str(place)
-
-
-def test_the_file_of_a_message_longer_than_any_name(tmp_path):
-    """Found by the fuzzer: the rest of a long message was asked for as a file."""
-    message = f"{tmp_path / 'photos'} has no photographs. " + 100 * "What is understood: "
-    assert file_in(message, ["solve", str(tmp_path / "photos")]) == str(tmp_path / "photos")
+def test_every_command_with_results_has_json(scene, tmp_path):
+    """One object each; nothing else is printed."""
+    out = tmp_path / "o"
+    run("solve", scene, "-m", "ls", "--out", out, "--no-report", "--json")
+    for words, key in (
+        (("info", scene), "photographs"),
+        (("methods",), "methods"),
+        (("methods", "pls"), "parameters"),
+        (("mesh", out), "surface"),
+        (("export", out, "--to", "tiff", "--out", tmp_path / "e"), "files"),
+        (("scene", "sphere", "--size", 32, "--out", tmp_path / "s"), "photographs"),
+        (("compare", scene, "--methods", "ls,pls", "--out", tmp_path / "c", "--no-report"), "methods"),
+    ):
+        code, facts = run(*words, "--json")
+        assert code == 0 and key in facts, words
 
 
 def test_names_that_no_encoding_takes_are_printed_as_escapes(capsys):
     print_json({"file": "caf\udce9 ö 😀"})
     said = capsys.readouterr().out
     assert said.isascii() and json.loads(said) == {"file": "caf\udce9 ö 😀"}
-
-
-def test_info_tells_its_errors_as_json_too(tmp_path):
-    code, facts = run("info", str(tmp_path / "nothing"), "--json")
-    assert (code, facts["error"]["code"], facts["error"]["file"]) == (2, "capture", str(tmp_path / "nothing"))

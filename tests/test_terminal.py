@@ -1,39 +1,105 @@
-"""Progress without a terminal: plain lines that say how long it will take."""
+"""What the terminal shows: one line per stage with a time left that is not absurd, and nothing printed behind it."""
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 
-from photostereo.commands import terminal
-from photostereo.commands.terminal import Terminal
+from photostereo.batch.progress import Progress
+from photostereo.cli import terminal
+from photostereo.cli.terminal import Terminal
 
 
-def test_plain_lines_tell_the_time_left(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = 100.0
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch):
+    """Time that passes when the test says so."""
+    now = [100.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    return wait
+
+
+def test_plain_lines_with_the_time_left(clock, capsys) -> None:
     with Terminal() as shown:
         shown.stage("bands", 10)
-        for _ in range(4):
-            now += 6.0
-            shown.advance()
-        now += 1000.0
+        clock(600.0)  # the first step compiles
         shown.advance()
+        for _ in range(4):
+            clock(6.0)
+            shown.advance()
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "bands: 1/10, 54 s left"
-    assert lines[3] == "bands: 4/10, 36 s left"
-    assert lines[4] == "bands: 5/10, 17 min left"
+    assert lines == [
+        "bands: 1/10",
+        "bands: 2/10",
+        *(f"bands: {k}/10, {6 * (10 - k)} s left" for k in (3, 4, 5)),
+    ]
 
 
-def test_a_stage_is_named_after_a_silence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = 100.0
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+def test_the_time_left_follows_recent_steps(clock) -> None:
+    with Terminal(quiet=True) as shown:
+        shown.stage("iterations", 100)
+        for _ in range(10):
+            clock(30.0)
+            shown.advance()
+        for _ in range(10):
+            clock(1.0)
+            shown.advance()
+        assert shown.time_left() == pytest.approx(80.0)
+
+
+def test_a_stage_is_named_after_a_silence(clock, capsys) -> None:
     with Terminal() as shown:
         shown.stage("photographs")
-        now += 30.0
+        clock(30.0)
         shown.stage("report")
         shown.stage("a moment later")
     assert capsys.readouterr().err.splitlines() == ["report"]
+
+
+def live(width: int = 100) -> tuple[Terminal, io.StringIO]:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=width, highlight=False)
+    return Terminal(out=console, err=console), text
+
+
+def test_nothing_is_printed_behind_the_bar() -> None:
+    """The line of a stage is erased before a sentence or a table is printed."""
+    shown, text = live()
+    with shown:
+        shown.stage("photographs", 3)
+        shown.advance()
+        shown.say("A sentence.")
+    before = text.getvalue().split("A sentence.")[0]
+    assert "photographs" in before
+    assert before.endswith("\x1b[2K")  # the line is erased and the cursor at its beginning
+
+
+def test_words_are_not_broken_and_paths_stay_in_one_piece() -> None:
+    shown, text = live(width=40)
+    path = "/a/very/long/path/" + "x" * 60
+    shown.say(f"Some sentence that is longer than forty letters, and a path: {path}")
+    lines = text.getvalue().splitlines()
+    assert any(path in line for line in lines)
+    assert lines[0].split()[-1] in ("than", "longer", "forty")
+
+
+def test_a_run_of_many_jobs() -> None:
+    shown, text = live(120)
+    with shown:
+        shown.stage("mine")
+        shown.progress(Progress(10, 4, 1, 2, 130.0))
+        shown._bar.refresh()
+        shown.table("Errors", ["object", "LS"], [["cat", "8.41"]])
+    for words in ("mine", "5/10", "1 failed", "2 running", "2 min 10 s left", "8.41"):
+        assert words in text.getvalue(), words
+
+
+def test_where_the_time_went() -> None:
+    shown = Terminal(quiet=True)
+    shown.seconds.update({"photographs": 2.0, "iterations": 7.9, "noise": 0.1})
+    assert shown.summary() == "Time: photographs 2.0 s, iterations 7.9 s, other 0.1 s"

@@ -18,14 +18,15 @@ from photostereo.batch.ledger import Ledger
 from photostereo.batch.options import RunOptions
 from photostereo.batch.progress import RunControl
 from photostereo.batch.run import batch
-from photostereo.batch.settings import Settings
+from photostereo.batch.settings import check_settings, key_of
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.capture import write_archive, write_diligent
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.pipeline.settings import Settings
 
-PLAIN = Settings(method="ls", surface=False, report=False)
+PLAIN = Settings().changed(method="ls", surface=False, report=False)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_twenty_captures_one_broken_one_worker_killed(folder, tmp_path):
     lines = [json.loads(line) for line in (out / "batch.jsonl").read_text(encoding="utf-8").splitlines()]
     assert sorted(line["name"] for line in lines) == sorted(rows) == [f"coin-{n:02d}" for n in range(20)]
     broken = rows.pop("coin-19")
-    assert (broken["status"], broken["code"]) == ("failed", "capture")
+    assert (broken["status"], broken["code"]) == ("failed", "unreadable-file")
     assert "coin 19.npz" in broken["error"]
     for name, row in rows.items():
         summary = json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
@@ -109,11 +110,11 @@ def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tm
 
 
 def test_a_capture_that_does_not_fit_is_solved_in_parts(tmp_path, monkeypatch):
-    from photostereo.solver import large
+    from photostereo.pipeline import budget
 
     folder = write_diligent(render_scene("sphere", size=96), tmp_path / "sphere")
     whole = run_here(folder, tmp_path / "whole")
-    monkeypatch.setattr(large, "fits", lambda *_: False)
+    monkeypatch.setattr(budget, "fits_on", lambda *_: False)
     parts = run_here(folder, tmp_path / "parts")
     assert (whole.status, parts.status) == ("done", "done"), parts.error
     assert "residual" in whole.figures and "residual" not in parts.figures
@@ -132,13 +133,13 @@ def test_what_belongs_to_the_user_stays(one, tmp_path):
 def test_keys_change_with_files_and_settings(one, tmp_path):
     lights = tmp_path / "lights.csv"
     lights.write_text("1", encoding="utf-8")
-    base = Settings(method="ls", reading=ReadOptions(lights=lights))
-    key = base.key_of("f")
+    base = Settings().changed(method="ls", lights=lights)
+    key = key_of(base, "f")
     lights.write_text("2", encoding="utf-8")
-    assert len({key, base.key_of("f"), base.key_of("g"), PLAIN.key_of("f")}) == 4
+    assert len({key, key_of(base, "f"), key_of(base, "g"), key_of(PLAIN, "f")}) == 4
     moved = tmp_path / "elsewhere.csv"
     moved.write_text("1", encoding="utf-8")
-    assert Settings(method="ls", reading=ReadOptions(lights=moved)).key_of("f") == key
+    assert key_of(Settings().changed(method="ls", lights=moved), "f") == key
 
 
 def test_every_folder_counts_and_names_are_unique(one, tmp_path):
@@ -160,7 +161,7 @@ def test_a_folder_without_captures_is_an_error_and_makes_nothing(tmp_path):
     with pytest.raises(CaptureError, match="no captures"):
         batch([tmp_path], tmp_path / "out", PLAIN)
     with pytest.raises(ParameterError, match="no method"):
-        batch([tmp_path], tmp_path / "out", Settings(method="lss"))
+        batch([tmp_path], tmp_path / "out", Settings().changed(method="lss"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,8 +174,8 @@ def test_a_plan(tmp_path):
     )
     places, settings = read_plan(plan)
     assert places == [tmp_path / "coins"]
-    assert settings == Settings(
-        "pls", parameters={"p": 3}, reading=ReadOptions(lights=tmp_path / "rig.csv"), report=False
+    assert settings == Settings().changed(
+        method="pls", parameters={"p": 3}, lights=str(tmp_path / "rig.csv"), report=False
     )
 
 
@@ -188,13 +189,13 @@ def test_captures_are_read_as_by_solve(one, tmp_path):
     _, settings = read_plan(plan)
     assert settings.reading == ReadOptions(lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20))
     read = replace(PLAIN, reading=settings.reading)
-    assert read.key_of("f") != PLAIN.key_of("f")
+    assert key_of(read, "f") != key_of(PLAIN, "f")
     assert run_here(one, tmp_path / "a", read).status == "done"
     expected = solve(load(one, lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20)), "ls")
     np.testing.assert_array_equal(np.load(tmp_path / "a" / "normals.npy"), expected.normals)
     with pytest.raises(ParameterError, match="ambient file"):
-        replace(PLAIN, reading=ReadOptions(ambient="gone.png")).check()
-    replace(PLAIN, reading=ReadOptions(mask="bright")).check()
+        check_settings(PLAIN.changed(ambient="gone.png"))
+    check_settings(PLAIN.changed(mask="bright"))
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 import photostereo as ps
 from photostereo.batch import tiles
 from photostereo.batch.cluster import connect
-from photostereo.batch.settings import Settings
 from photostereo.batch.tiles import OverWorkers, open_capture
 from photostereo.capture import write_diligent
+from photostereo.pipeline.settings import Settings
 from photostereo.solver.large import solve_large
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
 
-SETTINGS = Settings(method="dlnv", parameters={"max_iter": 3}, surface=False, report=False)
+SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 3}, surface=False, report=False)
 
 
 @pytest.fixture(scope="module")

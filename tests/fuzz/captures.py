@@ -116,16 +116,12 @@ def _write_rti(folder: Path, scene: ps.Capture) -> None:
 
 def _write_results(home: Path, scene: ps.Capture) -> None:
     """Beside a sound capture: what ``mesh``, ``--resume``, ``dictionary`` and ``--mask`` are given."""
-    from photostereo.core.units import PixelSize
-    from photostereo.io.atomic import replacing_directory
-    from photostereo.pipeline.folder import SurfaceChoice, fill_results
 
     folder = home / "results"
     write_archive(scene, folder / "capture.npz")
     options = {"patch": (4, 4, 3), "stride": 2, "max_iter": 2}
     result = ps.solve(scene, "dlnv", checkpoint=folder / "state.npz", **options)
-    with replacing_directory(folder / "solved") as partial:
-        fill_results(partial, scene, result, surface=SurfaceChoice(pixel_size=PixelSize()), report=False)
+    ps.save(result, folder / "solved", scene, report=False)
     shutil.copy(folder / "solved" / "dictionary.npy", folder / "dictionary.npy")
     shutil.copy(folder / "solved" / "normals.png", folder / "normals.png")
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8))

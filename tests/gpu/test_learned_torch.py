@@ -113,22 +113,14 @@ def test_a_training_learns(tmp_path) -> None:
 
 def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:
     """It must not begin anew in silence."""
-    from photostereo.commands.train import run
+    from photostereo.cli.terminal import Terminal
+    from photostereo.cli.train import train
 
-    with pytest.raises(OutputError, match="no checkpoint to go on from"):
-        run(
-            tmp_path / "weights.npz",
-            minutes=0.01,
-            seed=0,
-            width=8,
-            device="cpu",
-            tokens=1000,
-            resume=True,
-            begin=None,
-            evaluate=None,
-            force=False,
-            quiet=True,
+    with pytest.raises(OutputError) as caught:
+        train(
+            tmp_path / "weights.npz", Terminal(quiet=True), minutes=0.01, width=8, device="cpu", resume=True
         )
+    assert caught.value.code == "no-checkpoint"
     assert not list(tmp_path.iterdir())
 
 

@@ -182,7 +182,8 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
     from typer.testing import CliRunner
 
     from photostereo.cli import app
-    from photostereo.commands import solve as command
+    from photostereo.pipeline import budget
+    from photostereo.solver import large
 
     path, out = tmp_path / "capture.npz", tmp_path / "out"
     np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
@@ -192,8 +193,8 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
         called.append(options["device"])
         return solve_large(*arguments, **options, crops=4)
 
-    monkeypatch.setattr(command, "solve_large", watched)
-    monkeypatch.setattr(command, "fits_on", lambda *anything: False)
+    monkeypatch.setattr(large, "solve_large", watched)
+    monkeypatch.setattr(budget, "fits_on", lambda *anything: False)
     options = ["--method", "dlnv", "--set", "max_iter=3", "--device", device, "--no-surface", "--no-report"]
     done = CliRunner().invoke(app, ["solve", str(path), *options, "--out", str(out)])
     assert done.exit_code == 0, done.output
@@ -207,12 +208,12 @@ def test_what_does_not_fit_into_a_gpu_has_no_state_and_memory_is_no_remedy(
     from typer.testing import CliRunner
 
     from photostereo.cli import app
-    from photostereo.commands import solve as command
+    from photostereo.pipeline import budget
 
     path, state = tmp_path / "capture.npz", tmp_path / "state.npz"
     np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
-    monkeypatch.setattr(command, "device_for", lambda *anything: Device("cuda", "cuda"))
-    monkeypatch.setattr(command, "fits_on", lambda *anything: False)
+    monkeypatch.setattr(budget, "device_for", lambda *anything: Device("cuda", "cuda"))
+    monkeypatch.setattr(budget, "fits_on", lambda *anything: False)
     options = [
         "--method",
         "dlnv",
@@ -225,5 +226,4 @@ def test_what_does_not_fit_into_a_gpu_has_no_state_and_memory_is_no_remedy(
     ]
     done = CliRunner().invoke(app, ["solve", str(path), *options])
     assert isinstance(done.exception, ParameterError)
-    assert "the memory of the GPU" in str(done.exception) and "--device cpu" in str(done.exception)
-    assert "--memory" not in str(done.exception)
+    assert (done.exception.code, done.exception.remedy) == ("no-state-in-parts", "state-needs-cpu")

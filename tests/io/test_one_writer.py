@@ -17,7 +17,6 @@ OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 #: Where one of them is right, and why.
 ALLOWED = {
     "lab/sweeps/worker.py": "maps of a trial, into memory",
-    "commands/train.py": "into the file that the writer has opened",
     "lab/training/export.py": "into memory",
     "lab/sweeps/store.py": "JSON from our own database",
     "batch/ledger.py": "JSON from our own database",

@@ -147,23 +147,21 @@ def test_large_photographs_take_no_time(figure):
 
 def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_path, figure, capsys):
     from photostereo.capture import write_archive
-    from photostereo.capture.options import ReadOptions
-    from photostereo.commands.solve import read_capture
-    from photostereo.commands.state import tell_state
-    from photostereo.commands.terminal import Terminal
+    from photostereo.cli.state import report_state
+    from photostereo.cli.terminal import Terminal
 
     file = write_archive(figure, tmp_path / "figure.npz")
     upside_down = write_archive(
         replace(figure, lights=figure.lights.directions * [1, -1, 1]), tmp_path / "down.npz"
     )
-    tell_state(Terminal(), read_capture(upside_down, ReadOptions(), None, 0))
+    report_state(Terminal(), ps.Pipeline(upside_down))
     said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
     assert len(said) == 1
     assert said[0].startswith("Warning: ")
     assert "--lights-axes x,-y,z" in said[0]
-    tell_state(Terminal(), read_capture(file, ReadOptions(), None, 0))
+    report_state(Terminal(), ps.Pipeline(file))
     assert "other axes" not in capsys.readouterr().out
-    turned = read_capture(file, ReadOptions(reverse_lights=True), None, 0)
+    turned = ps.Pipeline(file, reverse_lights=True).capture
     assert np.allclose(turned.lights.directions, -figure.lights.directions)
     assert "the light directions are turned round" in turned.origin.notes
 
@@ -191,7 +189,7 @@ def test_wrong_axes_given_are_replaced_by_the_right_option(tmp_path, figure, tru
 
 
 def test_photographs_on_disk_are_checked_as_well(figure):
-    from photostereo.commands.state import glance
+    from photostereo.pipeline.glance import glance
 
     large = replace(figure, lights=figure.lights.directions * [1, -1, 1])
     assert "other axes" in ps.diagnose(glance(large)).advice[0]

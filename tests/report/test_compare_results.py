@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from photostereo.capture import write_archive
 from photostereo.cli import app
-from photostereo.commands.figure import columns_of
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angular_error
+from photostereo.lab.paper.gather import columns_of
 from photostereo.report.pictures import frame_around
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
@@ -169,7 +169,7 @@ def test_what_cannot_be_compared_is_told(results, tmp_path: Path) -> None:
         ([folder / "plain"], "at least one more"),
         ([folder / "plain", tmp_path], "not the result of a solve"),
         ([folder / "plain", small], "32 × 32 pixels but ls 48 × 48"),
-        ([folder / "plain", folder / HOSTILE, "--methods", "ls"], "take neither"),
+        ([folder / "plain", folder / HOSTILE, "--methods", "ls"], "solved already"),
         ([folder / "plain", folder / HOSTILE, "--truth", tmp_path / "none.npy"], "none.npy"),
     ):
         with pytest.raises(Exception, match=problem) as caught:

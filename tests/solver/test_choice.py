@@ -7,8 +7,9 @@ import json
 import pytest
 
 import photostereo as ps
-from photostereo.batch.settings import Settings
+from photostereo.batch.settings import check_settings
 from photostereo.core.errors import ParameterError
+from photostereo.pipeline.settings import Settings
 from photostereo.report.page import subtitle
 from photostereo.report.wording import origins
 from photostereo.scenes import dome_lights
@@ -64,7 +65,7 @@ def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
 
 
 def test_a_batch_takes_words() -> None:
-    assert Settings().method == "auto"
-    Settings(method="fast").check()
+    assert Settings().solving.method == "auto"
+    check_settings(Settings().changed(method="fast"))
     with pytest.raises(ParameterError):
-        Settings(method="faster").check()
+        check_settings(Settings().changed(method="faster"))

@@ -244,7 +244,8 @@ def test_amounts_of_memory() -> None:
 LIMITED = """
 import resource, sys
 import psutil
-import photostereo.commands.solve  # what it needs is loaded before the limit is set
+import photostereo.pipeline.budget  # what it needs is loaded before the limit is set
+import photostereo.pipeline.folder
 from photostereo.cli import main
 
 allowed = psutil.Process().memory_info().vms + 400_000_000

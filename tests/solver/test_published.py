@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo import add_poisson, add_salt_and_pepper, cli, load, solve
-from photostereo.commands.info import describe
+from photostereo.cli.info import describe
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.metrics import angle_between
 

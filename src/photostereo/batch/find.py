@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.fingerprint import fingerprint
-from photostereo.batch.settings import Settings
+from photostereo.batch.settings import settings_of
 from photostereo.capture.options import NAMED_FILES
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.names import folder_name
 from photostereo.io.safe import read_text
+from photostereo.pipeline.settings import Settings
 
 #: Files that are captures by themselves.
 CAPTURE_FILES = (".npz", ".lp")
@@ -109,9 +109,4 @@ def read_plan(file: Path) -> tuple[list[Path], Settings]:
     for label in NAMED_FILES:
         if isinstance(document.get(label), str) and (beside / document[label]).exists():
             document[label] = str(beside / document[label])
-    return [beside / Path(path).expanduser() for path in captures], Settings.of(document, str(file))
-
-
-def key_of(item: Item, settings: Settings) -> str:
-    """By which the ledger knows that this capture was solved with these settings."""
-    return settings.key_of(f"{item.name} {fingerprint(item.path)}")
+    return [beside / Path(path).expanduser() for path in captures], settings_of(document, str(file))

@@ -10,16 +10,18 @@ from typing import Any
 
 from photostereo.batch.cluster import worker_count
 from photostereo.batch.deal import Coordinator, Job, Tally
-from photostereo.batch.find import Item, find_captures, key_of, name_captures
+from photostereo.batch.find import Item, find_captures, name_captures
+from photostereo.batch.fingerprint import fingerprint
 from photostereo.batch.ledger import Ledger, Outcome
 from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.page import write_overview
 from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
-from photostereo.batch.settings import Settings
+from photostereo.batch.settings import check_settings, key_of
 from photostereo.batch.warmth import warm_workers
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.core.errors import CaptureError, PhotostereoError, error_code
+from photostereo.pipeline.settings import Settings
 
 
 def batch(
@@ -88,9 +90,11 @@ class _Batch:
         self.keys: dict[str, str] = {}
         self.tally = Tally(0, unit="captures")
         self.share = 1
+        self.failed_earlier = 0
 
     def run(self, watch: Watch | None) -> Progress:
-        self.settings.check()
+        check_settings(self.settings)
+        self.options.require(self.settings.solving.device)
         found = find_captures(self.places, out=self.out)
         if not found and watch is None:
             raise CaptureError(
@@ -102,14 +106,16 @@ class _Batch:
         first = [] if watch is not None else self.jobs(found)
         if first or watch is not None:
             self.deal(first, watch)
-        page = write_overview(self.ledger, self.out / "index.html")
-        self.control.say(f"Overview: {page}")
-        return Progress(self.tally.total, self.tally.done, self.tally.failed, 0, unit=self.tally.unit)
+        write_overview(self.ledger, self.out / "index.html")
+        tally = self.tally
+        return Progress(
+            tally.total, tally.done, tally.failed, 0, unit=tally.unit, failed_earlier=self.failed_earlier
+        )
 
     def deal(self, jobs: list[Job[Outcome]], watch: Watch | None) -> None:
         with self.options.connect() as client:
-            self.control.say(f"Dask dashboard: {client.dashboard_link}")
-            warm_workers(client, [self.settings.method], self.options.limits, self.control)
+            solving = self.settings.solving
+            warm_workers(client, [solving.method], self.options.limits, self.control, solving.device)
             self.tally.total += len(jobs)
             coordinator: Coordinator[Outcome] = Coordinator(
                 client,
@@ -145,7 +151,7 @@ class _Batch:
         for item in name_captures(paths, [*known, *self.items.values()]):
             self.items[item.name] = item
             try:
-                key = key_of(item, self.settings)
+                key = key_of(self.settings, f"{item.name} {fingerprint(item.path)}")
             except PhotostereoError as problem:
                 self.tally.total += 1
                 self.tally.failed += 1
@@ -157,6 +163,7 @@ class _Batch:
                 self.tally.total += 1
                 self.tally.done += row["status"] == "done"
                 self.tally.failed += row["status"] != "done"
+                self.failed_earlier += row["status"] != "done"
             else:
                 jobs.append(self.job(item, key))
         return jobs
@@ -169,7 +176,7 @@ class _Batch:
     def job(self, item: Item, key: str) -> Job[Outcome]:
         out = str(self.out / item.name)
         call = partial(run_capture, str(item.path), out, key, self.settings, self.command, self.share)
-        return Job(item.name, call, item.name, self.settings.method)
+        return Job(item.name, call, item.name, self.settings.solving.method)
 
     def write(self, name: str, outcome: Outcome) -> None:
         self.ledger.write(self.items[name], self.keys[name], outcome)

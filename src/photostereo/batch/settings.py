@@ -1,93 +1,92 @@
-"""What every capture of a batch is solved with."""
+"""The settings of a batch: read from a plan, checked before the first capture, and the key of what they decide."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from photostereo.batch.fingerprint import canonical_json, fingerprint
 from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.pipeline.settings import FLAT, OutputSettings, Settings, SolveSettings
 
-#: Choices of a mask or of lights that are no files.
+#: Values of ``mask`` and ``lights`` that are no files.
 WORDS = ("full", "auto", "bright", "refined", "directions")
+#: Settings that make no sense in a plan: parts of others, and what belongs to a single solve or process.
+_NOT_IN_A_PLAN = ("reading", "solving", "output", "workers", "checkpoint", "resume")
+#: What does not change a result and is not part of its key.
+_NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The same for all captures; the names are those of ``photostereo solve``.
+def check_settings(settings: Settings) -> None:
+    """Raise what would be wrong with every capture, before the first is read."""
+    from photostereo.pipeline.pipeline import Pipeline
 
-    Attributes
-    ----------
-    method, prior, parameters : how it is solved
-    images, seed : so many photographs drawn at random; None for all
-    reading : how a capture is read; what it names (light file, mask, ...) serves for all of them
-    surface, surface_method, pixel_size : depth and mesh
-    report : a page for each capture
-    flip_y : ``normals.png`` in the DirectX convention
-    """
-
-    method: str = "auto"
-    prior: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    images: int | None = None
-    seed: int = 0
-    reading: ReadOptions = field(default_factory=ReadOptions)
-    surface: bool = True
-    surface_method: str = "poisson"
-    pixel_size: str | None = None
-    report: bool = True
-    flip_y: bool = False
-
-    def check(self) -> None:
-        """Raise what would be wrong with every capture, before the first is read."""
-        from photostereo.core.units import PixelSize
-        from photostereo.solver.methods import find_method
-        from photostereo.surface.integration import check_method
-
-        find_method(self.method, self.prior).resolve(self.parameters)
-        check_method(self.surface_method)
-        PixelSize.of(self.pixel_size)
-        for label in NAMED_FILES:
-            path = self.reading.path_of(label)
-            if path is not None and str(path) not in WORDS and not path.exists():
-                raise ParameterError(
-                    f"The {label} file {path} does not exist. Give the path of a file for all captures."
-                )
-
-    def key_of(self, capture: str) -> str:
-        """Twenty-four digits that depend on a capture's files (their fingerprint) and on what is computed from them."""
-        reading = self.reading.given()
-        for label in NAMED_FILES:
-            path = self.reading.path_of(label)
-            if path is not None and path.is_file():
-                reading[label] = hashlib.sha256(path.read_bytes()).hexdigest()
-            elif path is not None and path.is_dir():
-                reading[label] = fingerprint(path)
-        facts = {**asdict(self), "reading": reading, "capture": capture}
-        return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], where: str) -> Settings:
-        """Settings from a table of names and values; an unknown or mistyped one is an error that names ``where``."""
-        of_reading = {entry.name: str(entry.type) for entry in fields(ReadOptions) if entry.name != "workers"}
-        kinds = {entry.name: str(entry.type) for entry in fields(cls) if entry.name != "reading"} | of_reading
-        for name, value in values.items():
-            if name not in kinds:
-                known = ", ".join(kinds)
-                raise ParameterError(
-                    f'{where}: there is no setting "{name}".{did_you_mean(name, kinds)} Known: {known}.'
-                )
-            if not _fits(value, kinds[name]):
-                raise ParameterError(
-                    f"{where}: {name} must be {_WORDS[kinds[name].split(' ')[0]]}, not {value!r}."
-                )
-        reading = ReadOptions(**{name: values[name] for name in values if name in of_reading})
-        return cls(reading=reading, **{name: values[name] for name in values if name not in of_reading})
+    Pipeline("", settings).check()
+    for label in NAMED_FILES:
+        path = settings.reading.path_of(label)
+        if path is not None and str(path) not in WORDS and not path.exists():
+            raise ParameterError(
+                f"The {label} file {path} does not exist. Give the path of a file for all captures.",
+                code="missing-file",
+                file=path,
+                option=label,
+            )
 
 
+def key_of(settings: Settings, capture: str) -> str:
+    """Twenty-four digits that depend on a capture's files (their fingerprint) and on what is computed from them."""
+    reading = settings.reading.given()
+    for label in NAMED_FILES:
+        path = settings.reading.path_of(label)
+        if path is not None and path.is_file():
+            reading[label] = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path is not None and path.is_dir():
+            reading[label] = fingerprint(path)
+    solving = {name: value for name, value in vars(settings.solving).items() if name not in _NOT_IN_A_KEY}
+    facts = {**asdict(settings), "reading": reading, "solving": solving, "capture": capture}
+    return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
+
+
+def settings_of(values: Mapping[str, Any], where: str) -> Settings:
+    """Settings from a table of names and values; an unknown or mistyped one is an error that names ``where``."""
+    for name, value in values.items():
+        if name not in _TYPES:
+            raise ParameterError(
+                f'{where}: there is no setting "{name}".{did_you_mean(name, _TYPES)} Known: {", ".join(_TYPES)}.',
+                code="unknown-setting",
+                file=where,
+                name=name,
+            )
+        if not _fits(value, _TYPES[name]):
+            raise ParameterError(
+                f"{where}: {name} must be {_WORDS[_TYPES[name].split(' ')[0]]}, not {value!r}.",
+                code="wrong-type",
+                file=where,
+                name=name,
+            )
+    return Settings().changed(**values)
+
+
+def _types() -> dict[str, str]:
+    """The settings that a plan may have, and their types."""
+    declared = {
+        entry.name: str(entry.type)
+        for kind in (ReadOptions, SolveSettings, OutputSettings, Settings)
+        for entry in fields(kind)
+    }
+    declared |= {
+        "surface": "bool",
+        "surface_method": "str",
+        "pixel_size": "str | None",
+        "memory": "str | None",
+    }
+    return {name: declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN}
+
+
+_TYPES = _types()
 _WORDS = {
     "str": "a text in quotes",
     "int": "a whole number",

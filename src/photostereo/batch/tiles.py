@@ -8,13 +8,12 @@ bit: the bands are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from photostereo.batch.settings import Settings
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT
+from photostereo.pipeline.settings import Settings
 from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
@@ -25,22 +24,16 @@ if TYPE_CHECKING:
 _opened: tuple[tuple[str, Settings], Capture] | None = None
 
 
+def for_worker(settings: Settings) -> Settings:
+    """The settings on a worker: it decodes with one thread, as the others have the other cores."""
+    return settings.changed(workers=1)
+
+
 def open_capture(path: Path, settings: Settings) -> Capture:
     """The capture as these settings read it, its photographs on disk."""
-    from photostereo.capture.corruptions import photographs_of_seed
-    from photostereo.capture.loading import read_lazily
-    from photostereo.solver.methods import find_method, method_for
+    from photostereo.pipeline.pipeline import Pipeline
 
-    def opened(*, color: bool) -> Capture:
-        found = read_lazily(path, replace(settings.reading, color=color, workers=1))
-        if settings.images is None:
-            return found
-        return found.take(settings.images, rng=photographs_of_seed(settings.seed))
-
-    asked = settings.reading.color
-    found = opened(color=asked or find_method(settings.method, settings.prior).sees_colors)
-    sees = method_for(found, settings.method, settings.prior)[0].sees_colors
-    return opened(color=False) if found.is_color and not (asked or sees) else found
+    return Pipeline(path, for_worker(settings)).capture
 
 
 class OverWorkers:
@@ -89,9 +82,11 @@ def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, 
 def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned, survey: Survey) -> SolvedBand:
     from photostereo.solver.bands import Within, solve_band
     from photostereo.solver.methods import method_for
+    from photostereo.solver.prepared import device_for
 
-    entry, _ = method_for(capture, settings.method, settings.prior)
-    return solve_band(capture, entry, learned, survey, band, Within(SILENT, 1))
+    entry, _ = method_for(capture, settings.solving.method, settings.solving.prior)
+    device = device_for(entry, settings.solving.device)
+    return solve_band(capture, entry, learned, survey, band, Within(SILENT, 1), device)
 
 
 def _others() -> int:

@@ -8,16 +8,16 @@ import time
 import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from photostereo.batch.ledger import Outcome
-from photostereo.batch.settings import Settings
 from photostereo.capture import Capture
-from photostereo.capture.options import NAMED_FILES
-from photostereo.core.errors import ConvergenceWarning, PhotostereoError, error_code
+from photostereo.core.errors import PhotostereoError, error_code
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
+from photostereo.pipeline.settings import Settings
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -66,85 +66,44 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
-    from photostereo.batch.tiles import OverWorkers, open_capture
-    from photostereo.core.units import PixelSize
-    from photostereo.io.atomic import replacing_directory
-    from photostereo.pipeline.folder import SurfaceChoice, fill_results, write_summary
-    from photostereo.pipeline.provenance import provenance
-    from photostereo.solver.large import fits, solve_large
-    from photostereo.solver.methods import method_for
-    from photostereo.solver.solve import solve
+    from photostereo.batch.tiles import OverWorkers, for_worker
+    from photostereo.pipeline.pipeline import Pipeline
 
     began = time.perf_counter()
-    found = open_capture(path, settings)
-    entry, _ = method_for(found, settings.method, settings.prior)
-    in_parts = not fits(found, entry, budget)
-    capture = found if in_parts else found.loaded()
-    loading = time.perf_counter() - began
-    size = PixelSize.of(settings.pixel_size)
-    surface = SurfaceChoice(method=settings.surface_method, pixel_size=size) if settings.surface else None
-    # By force: results of other settings or of older photographs give way, at the very end.
-    with replacing_directory(out, force=True, keep=_read_by(path, settings)) as folder:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", ConvergenceWarning)
-            if in_parts:
-                deal = OverWorkers(path, settings)
-                result = solve_large(
-                    capture,
-                    settings.method,
-                    prior=settings.prior,
-                    memory=budget,
-                    deal=deal,
-                    **settings.parameters,
-                )
-            else:
-                result = solve(capture, settings.method, prior=settings.prior, **settings.parameters)
-        made = provenance(
-            capture,
-            path=path,
-            reading=settings.reading,
-            images=settings.images,
-            seed=settings.seed,
-            command=command,
-        )
-        summary, _ = fill_results(
-            folder,
-            capture,
-            result.with_seconds(load=loading),
-            surface=surface,
-            report=settings.report,
-            flip_y=settings.flip_y,
-            made=made,
-        )
-        notes = capture.origin.notes if capture.origin is not None else ()
+    if settings.solving.memory is None:
+        settings = settings.changed(memory=budget)
+    pipeline = Pipeline(path, for_worker(settings), deal=OverWorkers(path, settings))
+    outcome: Outcome | None = None
+
+    def facts() -> dict[str, Any]:
+        nonlocal outcome
+        origin = pipeline.at_hand.origin
         outcome = Outcome(
             "done",
             seconds=round(time.perf_counter() - began, 3),
-            figures=figures_of(capture, result, photographs=not in_parts),
-            warnings=(*(str(warning.message) for warning in caught), *notes),
+            figures=figures_of(pipeline.at_hand, pipeline.solution),
+            warnings=(*pipeline.warnings, *(() if origin is None else origin.notes)),
         )
-        facts = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
-        write_summary(folder, {**summary, "batch": {**facts, "warnings": list(outcome.warnings)}})
+        own = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
+        return {"batch": {**own, "warnings": list(outcome.warnings)}}
+
+    # By force: results of other settings or of older photographs give way, at the very end.
+    with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
+        warnings.simplefilter("ignore")
+        pipeline.fill(folder, command=command, further=facts)
+    assert outcome is not None
     return outcome
 
 
-def _read_by(path: Path, settings: Settings) -> list[Path]:
-    """What results may not take the place of."""
-    named = [settings.reading.path_of(name) for name in NAMED_FILES]
-    return [path, *(file for file in named if file is not None and file.exists())]
-
-
-def figures_of(capture: Capture, result: Reconstruction, *, photographs: bool = True) -> dict[str, float]:
-    """Numbers by which a capture that went wrong is told from its neighbors; they need no truth.
+def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
+    """Numbers that show which captures of a batch went wrong; they need no truth.
 
     ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of
-    normals that face away) and, where there is truth, ``error`` (mean, degrees); with ``photographs``, which must
-    fit into memory, also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of
-    the values).
+    normals that face away) and, if there is truth, ``error`` (mean, degrees); of photographs in memory also
+    ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
     """
     up = result.normals[result.mask][:, 2]
-    figures = _figures_of_photographs(capture, result) if photographs else {}
+    figures = _figures_of_photographs(capture, result) if capture.in_memory else {}
     figures |= {
         "mask_share": capture.pixel_count / capture.mask.size,
         "albedo": float(np.median(result.albedo[result.mask])),

@@ -18,7 +18,7 @@ from photostereo.capture.layouts import archive, diligent, folder, harvard, phot
 from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
@@ -185,16 +185,21 @@ def _read(
     try:
         return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
     except CaptureError as error:
-        if error.code != "no-ball" or found.ball is not None:
-            raise
-        raise CaptureError(
-            f"{found.path} has {len(found.files)} photographs but no light file ({', '.join(folder.LIGHT_FILES)} or "
-            f"*.lp). {error.message}",
-            code="no-lights",
-            file=found.path,
-            remedy="give-lights",
-            photographs=len(found.files),
-        ) from error
+        raise explain_no_lights(error, found) from error
+
+
+def explain_no_lights(error: CaptureError, found: Found) -> PhotostereoError:
+    """The error of a ball that was not found, if nobody said that there is one; any other error as it is."""
+    if error.code != "no-ball" or found.ball is not None:
+        return error
+    return CaptureError(
+        f"{found.path} has {len(found.files)} photographs but no light file ({', '.join(folder.LIGHT_FILES)} or "
+        f"*.lp). {error.message}",
+        code="no-lights",
+        file=found.path,
+        remedy="give-lights",
+        photographs=len(found.files),
+    )
 
 
 def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:

@@ -1,4 +1,4 @@
-"""The command line: one file per command, which parses and calls; what a command does is in :mod:`photostereo.commands`.
+"""The command line: one file per command.
 
 Heavy libraries are imported when a command runs, so that ``photostereo --help`` answers at once.
 """

@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from photostereo.batch.limits import Limits
 from photostereo.batch.options import RunOptions
-from photostereo.cli.composed import Group
+from photostereo.cli.command import ADVANCED, OUTPUT, RESOURCES
+from photostereo.cli.options import option
 
 GrowingOut = Annotated[
-    Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results; goes on where it stopped.")
+    Path,
+    option(
+        "--out",
+        "-o",
+        panel=OUTPUT,
+        metavar="OUT",
+        help="Folder for the results; an earlier run is continued.",
+    ),
 ]
 OnlyFigures = Annotated[
-    bool, typer.Option("--only-figures", help="Draw tables and figures again; compute nothing.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786; default: this machine."),
-]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine; default: one per core.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run what failed again.")]
-Deadline = Annotated[
-    float, typer.Option(metavar="SECONDS", help="What takes longer has failed; the others go on.")
-]
-WaitForWorkers = Annotated[
-    float,
-    typer.Option("--wait-for-workers", metavar="SECONDS", help="Give up where none is alive for so long."),
+    bool, option("--only-figures", help="Draw tables and figures again without computing anything.")
 ]
 
 
-def run_options(
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    retry_failed: RetryFailed = False,
-    deadline: Deadline = Limits.job,
-    wait_for_workers: WaitForWorkers = Limits.without_workers,
-) -> RunOptions:
+@dataclass(frozen=True)
+class Running:
     """Where jobs run, and for how long."""
-    return RunOptions(scheduler, workers, retry_failed, Limits(deadline, wait_for_workers))
 
+    workers: Annotated[
+        int | None,
+        option(
+            "--workers", panel=RESOURCES, min=1, help="Processes on this machine (default: one per core)."
+        ),
+    ] = None
+    retry_failed: Annotated[
+        bool, option("--retry-failed", panel=RESOURCES, help="Run again what failed earlier.")
+    ] = False
+    scheduler: Annotated[
+        str | None,
+        option(
+            "--scheduler",
+            panel=ADVANCED,
+            metavar="ADDRESS",
+            help="A Dask scheduler, tcp://host:8786 (default: this machine).",
+        ),
+    ] = None
+    deadline: Annotated[
+        float,
+        option(
+            "--deadline",
+            panel=ADVANCED,
+            metavar="SECONDS",
+            help="Time limit per job; jobs that exceed it are marked as failed.",
+        ),
+    ] = Limits.job
+    wait_for_workers: Annotated[
+        float,
+        option(
+            "--wait-for-workers",
+            panel=ADVANCED,
+            metavar="SECONDS",
+            help="Abort if no worker is available for this long.",
+        ),
+    ] = Limits.without_workers
 
-Running = Annotated[RunOptions, Group(run_options)]
+    def options(self) -> RunOptions:
+        """For the library."""
+        limits = Limits(self.deadline, self.wait_for_workers)
+        return RunOptions(self.scheduler, self.workers, self.retry_failed, limits)

@@ -1,42 +1,55 @@
-"""``photostereo corrupt``: a capture with noise."""
+"""``photostereo corrupt``: a capture with noise added, on disk."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
-from photostereo.cli.options import CapturePath, Color, Force, Images, OutFolder, Quiet, Seed
+from photostereo.cli.options import CapturePath, Color, Force, Images, OutFolder, Seed, option
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import ParameterError
 
 
 def corrupt(
     capture: CapturePath,
     out: OutFolder,
-    poisson: Annotated[float | None, typer.Option(metavar="DB", help="Poisson noise at this SNR.")] = None,
+    terminal: Terminal,
+    poisson: Annotated[
+        float | None, option("--poisson", metavar="DB", help="Poisson noise with this signal-to-noise ratio.")
+    ] = None,
     salt_pepper: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Share of entries set to 0 or 1.")
+        float | None, option("--salt-pepper", metavar="SHARE", help="Share of values set to 0 or 1.")
     ] = None,
     gaussian: Annotated[
-        float | None, typer.Option(metavar="SIGMA", help="Gaussian noise, intensities in [0, 1].")
+        float | None,
+        option("--gaussian", metavar="SIGMA", help="Gaussian noise, for intensities from 0 to 1."),
     ] = None,
     images: Images = None,
     seed: Seed = 0,
     color: Color = False,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """A capture with noise added, in the DiLiGenT layout."""
-    from photostereo.commands.corrupt import run
+) -> dict[str, Any]:
+    """Add noise to a capture (Poisson, then Gaussian, then salt and pepper) and write it in the DiLiGenT layout."""
+    if poisson is None and salt_pepper is None and gaussian is None and images is None:
+        raise ParameterError(
+            "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.",
+            code="nothing-to-do",
+        )
+    from photostereo.capture import corruptions
+    from photostereo.capture.layouts.diligent import write_diligent
+    from photostereo.pipeline.pipeline import Pipeline
 
-    run(
-        capture,
-        out,
-        poisson=poisson,
-        salt_pepper=salt_pepper,
-        gaussian=gaussian,
-        images=images,
-        seed=seed,
-        color=color,
-        force=force,
-        quiet=quiet,
-    )
+    reading = Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
+    clean = noisy = reading.loaded
+    rng = corruptions.noise_of_seed(seed)
+    for add, level in (
+        (corruptions.add_poisson, poisson),
+        (corruptions.add_gaussian, gaussian),
+        (corruptions.add_salt_and_pepper, salt_pepper),
+    ):
+        noisy = noisy if level is None else add(noisy, level, rng)
+    write_diligent(noisy, out, force=force, keep=[capture])
+    ratio = corruptions.signal_to_noise(clean, noisy)
+    terminal.say(f"{noisy}")
+    terminal.say(f"Signal-to-noise ratio: {ratio:.2f} dB")
+    terminal.say(f"Written: {out}")
+    return {"out": str(out.absolute()), "signal_to_noise_db": ratio, "photographs": len(noisy)}

@@ -1,14 +1,48 @@
-"""``photostereo demo``: a synthetic object, end to end."""
+"""``photostereo demo``: a synthetic object and noisy photographs, least squares and the default method side by side."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from photostereo.cli.options import Force, OutFolder, Quiet
+from photostereo.cli.options import Force, OutFolder
+from photostereo.cli.terminal import Terminal
+
+PHOTOGRAPHS, SIZE = 20, 400
+#: As much noise as signal: what a hand-held light and a short exposure in the dark give.
+SNR_DB = 0.0
+#: Least squares, the method of the paper, and the default method.
+METHODS = ("ls", "pdlnv", "dlnet")
 
 
-def demo(out: OutFolder = Path("photostereo-demo"), force: Force = False, quiet: Quiet = False) -> None:
-    """A synthetic object, end to end, in under a minute."""
-    from photostereo.commands.demo import run
+def demo(
+    terminal: Terminal, out: OutFolder = Path("photostereo-demo"), force: Force = False
+) -> dict[str, Any]:
+    """Run a synthetic object through everything, in about a minute."""
+    from photostereo.capture.corruptions import add_poisson
+    from photostereo.capture.layouts.diligent import write_diligent
+    from photostereo.cli.compare import comparison_table
+    from photostereo.pipeline import comparison
+    from photostereo.pipeline.pipeline import Pipeline
+    from photostereo.scenes import dome_lights, render_scene
 
-    run(out, force=force, quiet=quiet)
+    terminal.say(
+        f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ..."
+    )
+    lights = dome_lights(PHOTOGRAPHS)
+    clean = render_scene("figure", size=SIZE, lights=lights, reflectance="oren-nayar", color=True)
+    pipeline = Pipeline(add_poisson(clean, SNR_DB, rng=0), control=terminal)
+    with pipeline.writing(out, force=force) as (folder, _):
+        write_diligent(pipeline.capture, folder / "capture")
+        results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
+        rows = comparison.comparison_rows(results, pipeline.capture)
+        comparison.write_comparison_files(folder, pipeline.capture, results, rows)
+    terminal.say(comparison_table(rows))
+    best = out / METHODS[-1]
+    terminal.say(terminal.summary())
+    terminal.say(f"Results:  {out}")
+    terminal.say(f"Report:   {best / 'report.html'}")
+    terminal.say(f"Picture:  {best / 'normals.png'}")
+    terminal.say(f"Mesh:     {best / 'mesh.glb'}")
+    terminal.say(f"Next:     photostereo view {best}    or    photostereo solve YOUR_FOLDER")
+    return {"out": str(out.absolute()), "methods": rows}

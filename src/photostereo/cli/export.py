@@ -1,53 +1,85 @@
-"""``photostereo export``: a result for other programs."""
+"""``photostereo export``: a result in the formats that other programs open."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, PixelSizeChoice, Quiet, SurfaceMethod
+from photostereo.cli.options import FlipY, Force, PixelSizeChoice, SurfaceMethod, option
+from photostereo.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from photostereo.core.units import PixelSize
 
 
 def export(
     source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
+    terminal: Terminal,
     to: Annotated[
-        str,
-        typer.Option(help="Of glb, obj, ply, stl, tiff, exr, material, ptm, relight, with commas."),
+        str, option("--to", help="glb, obj, ply, stl, tiff, exr, material, ptm, relight, with commas.")
     ] = "glb,tiff,ptm,relight",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="A folder (default: RESULT-export).")
+        Path | None, option("--out", "-o", metavar="DIR", help="Folder (default: RESULT-export).")
     ] = None,
     pixel_size: PixelSizeChoice = None,
     photographs: Annotated[
-        Path | None, typer.Option(metavar="CAPTURE", help="Measure a material's roughness from these.")
+        Path | None,
+        option("--photographs", metavar="CAPTURE", help="Measure a material's roughness from these."),
     ] = None,
-    tileable: Annotated[bool, typer.Option("--tileable", help="Make a material that wraps.")] = False,
+    tileable: Annotated[bool, option("--tileable", help="Make a material that tiles seamlessly.")] = False,
     linear: Annotated[
-        bool, typer.Option("--linear", help="PTM and relight in linear intensities, for measuring.")
+        bool, option("--linear", help="PTM and relight with linear intensities, for measuring.")
     ] = False,
-    flip_y: Annotated[bool, typer.Option("--flip-y", help="normals.exr in the DirectX convention.")] = False,
+    flip_y: FlipY = False,
     surface_method: SurfaceMethod = "poisson",
-    decimate: Annotated[int | None, typer.Option(min=4, help="About so many triangles in meshes.")] = None,
+    decimate: Annotated[
+        int | None, option("--decimate", min=4, metavar="N", help="About N triangles in meshes.")
+    ] = None,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """A result in the formats that other programs open."""
-    from photostereo.commands.export import run
+) -> dict[str, Any]:
+    """Write a result in the formats that other programs open."""
+    from photostereo.capture import load
     from photostereo.core.units import PixelSize
+    from photostereo.io.atomic import replacing_directory
+    from photostereo.pipeline.folder import write_summary
+    from photostereo.results.export import check_kinds, export_result
+    from photostereo.solver.reconstruction import Reconstruction
+    from photostereo.surface.integration import check_method
 
-    run(
-        source,
-        out,
-        kinds=to.split(","),
-        pixel_size=PixelSize.of(pixel_size),
-        photographs=photographs,
-        tileable=tileable,
-        linear=linear,
-        flip_y=flip_y,
-        surface_method=surface_method,
-        decimate=decimate,
-        force=force,
-        quiet=quiet,
-    )
+    wanted = check_kinds(to.split(","))
+    check_method(surface_method)
+    size = PixelSize.of(pixel_size)
+    result = Reconstruction.load(source)
+    target = out or source.with_name(f"{source.resolve().name}-export")
+    used = [source, *([] if photographs is None else [photographs])]
+    with replacing_directory(target, force=force, keep=used) as folder:
+        facts = export_result(
+            folder,
+            result,
+            wanted,
+            pixel_size=size if size.known else size_of_result(source),
+            capture=None if photographs is None else load(photographs),
+            tileable=tileable,
+            linear=linear,
+            flip_y=flip_y,
+            surface_method=surface_method,
+            decimate=decimate,
+            control=terminal,
+        )
+        origin = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
+        write_summary(folder, {key: value for key, value in origin.items() if value is not None})
+    if "material" in wanted and photographs is None:
+        terminal.say("Roughness is assumed to be 0.8; --photographs CAPTURE measures it from the highlights.")
+    terminal.say(f"{len(facts['files'])} files: {target}")
+    return {"out": str(target.absolute()), **facts}
+
+
+def size_of_result(source: Path) -> PixelSize:
+    """The pixel size that the surface of a result was made with."""
+    from photostereo.core.units import PixelSize
+    from photostereo.solver.result_files import read_summary
+
+    facts = read_summary(source).get("surface") or {}
+    return PixelSize.of(facts.get("pixel_size") if facts.get("unit") == "mm" else None)

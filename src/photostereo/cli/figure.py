@@ -2,44 +2,126 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, Quiet, names
+from photostereo.cli.options import Force, names, option
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import ParameterError
+
+#: Suffixes that a figure can have, and what each calls the date or program that would make two equal figures differ.
+FORMATS = {".pdf": "CreationDate", ".svg": "Date", ".png": "Software"}
+#: More columns than this are too small to see anything.
+MOST = 12
 
 
 def figure(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="RESULT...", help="Results of solves, a compare, or a sweep.")
+        list[Path], typer.Argument(metavar="RESULT...", help="Results of solve, compare or sweep.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FIG", help="A .pdf, .svg or .png.")],
+    out: Annotated[Path, option("--out", "-o", metavar="FIG", help="A .pdf, .svg or .png file.")],
+    terminal: Terminal,
     truth: Annotated[
-        Path | None, typer.Option(help="A capture with truth, or true normals as .npy or .png: error maps.")
+        Path | None,
+        option("--truth", help="A capture with truth, or true normals as .npy or .png: adds error maps."),
     ] = None,
-    zoom: Annotated[list[str] | None, typer.Option(metavar="X,Y,W,H", help="A close-up; repeatable.")] = None,
+    zoom: Annotated[
+        list[str] | None, option("--zoom", metavar="X,Y,W,H", help="A close-up; can be repeated.")
+    ] = None,
     relit: Annotated[
-        list[str] | None, typer.Option(metavar="X,Y,Z", help="A row lit from there; repeatable.")
+        list[str] | None,
+        option("--relit", metavar="X,Y,Z", help="A row lit from this direction; can be repeated."),
     ] = None,
-    methods: Annotated[str | None, typer.Option(help="Only these, with commas.")] = None,
-    limit: Annotated[float | None, typer.Option(min=0.1, help="Degrees at which the colors end.")] = None,
-    width: Annotated[float, typer.Option(min=1.0, max=40.0, help="Inches.")] = 7.16,
+    methods: Annotated[str | None, option("--methods", help="Only these, with commas between them.")] = None,
+    limit: Annotated[
+        float | None, option("--limit", min=0.1, help="Upper limit of the color scale, in degrees.")
+    ] = None,
+    width: Annotated[float, option("--width", min=1.0, max=40.0, help="Width in inches.")] = 7.16,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Results side by side, for a paper: normals, close-ups, errors, relit."""
-    from photostereo.commands.figure import run
+) -> dict[str, Any]:
+    """Draw results side by side for a paper: normals, close-ups, errors, relit."""
+    suffix = out.suffix.lower()
+    if suffix not in FORMATS:
+        raise ParameterError(
+            f"A figure is written as {', '.join(FORMATS)}, not as {out.name}.", code="figure-format", file=out
+        )
+    boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
+    from dataclasses import replace
 
-    run(
-        sources,
-        out,
-        truth=truth,
-        zooms=zoom or [],
-        lights=relit or [],
-        methods=names(methods),
-        limit=limit,
-        width=width,
-        force=force,
-        quiet=quiet,
+    from photostereo.core.extras import require_extra
+
+    require_extra("matplotlib", "figures", "Figures")
+    from matplotlib import rc_context
+
+    from photostereo.io.atomic import replacing_file
+    from photostereo.lab.paper.figure import draw_figure
+    from photostereo.lab.paper.gather import columns_of
+    from photostereo.pipeline.comparison import numbered, truth_of
+
+    columns, known = [], []
+    for source in sources:
+        found, reference = columns_of(source, names(methods))
+        columns += found
+        known += [] if reference is None else [reference]
+    if truth is not None:
+        known = [truth_of(truth)]
+    if len(columns) > MOST:
+        raise ParameterError(
+            f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some with --methods.",
+            code="too-many-results",
+            found=len(columns),
+        )
+    titles = numbered([column.name for column in columns])
+    columns = [replace(column, name=title) for column, title in zip(columns, titles, strict=True)]
+    drawn = draw_figure(
+        columns, truth=known[0] if known else None, zooms=boxes, lights=directions, limit=limit, width=width
     )
+    # Text as text, in fonts that journals accept (TrueType, not Type 3).
+    with (
+        rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}),
+        replacing_file(out, force=force) as partial,
+    ):
+        drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
+    terminal.say(f"{len(columns)} results: {out}")
+    return {"out": str(out.absolute()), "results": titles}
+
+
+def parse_zoom(text: str) -> tuple[slice, slice]:
+    """``x,y,w,h`` in pixels from the top left.
+
+    >>> parse_zoom("10,20,30,40")
+    (slice(20, 60, None), slice(10, 40, None))
+    """
+    try:
+        x, y, w, h = (int(word) for word in text.split(","))
+    except ValueError:
+        x = y = w = h = -1
+    if x < 0 or y < 0 or w < 2 or h < 2:
+        raise ParameterError(
+            f'"{text}" is not a close-up. Write --zoom x,y,w,h in pixels, for instance 120,80,60,60.',
+            code="not-a-zoom",
+            text=text,
+        )
+    return slice(y, y + h), slice(x, x + w)
+
+
+def parse_light(text: str) -> tuple[float, float, float]:
+    """``x,y,z``, a direction to the light.
+
+    >>> parse_light("-1,1,1.5")
+    (-1.0, 1.0, 1.5)
+    """
+    try:
+        x, y, z = (float(word) for word in text.split(","))
+    except ValueError:
+        x = y = z = math.nan
+    if not (math.isfinite(x + y + z) and z > 0):
+        raise ParameterError(
+            f'"{text}" is not a light. Write --relit x,y,z with z > 0, for instance -1,1,1.5.',
+            code="not-a-light",
+            text=text,
+        )
+    return x, y, z

@@ -2,21 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from photostereo.cli.composed import composed
 from photostereo.cli.options import CapturePath, Reading
+from photostereo.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from photostereo.capture import Capture
 
 
-@composed
-def info(
-    capture: CapturePath,
-    reading: Reading,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
-) -> None:
-    """What was found in a capture, and what is wrong with it."""
-    from photostereo.commands.info import run
+def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str, Any]:
+    """Show what was found in a capture, and what is wrong with it."""
+    from photostereo.pipeline.pipeline import Pipeline
+    from photostereo.pipeline.settings import Settings
 
-    run(capture, reading=reading, as_json=as_json)
+    pipeline = Pipeline(capture, Settings(reading.options()), control=terminal)
+    found, diagnosis = pipeline.at_hand, pipeline.diagnosis
+    facts = describe(found)
+    low, high = facts["lights_tilt_degrees"]
+    bits = f", {facts['bit_depth']} bits" if facts["bit_depth"] else ""
+    terminal.say(f"{facts['name']} ({facts['layout']})")
+    terminal.say(f"Photographs: {facts['photographs']}, {facts['size']}, {facts['channels']}{bits}")
+    terminal.say(f"Lights: {low:.0f}° to {high:.0f}° from the camera's axis")
+    terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
+    if found.truth is not None:
+        unknown = facts["truth_unknown_pixels"]
+        terminal.say(f"True normals: known{f' but for {unknown} pixels' if unknown else ''}")
+    for note in facts["notes"]:
+        terminal.say(f"• {note}")
+    for finding in diagnosis.findings:
+        terminal.say(f"{'Warning: ' if finding.severity == 'problem' else '• '}{finding.text}")
+    if not diagnosis.findings:
+        terminal.say("No problems were found.")
+    return {**facts, "advice": list(diagnosis.advice)}
+
+
+def describe(capture: Capture) -> dict[str, Any]:
+    """The plain facts of a capture."""
+    import numpy as np
+
+    origin = capture.origin
+    height, width = capture.frame
+    directions = capture.lights.directions
+    values = np.linalg.svd(directions, compute_uv=False)
+    tilt = np.degrees(np.arccos(np.clip(directions[:, 2], -1, 1)))
+    unknown = 0 if capture.truth is None else int((~capture.truth[capture.mask].any(axis=1)).sum())
+    return {
+        "name": capture.name,
+        "layout": origin.layout if origin else "in memory",
+        "photographs": len(capture),
+        "size": f"{width} × {height} pixels (width × height)",
+        "channels": "RGB" if capture.is_color else "gray",
+        "bit_depth": origin.bit_depth if origin else 0,
+        "mask_pixels": capture.pixel_count,
+        "mask_share": round(capture.pixel_count / capture.mask.size, 4),
+        "lights_condition": round(float(values[0] / values[-1]), 3),
+        "lights_tilt_degrees": [round(float(tilt.min()), 1), round(float(tilt.max()), 1)],
+        "brightness_99": round(capture.intensity_scale(), 5),
+        "truth": "none" if capture.truth is None else "normals",
+        "truth_unknown_pixels": unknown,
+        "truth_depth": capture.truth_depth is not None,
+        "digest": capture.digest,
+        "notes": list(origin.notes) if origin else [],
+    }

@@ -1,29 +1,84 @@
-"""``photostereo lights``: where the lamps were."""
+"""``photostereo lights``: light directions and strengths from a ball."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from photostereo.cli.command import OUTPUT
+from photostereo.cli.options import BallReading, CapturePath, Force, option, read_options
+from photostereo.cli.terminal import Terminal, text_table
 
-from photostereo.cli.composed import composed
-from photostereo.cli.options import BallReading, CapturePath, Force, Quiet
+if TYPE_CHECKING:
+    from photostereo.lights.ball.calibration import Calibration
 
 
-@composed
 def lights(
     capture: CapturePath,
-    finding: BallReading,
+    reading: BallReading,
+    terminal: Terminal,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to write (default: CAPTURE/lights.csv)."),
+        option("--out", "-o", panel=OUTPUT, metavar="FILE", help="Light file (default: CAPTURE/lights.csv)."),
     ] = None,
-    picture: Annotated[bool, typer.Option(help="The picture to check it by, beside the file.")] = True,
+    picture: Annotated[
+        bool, option("--picture/--no-picture", panel=OUTPUT, help="Write a picture to check the lights by.")
+    ] = True,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Where the lamps were: directions and strengths from a ball in the photographs."""
-    from photostereo.commands.lights import run
+) -> dict[str, Any]:
+    """Estimate light directions and strengths from a ball in the photographs."""
+    from photostereo.capture.calibrate import calibrate_folder
+    from photostereo.io.atomic import replacing_file
+    from photostereo.io.sixteen_bit import write_png
+    from photostereo.lights.files.writing import write_lights
 
-    run(capture, out, finding=finding, picture=picture, force=force, quiet=quiet)
+    target = out or capture / "lights.csv"
+    with replacing_file(target, force=force):  # what is in the way is reported before the work
+        terminal.stage("lights")
+        calibration = calibrate_folder(capture, read_options(reading), terminal)
+    write_lights(calibration, target, force=True)
+    terminal.say(lights_table(calibration))
+    for warning in calibration.warnings:
+        terminal.say(f"Warning: {warning}.")
+    terminal.say(f"Lights:  {target}")
+    shown: Path | None = None
+    if picture and calibration.picture is not None:
+        place = capture.resolve()
+        shown = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
+        with replacing_file(shown, force=force) as partial:
+            write_png(partial, calibration.picture)
+        terminal.say(f"Picture: {shown}")
+    return {
+        "out": str(target.absolute()),
+        "picture": None if shown is None else str(shown),
+        "files": list(calibration.files),
+        "directions": calibration.directions.tolist(),
+        "strengths": calibration.strengths.tolist(),
+        "expected_error_degrees": calibration.residual.tolist(),
+        "found_from": list(calibration.found_from),
+        "strengths_from": calibration.strengths_from,
+        "warnings": list(calibration.warnings),
+    }
+
+
+def lights_table(calibration: Calibration) -> Any:
+    """One row for each photograph; if all have the same source, it is named once, below."""
+    sources = tuple(dict.fromkeys(calibration.found_from))
+    several = len(sources) > 1
+    rows = []
+    for number, name in enumerate(calibration.files):
+        mark = " ?" if number in calibration.suspects else ""
+        rows.append(
+            [
+                f"{name}{mark}",
+                *(f"{value:+.3f}" for value in calibration.directions[number]),
+                f"{calibration.strengths[number]:.3f}",
+                f"{max(calibration.residual[number], 0.1):.1f}°",
+                *([calibration.found_from[number]] if several else []),
+            ]
+        )
+    header = ["photograph", "x", "y", "z", "strength", "error about", *(["found from"] if several else [])]
+    table = text_table(header, rows)
+    found = "" if several else f"directions: {sources[0]}; "
+    table.caption, table.caption_justify = f"{found}strengths: {calibration.strengths_from}", "left"
+    return table

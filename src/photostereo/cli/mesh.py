@@ -1,50 +1,73 @@
-"""``photostereo mesh``: depth and mesh again."""
+"""``photostereo mesh``: depth and meshes again, with other options, or from any normal map."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, PixelSizeChoice, Quiet, SurfaceMethod
+from photostereo.cli.options import FlipY, Force, PixelSizeChoice, names, option
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import CaptureError
+
+if TYPE_CHECKING:
+    from photostereo.solver.reconstruction import Reconstruction
+
+#: What this command makes again in the folder of a solve; everything else there stays.
+SURFACE_FILES = frozenset(
+    [
+        *(f"mesh{end}" for end in (".ply", ".glb", ".obj", ".stl", ".mtl", "_albedo.png", "_normal.png")),
+        *("tears.npy", "depth.npy", "depth.png", "depth.tiff", "depth.exr", "normals.exr"),
+    ]
+)
 
 
 def mesh(
-    source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal-map PNG.")],
-    method: SurfaceMethod = "poisson",
+    source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
+    terminal: Terminal,
+    method: Annotated[str, option("--method", "-m", help="poisson, robust or simchony.")] = "poisson",
     formats: Annotated[
-        str, typer.Option("--format", help="Of ply, glb, obj, stl, with commas; other meshes in OUT go.")
+        str, option("--format", help="ply, glb, obj, stl, with commas. Other meshes in OUT are deleted.")
     ] = "ply,glb",
     pixel_size: PixelSizeChoice = None,
-    decimate: Annotated[int | None, typer.Option(min=4, help="Reduce to about so many triangles.")] = None,
+    decimate: Annotated[
+        int | None, option("--decimate", min=4, metavar="N", help="Reduce to about N triangles.")
+    ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="PLY and STL with every pixel, beyond two million triangles.")
+        bool, option("--full", help="PLY and STL with every pixel, even beyond two million triangles.")
     ] = False,
     watertight: Annotated[
-        bool, typer.Option("--watertight", help="Close with walls and a base, for printing.")
+        bool, option("--watertight", help="Close the mesh with walls and a base, for printing.")
     ] = False,
-    highpass: Annotated[float | None, typer.Option(help="Flatten shapes wider than so many pixels.")] = None,
-    exr: Annotated[bool, typer.Option("--exr", help="Normals and depth as EXR too (extra `exr`).")] = False,
-    mask: Annotated[Path | None, typer.Option(help="Mask picture, with a normal-map PNG.")] = None,
+    highpass: Annotated[
+        float | None, option("--highpass", metavar="PIXELS", help="Flatten shapes wider than this.")
+    ] = None,
+    exr: Annotated[
+        bool, option("--exr", help="Also write normals and depth as EXR (needs the extra `exr`).")
+    ] = False,
+    mask: Annotated[Path | None, option("--mask", help="Mask picture, with a normal map.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Another folder (default: into OUT; beside the PNG: NAME-mesh)."),
+        option("--out", "-o", help="Another folder (default: OUT itself; for a normal map NAME-mesh)."),
     ] = None,
-    flip_y: Annotated[
-        bool, typer.Option("--flip-y", help="The DirectX convention for normal pictures.")
-    ] = False,
+    flip_y: FlipY = False,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Depth and mesh again, with other options, or from any normal map."""
-    from photostereo.commands.mesh import run
+) -> dict[str, Any]:
+    """Integrate depth and build meshes again with other options, or from any normal map."""
     from photostereo.core.units import PixelSize
-    from photostereo.pipeline.folder import SurfaceChoice
+    from photostereo.io.atomic import replacing_directory
+    from photostereo.io.safe import exists
+    from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface, write_summary
+    from photostereo.pipeline.settings import SurfaceChoice
+    from photostereo.report import renew_surface
+    from photostereo.solver.reconstruction import Reconstruction
+    from photostereo.solver.result_files import read_summary
 
     choice = SurfaceChoice(
         method=method,
-        formats=tuple(word.strip().lower() for word in formats.split(",") if word.strip()),
+        formats=tuple(name.lower() for name in names(formats) or ()),
         pixel_size=PixelSize.of(pixel_size),
         decimate=decimate,
         full=full,
@@ -52,4 +75,77 @@ def mesh(
         exr=exr,
         options={} if highpass is None else {"highpass": highpass},
     )
-    run(source, choice, mask=mask, out=out, flip_y=flip_y, force=force, quiet=quiet)
+    if not exists(source):
+        raise CaptureError(
+            f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.",
+            code="missing-result",
+            file=source,
+        )
+    in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
+    if source.is_dir():
+        result = Reconstruction.load(source)
+        target = out or source
+        # The old surface goes only when the new one is complete: everything else is copied beside it.
+        replace = force or in_place
+        summary = read_summary(source)
+    else:
+        result = _from_picture(source, mask, flip_y)
+        target = out or source.with_name(f"{source.stem}-mesh")
+        replace, summary = force, {"capture": source.stem, "method": "normal map"}
+    used = [] if in_place else [source, *([mask] if mask is not None else [])]
+    renewed = SURFACE_FILES if in_place else None
+    with replacing_directory(target, force=replace, keep=used, renew=renewed) as folder:
+        if in_place:
+            _copy_all_but_surface(source, folder)
+        summary["conventions"] = {
+            name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
+        }
+        facts, shown = make_surface(
+            folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
+        )
+        record_surface(summary, facts)
+        write_summary(folder, summary)
+        page = folder / "report.html"
+        if page.is_file() and not renew_surface(
+            page,
+            result,
+            **shown,
+            **files_to_offer(folder, summary),
+            pixel_size=choice.pixel_size,
+        ):
+            terminal.say("report.html was not written by this version and still shows the old surface.")
+    facts = summary["surface"]
+    terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
+    if "note" in facts:
+        terminal.say(facts["note"])
+    terminal.say(f"Results: {target}")
+    return {"out": str(target.absolute()), "surface": facts}
+
+
+def _copy_all_but_surface(source: Path, folder: Path) -> None:
+    from photostereo.io.ownership import MARK
+
+    for path in source.iterdir():
+        if path.name in SURFACE_FILES or path.name == MARK:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, folder / path.name, symlinks=True)
+        else:
+            shutil.copy2(path, folder / path.name, follow_symlinks=False)
+
+
+def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:
+    import numpy as np
+
+    from photostereo.results.normal_map import read_normal_map
+    from photostereo.solver.reconstruction import Reconstruction
+
+    normals, inside = read_normal_map(source, mask, flip_y=flip_y)
+    return Reconstruction(
+        normals=normals,
+        albedo=np.where(inside, np.float32(0.8), np.float32(0)),
+        mask=inside,
+        method="normal map",
+        parameters={},
+        capture=source.stem,
+    )

@@ -1,20 +1,62 @@
-"""``photostereo methods``: what they are and what they take."""
+"""``photostereo methods``: what each method assumes, its parameters, defaults and citation."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from photostereo.cli.options import complete_method
+from photostereo.cli.terminal import Terminal, text_table
+
+if TYPE_CHECKING:
+    from photostereo.solver.methods import Method
 
 
 def methods(
+    terminal: Terminal,
     name: Annotated[
-        str | None, typer.Argument(help="One method, in full.", autocompletion=complete_method)
+        str | None, typer.Argument(help="Show one method in full.", autocompletion=complete_method)
     ] = None,
-) -> None:
-    """Every method: what it assumes, its parameters and defaults, its citation."""
-    from photostereo.commands.methods import run
+) -> dict[str, Any]:
+    """List the methods, or show one with its parameters, defaults and citation."""
+    from photostereo.solver.choice import BEST, FAST
+    from photostereo.solver.methods import find_method, method_names
 
-    run(name)
+    if name is not None:
+        return _show(find_method(name), terminal)
+    known = [find_method(each) for each in method_names()]
+    terminal.say(text_table(["name", "method", "use it for"], [[m.name, m.title, m.assumes] for m in known]))
+    terminal.say(
+        f"By default, photostereo solve uses {BEST}, or {FAST} for captures so large that {BEST} would take much "
+        f"longer. --method best is always {BEST}, --method fast always {FAST}."
+    )
+    terminal.say(
+        "The dictionary prior can be added to any method: photostereo solve X --method cbr --prior dictionary"
+    )
+    terminal.say("Parameters, defaults and citation of one method: photostereo methods NAME")
+    return {"methods": [_facts(method) for method in known]}
+
+
+def _facts(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "title": method.title,
+        "assumes": method.assumes,
+        "citation": method.citation,
+        "parameters": [
+            {"name": p.name, "default": p.show_default(), "expects": p.expects, "meaning": p.doc}
+            for p in method.parameters
+        ],
+    }
+
+
+def _show(method: Method, terminal: Terminal) -> dict[str, Any]:
+    facts = _facts(method)
+    terminal.say(f"{method.name}: {method.title}")
+    terminal.say(method.assumes)
+    if facts["parameters"]:
+        header = ["parameter", "default", "expects", "meaning"]
+        terminal.say(text_table(header, [list(values.values()) for values in facts["parameters"]]))
+    terminal.say(f"Citation: {method.citation}")
+    return facts

@@ -1,139 +1,20 @@
-"""Options that more than one command has, declared once."""
+"""Options that more than one command has, declared once.
+
+A group is a dataclass whose fields are the options; its fields have the names of the settings that they fill in (see
+:mod:`photostereo.pipeline.settings`). What few people need is in the panel "Advanced" of the help.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from photostereo.capture.options import ReadOptions
-from photostereo.cli.composed import Group
+from photostereo.capture.options import NAMED_FILES, ReadOptions
+from photostereo.cli.command import ADVANCED, INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES
 from photostereo.core.errors import ParameterError
-
-CapturePath = Annotated[
-    Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
-]
-OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the results.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace an existing OUT.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
-]
-Images = Annotated[int | None, typer.Option(min=3, help="Use so many photographs, drawn at random.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the draw of photographs and of noise.")]
-SurfaceMethod = Annotated[str, typer.Option(help="poisson, robust or simchony.")]
-PixelSizeChoice = Annotated[
-    str | None,
-    typer.Option("--pixel-size", metavar="SIZE", help="Width of a pixel: 0.1mm, 50um, 0.002in (alone: mm)."),
-]
-Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
-
-# How a capture is read.
-
-Color = Annotated[bool, typer.Option("--color", help="Keep the colors: albedo and mesh in RGB.")]
-Srgb = Annotated[
-    bool | None,
-    typer.Option(
-        "--srgb/--linear", help="Undo the sRGB curve, or not (default: of JPEG and what is tagged as sRGB)."
-    ),
-]
-MaskChoice = Annotated[
-    str | None,
-    typer.Option(
-        "--mask", help='Another mask: a picture, "full", "auto" (found in the photographs) or "bright".'
-    ),
-]
-LightsChoice = Annotated[
-    str | None,
-    typer.Option("--lights", help="Another light file, or another capture whose lights are used again."),
-]
-LightsAxes = Annotated[
-    str | None,
-    typer.Option(
-        "--lights-axes", metavar="X,Y,Z", help="Axes of the light file: x,-y,z where y points down."
-    ),
-]
-ReverseLights = Annotated[
-    bool, typer.Option("--reverse-lights", help="The light file points from the lamps to the object.")
-]
-Ambient = Annotated[
-    Path | None, typer.Option("--ambient", metavar="PICTURE", help="Taken with the lamps off: subtracted.")
-]
-Flat = Annotated[
-    Path | None, typer.Option("--flat", metavar="PICTURE", help="Of an even surface: divided by.")
-]
-BallFolder = Annotated[
-    Path | None, typer.Option("--ball", metavar="FOLDER", help="Photographs of a ball under the same lamps.")
-]
-BallCircle = Annotated[
-    str | None, typer.Option("--circle", metavar="X,Y,R", help="The ball: column, row and radius in pixels.")
-]
-Focal = Annotated[
-    float | None,
-    typer.Option(min=1.0, metavar="PIXELS", help="Focal length in pixels, for the perspective of the ball."),
-]
-Card = Annotated[
-    str | None,
-    typer.Option(
-        "--card", metavar="L,T,R,B", help="A gray card that faces the camera: left, top, right, bottom."
-    ),
-]
-Crop = Annotated[
-    str | None,
-    typer.Option("--crop", metavar="X,Y,W,H", help="A part only, in pixels from the top left corner."),
-]
-Scale = Annotated[float, typer.Option("--scale", min=0.001, max=1.0, help="At a lower resolution.")]
-
-
-def read_options(
-    color: Color = False,
-    srgb: Srgb = None,
-    mask: MaskChoice = None,
-    lights: LightsChoice = None,
-    lights_axes: LightsAxes = None,
-    reverse_lights: ReverseLights = False,
-    ambient: Ambient = None,
-    flat: Flat = None,
-    ball: BallFolder = None,
-    circle: BallCircle = None,
-    focal: Focal = None,
-    crop: Crop = None,
-    scale: Scale = 1.0,
-) -> ReadOptions:
-    """How a capture is read."""
-    return ReadOptions(
-        color=color,
-        srgb=srgb,
-        mask=mask,
-        lights=lights,
-        lights_axes=lights_axes,
-        reverse_lights=reverse_lights,
-        ambient=ambient,
-        flat=flat,
-        ball=ball,
-        circle=numbers(circle, 3, "--circle"),
-        focal=focal,
-        crop=whole_numbers(crop, 4, "--crop"),
-        scale=scale,
-    )
-
-
-def ball_options(
-    ball: BallFolder = None,
-    circle: BallCircle = None,
-    focal: Focal = None,
-    card: Card = None,
-    srgb: Srgb = None,
-) -> ReadOptions:
-    """How the lamps are found."""
-    circle_numbers, card_numbers = numbers(circle, 3, "--circle"), whole_numbers(card, 4, "--card")
-    return ReadOptions(ball=ball, circle=circle_numbers, focal=focal, card=card_numbers, srgb=srgb)
-
-
-Reading = Annotated[ReadOptions, Group(read_options)]
-BallReading = Annotated[ReadOptions, Group(ball_options)]
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -144,8 +25,239 @@ def complete_method(incomplete: str) -> list[str]:
     return [name for name in (*method_names(), *WORDS) if name.startswith(incomplete)]
 
 
+def option(*names: str, panel: str | None = None, help: str, **more: Any) -> Any:
+    """An option in a panel of the help."""
+    return typer.Option(*names, rich_help_panel=panel, help=help, **more)
+
+
+CapturePath = Annotated[
+    Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
+]
+OutFolder = Annotated[
+    Path, option("--out", "-o", panel=OUTPUT, metavar="OUT", help="Folder for the results.")
+]
+OutFolderOrDefault = Annotated[
+    Path | None,
+    option("--out", "-o", panel=OUTPUT, metavar="OUT", help="Folder for the results (default: NAME-METHOD)."),
+]
+Force = Annotated[bool, option("--force", "-f", panel=OUTPUT, help="Replace an existing OUT.")]
+Parameters = Annotated[
+    list[str] | None,
+    option(
+        "--set", "-s", panel=METHOD, metavar="NAME=VALUE", help="A parameter of the method; can be repeated."
+    ),
+]
+PixelSizeChoice = Annotated[
+    str | None,
+    option(
+        "--pixel-size",
+        panel=OUTPUT,
+        metavar="SIZE",
+        help="Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).",
+    ),
+]
+SurfaceMethod = Annotated[
+    str,
+    option("--surface-method", panel=ADVANCED, help="How depth is integrated: poisson, robust or simchony."),
+]
+Device = Annotated[str, option("--device", panel=RESOURCES, help="cpu or cuda.")]
+FlipY = Annotated[
+    bool,
+    option(
+        "--flip-y", panel=ADVANCED, help="Write normal maps in the DirectX convention (green points down)."
+    ),
+]
+Report = Annotated[bool, option("--report/--no-report", panel=OUTPUT, help="Write the page with the viewer.")]
+Color = Annotated[
+    bool,
+    option("--color", panel=INPUT, help="Albedo and mesh in color, with methods that look at gray, too."),
+]
+Images = Annotated[
+    int | None,
+    option("--images", panel=ADVANCED, min=3, metavar="N", help="Use N randomly chosen photographs."),
+]
+Seed = Annotated[
+    int, option("--seed", panel=ADVANCED, min=0, help="Random seed (choice of photographs, noise).")
+]
+Ball = Annotated[
+    Path | None,
+    option("--ball", panel=LIGHTS, metavar="FOLDER", help="Photographs of a ball under the same lights."),
+]
+BallCircle = Annotated[
+    str | None,
+    option(
+        "--circle", panel=LIGHTS, metavar="X,Y,R", help="Where the ball is: column, row and radius in pixels."
+    ),
+]
+Focal = Annotated[
+    float | None,
+    option(
+        "--focal",
+        panel=ADVANCED,
+        min=1.0,
+        metavar="PIXELS",
+        help="Focal length in pixels (default: from EXIF).",
+    ),
+]
+Card = Annotated[
+    str | None,
+    option(
+        "--card",
+        panel=ADVANCED,
+        metavar="L,T,R,B",
+        help="A gray card that faces the camera: its sides in pixels.",
+    ),
+]
+Srgb = Annotated[
+    bool | None,
+    option(
+        "--srgb/--linear",
+        panel=ADVANCED,
+        help="Undo the sRGB curve, or not (default: for JPEG and files tagged as sRGB).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a capture is read."""
+
+    mask: Annotated[
+        str | None,
+        option(
+            "--mask",
+            panel=INPUT,
+            help='A picture, "auto" (find the object), "bright" or "full" (whole frame).',
+        ),
+    ] = None
+    crop: Annotated[
+        str | None,
+        option(
+            "--crop", panel=INPUT, metavar="X,Y,W,H", help="Use a part, in pixels from the top left corner."
+        ),
+    ] = None
+    scale: Annotated[
+        float, option("--scale", panel=INPUT, min=0.001, max=1.0, help="Work at a lower resolution.")
+    ] = 1.0
+    color: Color = False
+    lights: Annotated[
+        str | None,
+        option(
+            "--lights", panel=LIGHTS, help="A light file, or another capture whose lights are used again."
+        ),
+    ] = None
+    ball: Ball = None
+    circle: BallCircle = None
+    card: Card = None
+    lights_axes: Annotated[
+        str | None,
+        option(
+            "--lights-axes",
+            panel=ADVANCED,
+            metavar="X,Y,Z",
+            help="Axes of the light file: x,-y,z if y points down.",
+        ),
+    ] = None
+    reverse_lights: Annotated[
+        bool,
+        option(
+            "--reverse-lights", panel=ADVANCED, help="The light file points from the light to the object."
+        ),
+    ] = False
+    focal: Focal = None
+    srgb: Srgb = None
+    ambient: Annotated[
+        Path | None,
+        option("--ambient", panel=ADVANCED, metavar="PICTURE", help="Taken with the light off, to subtract."),
+    ] = None
+    flat: Annotated[
+        Path | None,
+        option(
+            "--flat", panel=ADVANCED, metavar="PICTURE", help="Of an evenly lit white surface, to divide by."
+        ),
+    ] = None
+
+    def options(self) -> ReadOptions:
+        """For the library."""
+        return read_options(self)
+
+
+@dataclass(frozen=True)
+class BallReading:
+    """How lights are estimated."""
+
+    ball: Ball = None
+    circle: BallCircle = None
+    card: Card = None
+    focal: Focal = None
+    srgb: Srgb = None
+
+
+def read_options(group: Reading | BallReading) -> ReadOptions:
+    """A group of options for the library; what is not an option of the group has its default."""
+    values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
+    for name, count in _NUMBERS.items():
+        if name in values:
+            values[name] = numbers(values[name], count, f"--{name}", whole=name != "circle")
+    return ReadOptions(**values)
+
+
+#: Options that are lists of numbers, and how many.
+_NUMBERS = {"circle": 3, "card": 4, "crop": 4}
+
+
+def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
+    """The options that were given; paths in full, as workers may run in another folder (words such as "full" stay)."""
+    given = reading.given()
+    for name in NAMED_FILES:
+        if name in given and Path(given[name]).exists():
+            given[name] = str(Path(given[name]).absolute())
+    return given
+
+
+@dataclass(frozen=True)
+class Material:
+    """Maps of a flat sample."""
+
+    material: Annotated[
+        bool,
+        option(
+            "--material",
+            panel=ADVANCED,
+            help="A flat sample: also write maps for renderers and game engines.",
+        ),
+    ] = False
+    tileable: Annotated[
+        bool, option("--tileable", panel=ADVANCED, help="Like --material, but make the maps tile seamlessly.")
+    ] = False
+
+    @property
+    def kind(self) -> str | None:
+        """As :class:`photostereo.pipeline.settings.OutputSettings` has it."""
+        return "tileable" if self.tileable else "plain" if self.material else None
+
+
+def parse_parameters(settings: list[str] | None) -> dict[str, str]:
+    """Names and values of repeated ``--set`` options.
+
+    >>> parse_parameters(["mu=0.05", "p = 3"])
+    {'mu': '0.05', 'p': '3'}
+    """
+    values: dict[str, str] = {}
+    for text in settings or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(
+                f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.',
+                code="not-a-setting",
+                text=text,
+            )
+        values[name.strip()] = value.strip()
+    return values
+
+
 def names(text: str | None) -> list[str] | None:
-    """Names with commas; None where nothing was said.
+    """Names with commas between them; None if nothing was given.
 
     >>> names("ls, pdlnv,")
     ['ls', 'pdlnv']
@@ -153,8 +265,8 @@ def names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def numbers(text: str | None, count: int, option: str) -> tuple[float, ...] | None:
-    """So many numbers with commas; an error that names the option otherwise.
+def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -> tuple[float, ...] | None:
+    """``count`` numbers with commas between them; an error that names the option otherwise.
 
     >>> numbers("120,80,30.5", 3, "--circle")
     (120.0, 80.0, 30.5)
@@ -166,11 +278,10 @@ def numbers(text: str | None, count: int, option: str) -> tuple[float, ...] | No
     except ValueError:
         values = ()
     if len(values) != count or not all(abs(value) < 1e9 for value in values):
-        raise ParameterError(f'"{text}" is not what {option} needs: {count} numbers with commas, in pixels.')
-    return values
-
-
-def whole_numbers(text: str | None, count: int, option: str) -> tuple[int, ...] | None:
-    """As :func:`numbers`, without their fractions."""
-    values = numbers(text, count, option)
-    return None if values is None else tuple(int(value) for value in values)
+        raise ParameterError(
+            f'"{text}" is not a value of {option}: it needs {count} numbers with commas, in pixels.',
+            code="not-numbers",
+            option=option,
+            text=text,
+        )
+    return tuple(int(value) for value in values) if whole else values

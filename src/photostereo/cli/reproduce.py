@@ -8,48 +8,47 @@ from typing import Annotated
 import typer
 
 from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
-from photostereo.cli.composed import composed
-from photostereo.cli.options import Device, Quiet
+from photostereo.cli.options import Device, option
+from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
 
-@composed
 def reproduce(
-    *,
+    running: Running,
+    terminal: Terminal,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Runs; see --list.")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", envvar="PHOTOSTEREO_DATA", help="Has diligent/pmsData and harvard."),
+        option("--data", metavar="DIR", envvar="PHOTOSTEREO_DATA", help="Has diligent/pmsData and harvard."),
     ] = None,
     out: GrowingOut = Path("reproduction"),
-    everything: Annotated[bool, typer.Option("--all", help="Every named run.")] = False,
+    everything: Annotated[bool, option("--all", help="Every named run.")] = False,
     listing: Annotated[
-        bool, typer.Option("--list", help="List the named runs and what the paper found.")
+        bool, option("--list", help="List the named runs and what the paper reports.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Small grids and few trials: minutes.")] = False,
+    quick: Annotated[bool, option("--quick", help="Small grids and few trials: minutes.")] = False,
     only_figures: OnlyFigures = False,
-    running: Running,
     device: Device = "cpu",
-    quiet: Quiet = False,
 ) -> None:
-    """Every table and figure of the paper, by name, beside the paper's figures."""
-    from photostereo.batch.progress import control_for
+    """Reproduce the tables and figures of the paper, beside the published numbers."""
     from photostereo.lab.paper.reproduce import list_runs
     from photostereo.lab.paper.reproduce import reproduce as run
 
     if listing:
         for name, title, source in list_runs():
-            typer.echo(f"{name:16} {title}\n{'':16}   the paper: {source}")
+            terminal.say(f"{name:16} {title}\n{'':16}   the paper: {source}")
         return
     if not names and not everything:
-        raise ParameterError("Name the runs (see `photostereo reproduce --list`), or say --all.")
+        raise ParameterError(
+            "Name the runs (see `photostereo reproduce --list`), or use --all.", code="no-runs"
+        )
     run(
         [] if everything else list(names or ()),
         data,
         out,
         quick=quick,
         only_figures=only_figures,
-        options=running,
+        options=running.options(),
         device=device,
-        control=control_for(quiet=quiet),
+        control=terminal,
     )

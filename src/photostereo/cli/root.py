@@ -1,15 +1,16 @@
-"""The application: all commands, and what becomes of an error."""
+"""The application: all commands."""
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from photostereo._version import __version__
 from photostereo.cli.batch import batch
+from photostereo.cli.command import command
 from photostereo.cli.compare import compare
 from photostereo.cli.corrupt import corrupt
 from photostereo.cli.demo import demo
@@ -21,71 +22,61 @@ from photostereo.cli.mesh import mesh
 from photostereo.cli.methods import methods
 from photostereo.cli.reproduce import reproduce
 from photostereo.cli.scene import scene
+from photostereo.cli.shell import end_with
 from photostereo.cli.solve import solve
 from photostereo.cli.sweep import sweep
 from photostereo.cli.train import train
 from photostereo.cli.view import view
-from photostereo.core.errors import PhotostereoError
-from photostereo.io.names import printable
-from photostereo.runtime.signals import ended_by, orderly_signals, tell_end
+from photostereo.runtime.signals import ended_by, orderly_signals
 from photostereo.runtime.threads import shorten_spinning
+
+#: In the order in which ``--help`` lists them, under these headings.
+COMMANDS = {
+    "From photographs to results": (demo, info, lights, solve, compare, methods, batch),
+    "With results": (view, mesh, export, figure),
+    "Test data": (scene, corrupt),
+    "Research": (sweep, reproduce, train),
+}
+
+
+class Shell(TyperGroup):
+    """The group of all commands; it knows whether the answer, an error included, is to be JSON."""
+
+    as_json = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = args[: args.index("--")] if "--" in args else args
+        type(self).as_json = "--json" in words
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
     name="photostereo",
-    help="Robust photometric stereo: photographs under known lights to normals, albedo, depth, mesh and a page.",
+    help="Robust photometric stereo: photographs under moving lights to normals, albedo, depth, mesh and a page.",
+    cls=Shell,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-#: In the order in which ``--help`` lists them.
-COMMANDS = (
-    demo, info, lights, solve, compare, methods, scene, corrupt, mesh, export, figure, train, view, batch,
-    reproduce, sweep,
-)  # fmt: skip
-for command in COMMANDS:
-    app.command()(command)
+for heading, functions in COMMANDS.items():
+    for function in functions:
+        app.command(rich_help_panel=heading)(command(function))
 
 
 def main() -> None:
-    """The entry point: errors that the user can mend become one paragraph and exit code 2."""
+    """The entry point: errors that the user can fix become one paragraph (or a JSON object) and exit code 2."""
     with orderly_signals():
-        shorten_spinning()  # before NumPy comes
-        words = sys.argv[1:]
-        if words[:1] in (["solve"], ["info"]) and "--json" in words:
-            from photostereo.commands.as_json import run_as_json
-
-            sys.exit(run_as_json(app, words))
+        shorten_spinning()  # before NumPy is loaded
+        Shell.as_json = False
         try:
-            app()
-        except PhotostereoError as problem:
-            _fail(problem.rendered("terminal"))
-        except MemoryError:
-            _fail("There is not enough memory for this. Use fewer or smaller photographs, or crop them.")
-        except OSError as problem:  # whatever the system refuses is the user's to mend
-            if ended_by() is None:
-                _fail(
-                    f"{problem.strerror or problem}{_place(problem)}. Check the name, the rights and the room."
-                )
-            sys.exit(tell_end())
-        except BaseException:
-            if ended_by() is not None:  # what Ctrl-C has become by now
-                sys.exit(tell_end())
-            raise
-
-
-def _fail(message: str) -> NoReturn:
-    """One paragraph in one piece, so that a path can be copied from it, and exit code 2."""
-    from rich.console import Console
-    from rich.text import Text
-
-    text = Text.assemble(("Error: ", "bold red"), printable(message))
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text)
-    sys.exit(2)
-
-
-def _place(problem: OSError) -> str:
-    return "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
+            code = app(standalone_mode=False)
+            if ended_by() is not None:  # Typer may have made an ordinary exit of it
+                code = end_with(None, as_json=Shell.as_json)
+        except BaseException as problem:
+            if isinstance(problem, SystemExit) and ended_by() is None:
+                raise
+            code = end_with(problem, as_json=Shell.as_json)
+        sys.exit(int(code or 0))
 
 
 def _version(show: bool) -> None:

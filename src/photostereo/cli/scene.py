@@ -1,44 +1,49 @@
-"""``photostereo scene``: a synthetic capture."""
+"""``photostereo scene``: a synthetic capture on disk."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, OutFolder, Quiet
+from photostereo.cli.options import Force, OutFolder, option
+from photostereo.cli.terminal import Terminal
 
 
 def scene(
     name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
     out: OutFolder,
-    size: Annotated[int, typer.Option(min=16, help="Pixels along a side.")] = 256,
-    lights: Annotated[int, typer.Option(min=3, help="Number of lights.")] = 20,
-    arrangement: Annotated[str, typer.Option(help="Of the lights: dome, ring or random.")] = "dome",
+    terminal: Terminal,
+    size: Annotated[int, option("--size", min=16, help="Pixels along a side.")] = 256,
+    lights: Annotated[int, option("--lights", min=3, help="Number of lights.")] = 20,
+    arrangement: Annotated[
+        str, option("--arrangement", help="How the lights are placed: dome, ring or random.")
+    ] = "dome",
     reflectance: Annotated[
-        str, typer.Option(help="lambertian, blinn-phong, ggx or oren-nayar.")
+        str, option("--reflectance", help="lambertian, blinn-phong, ggx or oren-nayar.")
     ] = "lambertian",
-    texture: Annotated[str | None, typer.Option(help="Of the albedo.")] = None,
-    shadows: Annotated[bool, typer.Option(help="Cast shadows.")] = True,
-    color: Annotated[bool, typer.Option("--color", help="Photographs in RGB.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of shape, texture and random lights.")] = 0,
+    texture: Annotated[str | None, option("--texture", help="Texture of the albedo.")] = None,
+    shadows: Annotated[bool, option("--shadows/--no-shadows", help="Cast shadows.")] = True,
+    color: Annotated[bool, option("--color", help="Photographs in RGB.")] = False,
+    seed: Annotated[int, option("--seed", min=0, help="Random seed (shape, texture and random lights).")] = 0,
     force: Force = False,
-    quiet: Quiet = False,
-) -> None:
+) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
-    from photostereo.commands.scene import run
+    from photostereo.capture.layouts.diligent import write_diligent
+    from photostereo.scenes import place_lights, render_scene
 
-    run(
+    capture = render_scene(
         name,
-        out,
         size=size,
-        lights=lights,
-        arrangement=arrangement,
+        lights=place_lights(arrangement, lights, rng=seed),
         reflectance=reflectance,
         texture=texture,
-        shadows=shadows,
+        cast_shadows=shadows,
         color=color,
-        seed=seed,
-        force=force,
-        quiet=quiet,
+        rng=seed,
     )
+    write_diligent(capture, out, force=force)
+    terminal.say(f"{capture}")
+    terminal.say(f"Written: {out}")
+    height, width = capture.frame
+    return {"out": str(out.absolute()), "photographs": len(capture), "height": height, "width": width}

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
-from photostereo.cli.composed import composed
-from photostereo.cli.options import Device, Quiet
+from photostereo.cli.options import Device, option
+from photostereo.cli.terminal import Terminal
 
 
-@composed
 def sweep(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan as TOML; see docs/lab/sweeps.md.")],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML); see docs/lab/sweeps.md.")],
     out: GrowingOut,
-    *,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the plan's captures are.")] = None,
-    only_figures: OnlyFigures = False,
     running: Running,
+    terminal: Terminal,
+    data: Annotated[
+        Path | None, option("--data", metavar="DIR", help="Folder of the captures in the plan.")
+    ] = None,
+    only_figures: OnlyFigures = False,
     device: Device = "cpu",
-    quiet: Quiet = False,
-) -> None:
-    """Your own experiment: captures × noise × photographs × seeds × methods × parameter grids."""
-    from photostereo.batch.progress import control_for
+) -> dict[str, Any]:
+    """Run an experiment: captures × noise × photographs × seeds × methods × parameter grids."""
     from photostereo.lab.sweeps.sweep import sweep as run
 
-    run(
-        plan,
-        out,
-        data=data,
-        only_figures=only_figures,
-        options=running,
-        device=device,
-        control=control_for(quiet=quiet),
+    options = running.options()
+    end = run(
+        plan, out, data=data, only_figures=only_figures, options=options, device=device, control=terminal
     )
+    return {"out": str(out.absolute()), "total": end.total, "done": end.done, "failed_trials": end.failed}

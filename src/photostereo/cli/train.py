@@ -5,41 +5,87 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from photostereo.cli.options import Force, Quiet, Seed
+from photostereo.cli.options import Force, Seed, option
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import OutputError
+from photostereo.core.extras import require_extra
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The weights, an .npz archive.")],
-    minutes: Annotated[float, typer.Option(min=0.01, help="Wall-clock time of the training.")] = 10.0,
+    out: Annotated[
+        Path, option("--out", "-o", metavar="FILE", help="Where the weights go, an .npz archive.")
+    ],
+    terminal: Terminal,
+    minutes: Annotated[float, option("--minutes", min=0.01, help="Duration of the training.")] = 10.0,
     seed: Seed = 0,
     width: Annotated[
-        int, typer.Option(min=8, max=512, help="Numbers per photograph inside the network.")
+        int, option("--width", min=8, max=512, help="Features per photograph inside the network.")
     ] = 96,
-    tokens: Annotated[int, typer.Option(min=1000, help="Photographs of pixels per step.")] = 400_000,
-    device: Annotated[str, typer.Option(help="cuda, cpu, or auto.")] = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside FILE.")] = False,
-    begin: Annotated[Path | None, typer.Option(help="Start from a checkpoint's network.")] = None,
+    tokens: Annotated[int, option("--tokens", min=1000, help="Pixels times photographs per step.")] = 400_000,
+    device: Annotated[str, option("--device", help="cuda, cpu, or auto.")] = "auto",
+    resume: Annotated[bool, option("--resume", help="Continue from the checkpoint beside FILE.")] = False,
+    begin: Annotated[Path | None, option("--begin", help="Start from the network of a checkpoint.")] = None,
     evaluate: Annotated[
-        Path | None, typer.Option(help="Then try `net` on the captures in this folder.")
+        Path | None, option("--evaluate", help="Then try `net` on the captures in this folder.")
     ] = None,
     force: Force = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Train the learned reflectance model on synthetic pixels (needs PyTorch, better a GPU)."""
-    from photostereo.commands.train import run
+    """Train the learned reflectance model on synthetic pixels (needs PyTorch; a GPU is better)."""
+    require_extra("torch", "gpu", "Training and GPUs")
+    import torch
 
-    run(
-        out,
-        minutes=minutes,
-        seed=seed,
-        width=width,
-        device=device,
-        tokens=tokens,
-        resume=resume,
+    from photostereo.io.atomic import write_bytes
+    from photostereo.lab.training.export import archive_of
+    from photostereo.lab.training.loop import Settings
+    from photostereo.lab.training.loop import train as run
+
+    if out.exists() and not force:
+        raise OutputError(
+            f"{out} exists. Give another name, or --force to replace it.", code="exists", file=out
+        )
+    place = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    beside = out.with_suffix(".training")
+    checkpoint = beside / "checkpoint.pt"
+    if resume and not checkpoint.exists():
+        raise OutputError(
+            f"There is no checkpoint at {checkpoint}. Leave out --resume to start anew, or give the --out of the training "
+            "to continue.",
+            code="no-checkpoint",
+            file=checkpoint,
+        )
+    if checkpoint.exists() and not (resume or force):
+        raise OutputError(
+            f"{checkpoint} is the state of an earlier training. Continue it with --resume, or replace it with --force.",
+            code="checkpoint-exists",
+            file=checkpoint,
+        )
+    settings = Settings(minutes=minutes, seed=seed, width=width, tokens=tokens, compiled=place != "cpu")
+    terminal.say(f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}")
+    network = run(
+        settings,
+        beside,
+        place,
+        resume=checkpoint if resume else None,
         begin=begin,
-        evaluate=evaluate,
-        force=force,
-        quiet=quiet,
+        say=terminal.say,
     )
+    write_bytes(out, archive_of(network))
+    terminal.say(f"Weights: {out}")
+    if evaluate is not None:
+        for line in evaluation(evaluate, out):
+            terminal.say(line)
+
+
+def evaluation(folder: Path, weights: Path) -> list[str]:
+    """The mean error of `net` with these weights on every capture with truth under a folder."""
+    from photostereo.capture import load
+    from photostereo.capture.loading import recognize
+    from photostereo.solver.solve import solve
+
+    lines = []
+    for path in sorted(entry for entry in folder.iterdir() if recognize(entry) is not None):
+        capture = load(path, color=True)
+        result = solve(capture, "net", weights=str(weights))
+        if result.angular_error is not None:
+            lines.append(f"{capture.name}: mean {result.angular_error.mean:.2f}°")
+    return lines or [f"{folder} has no capture with truth."]

@@ -7,19 +7,29 @@ from typing import Annotated
 
 import typer
 
+from photostereo.cli.options import option
+from photostereo.cli.terminal import Terminal
+
 
 def view(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, a compare or the demo.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of solve, compare or demo.")],
+    terminal: Terminal,
     serve: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--serve/--no-serve",
-            help="Serve it on 127.0.0.1, or open the file (default: serve where the result is finer than the page).",
+            help="Serve it on 127.0.0.1, or open the file (default: serve if the result is finer than the page).",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, option("--port", min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
 ) -> None:
-    """Open the report."""
-    from photostereo.commands.view import run
+    """Open the report in the browser."""
+    from photostereo.report import is_deeper_than_its_page, open_report
+    from photostereo.report import serve as serve_report
 
-    run(out, serving=serve, port=port)
+    if serve or (serve is None and is_deeper_than_its_page(out)):
+        if serve is None:
+            terminal.say("The result is finer than its page has room for: serving the rest from its folder.")
+        serve_report(out, port, tell=terminal.say, browse=serve is None)
+    else:
+        terminal.say(f"Opened {open_report(out)}")

@@ -46,6 +46,18 @@ REMEDIES: Mapping[str, Remedy] = {
         "from the object to the light); or mark a ball with --circle x,y,radius, or name its folder with --ball.",
         "Mark the ball in a photograph, or add a light file.",
     ),
+    "state-needs-memory": Remedy(
+        "Leave out checkpoint and resume, or allow more memory (memory=).",
+        "Leave out --checkpoint and --resume, or allow more memory (--memory).",
+    ),
+    "state-needs-cpu": Remedy(
+        'Leave out checkpoint and resume, or solve it on the CPU (device="cpu").',
+        "Leave out --checkpoint and --resume, or solve it on the CPU (--device cpu).",
+    ),
+    "less-to-write": Remedy(
+        "Allow more memory (memory=), write less (surface=False, report=False) or read at a lower resolution (scale=).",
+        "Allow more memory (--memory), write less (--no-surface, --no-report) or read at a lower resolution (--scale).",
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.capture.options import ReadOptions
+from photostereo.pipeline.settings import Settings
 
 
 def provenance(
     capture: Capture,
-    *,
-    path: str | Path,
-    reading: ReadOptions,
-    images: int | None,
-    seed: int,
+    path: Path,
+    settings: Settings,
+    digests: Mapping[Path, str],
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The facts of a solve's input for ``summary.json``.
@@ -31,8 +29,8 @@ def provenance(
     ----------
     capture : as it was solved, after any draw of photographs
     path : what the user pointed at
-    reading : how it was read: color, sRGB, axes, mask, light file
-    images, seed : how many photographs were drawn, and with which seed
+    settings : how it was read, and which photographs were drawn
+    digests : SHA-256 of files that were read already; only the others are read for it
     command : the words of the command line; by default those of this process
 
     Returns
@@ -42,7 +40,7 @@ def provenance(
         ``seed`` of the draw, and ``photographs``: name and SHA-256 of each that was used.
     """
     origin = capture.origin
-    place = Path(path).expanduser().absolute()
+    place = path.absolute()
     names = origin.files if origin is not None else ()
     root = origin.path if origin is not None else place
     words = ["photostereo", *sys.argv[1:]] if command is None else list(command)
@@ -50,27 +48,31 @@ def provenance(
         "command": shlex.join(words),
         "path": str(place),
         "layout": origin.layout if origin is not None else "in memory",
-        "reading": {name: _plain(value) for name, value in vars(reading).items() if name != "workers"},
+        "reading": {
+            name: _plain(value) for name, value in vars(settings.reading).items() if name != "workers"
+        },
         "mask": {"pixels": capture.pixel_count, "sha256": _array_digest(capture.mask)},
         "lights": {"count": len(capture), "sha256": _array_digest(capture.lights.directions)},
-        "images": images,
-        "seed": seed,
-        "photographs": _photographs(root, names),
+        "images": settings.images,
+        "seed": settings.seed,
+        "photographs": _photographs(root, names, digests),
     }
 
 
-def _photographs(root: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) -> list[dict[str, Any]]:
     if root.is_file() and not any((root.parent / name).is_file() for name in names):
         # An archive: the photographs are inside it.
         return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     folder = root if root.is_dir() else root.parent
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(file_digest, [folder / name for name in names])
-    return [{"file": name, "sha256": digest} for name, digest in zip(names, digests, strict=True)]
+        found = pool.map(
+            lambda path: digests.get(path) or file_digest(path), [folder / name for name in names]
+        )
+    return [{"file": name, "sha256": digest} for name, digest in zip(names, found, strict=True)]
 
 
 def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file in hexadecimal digits; None where it cannot be read (any more)."""
+    """SHA-256 of a file in hexadecimal digits; None if it cannot be read (any more)."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

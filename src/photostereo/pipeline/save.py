@@ -9,7 +9,8 @@ from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory
-from photostereo.pipeline.folder import SurfaceChoice, fill_results
+from photostereo.pipeline.folder import fill_results
+from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface.integration import check_method
 
@@ -76,5 +77,6 @@ def save(
     choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
     with replacing_directory(target, force=force) as folder:
-        fill_results(folder, capture, result, surface=choice, report=report, flip_y=flip_y, control=control)
+        output = OutputSettings(report=report, flip_y=flip_y)
+        fill_results(folder, capture, result, surface=choice, output=output, control=control)
     return target

@@ -54,6 +54,7 @@ def write_surface(
     flip_y: bool = False,
     exr: bool = False,
     camera: ArrayLike | None = None,
+    surface: Surface | None = None,
     control: Control = SILENT,
     **options: Any,
 ) -> tuple[Surface, dict[str, Any]]:
@@ -84,6 +85,8 @@ def write_surface(
         Write ``normals.png``.
     flip_y : bool
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
+    surface : Surface, optional
+        The surface, if it has been integrated already.
     control : Control
         Told of the stages, and of every iteration of ``robust``.
     **options
@@ -112,7 +115,8 @@ def write_surface(
         seconds[stage] = now - began
         began = now
 
-    surface = integrate(normals, mask, method=method, camera=camera, control=control, **options)
+    if surface is None:
+        surface = integrate(normals, mask, method=method, camera=camera, control=control, **options)
     lap("integrate")
     control.stage("depth and meshes", 1 + len(kinds))
     heights = write_heights(folder, surface.depth, surface.mask, size)

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 _WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
+#: What is true of every end.
+END = "nothing was left half-written."
 
 
 class _State:
@@ -95,7 +97,7 @@ def tell_end() -> int:
     """Say in one line that the work was ended; the exit code for it."""
     number = _State.received or signal.SIGINT
     with suppress(OSError):
-        os.write(2, f"{_WORDS[signal.Signals(number)]}; nothing was left half-written.\n".encode())
+        os.write(2, f"{_WORDS[signal.Signals(number)]}; {END}\n".encode())
     return 128 + number
 
 

@@ -78,6 +78,12 @@ def solve(
     >>> ps.solve(capture, "cbr", prior="dictionary", max_iter=2).method
     'cbr+dictionary'
     """
+    if not isinstance(capture, Capture):
+        raise ParameterError(
+            f"solve needs a Capture, not {type(capture).__name__}. Read a folder with photostereo.load, or use "
+            "photostereo.Pipeline, which reads, solves and writes.",
+            code="not-a-capture",
+        )
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     if prepared is None:

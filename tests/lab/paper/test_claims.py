@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photostereo.batch.progress import LineControl, Progress, TerminalControl
 from photostereo.lab.paper.claims import check_claims
 from photostereo.lab.paper.grids import method_plans
 from photostereo.lab.sweeps.plan import Block, Plan
@@ -85,28 +84,3 @@ def test_over_10_percent_salt_and_pepper_pdlnv_is_below_pls_and_its_cost_falls(d
         cost = file["history_cost"]
     assert len(cost) == 50
     assert (np.diff(cost) <= 1e-6 * cost[:-1]).all()
-
-
-def test_the_live_view_shows_counts_and_time():
-    from rich.console import Console
-
-    text = io.StringIO()
-    control = TerminalControl(Console(file=text, force_terminal=True, width=120))
-    control.stage("mine")
-    control.progress(Progress(10, 4, 1, 2, 130.0))
-    control.say("a line")
-    control.table("Errors", ["object", "LS"], [["cat", "8.41"]])
-    control.end()
-    shown = text.getvalue()
-    for words in ("mine", "5/10", "1 failed", "2 running", "2 min 10 s left", "a line", "8.41"):
-        assert words in shown, words
-
-
-def test_plain_lines():
-    lines: list[str] = []
-    control = LineControl(lines.append, every=0)
-    control.stage("mine")
-    control.progress(Progress(10, 4, 1, 2, 130.0))
-    control.table("Errors", ["object", "LS"], [["cat", "8.41"]])
-    assert lines[0] == "mine: 4 of 10 trials done, 1 failed, 2 running, 2 min 10 s left"
-    assert lines[-1].split() == ["cat", "8.41"]

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from photostereo import render_scene
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import LineControl
 from photostereo.capture import write_diligent
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
@@ -92,8 +91,7 @@ def test_our_methods_have_no_best_of_grid(tmp_path):
 
 
 @pytest.mark.slow
-def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
-    lines: list[str] = []
+def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path, recorder):
     names = ["ten-images", "atoms", "harvard-cat"]
     ends = reproduce(
         names,
@@ -101,11 +99,11 @@ def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path):
         tmp_path,
         quick=True,
         options=RunOptions(workers=2),
-        control=LineControl(lines.append),
+        control=recorder,
     )
     assert [(end.name, end.failed) for end in ends] == [(name, 0) for name in names]
     assert [end.done > 0 for end in ends] == [True, True, False]
-    assert "harvard-cat: none of its objects is in the data folder." in lines
+    assert "harvard-cat: none of its objects is in the data folder." in recorder.lines
     for name in names[:2]:
         folder = tmp_path / name
         assert {path.suffix for path in folder.iterdir()} >= {".csv", ".md", ".tex", ".pdf", ".png"}

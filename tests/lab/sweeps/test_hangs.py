@@ -15,7 +15,7 @@ from distributed.security import Security
 from photostereo.batch import deal, warmth
 from photostereo.batch.cluster import connect
 from photostereo.batch.limits import Limits
-from photostereo.batch.progress import LineControl, RunControl
+from photostereo.batch.progress import RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.run import run_trials
@@ -150,12 +150,11 @@ def test_a_client_without_the_key_is_refused(client):
     assert client.submit(abs, -1, pure=False).result(timeout=10) == 1
 
 
-def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch):
+def test_one_worker_compiles_for_all_and_says_so(client, monkeypatch, recorder):
     monkeypatch.setattr(warmth, "COLD_SECONDS", 0.001)
-    said: list[str] = []
-    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), LineControl(said.append))
-    assert "Compiling" in said[0]
-    assert "Compiled" in said[1]
+    warmth.warm_workers(client, ["cbr", "cbr"], Limits(), recorder)
+    assert "Compiling" in recorder.lines[0]
+    assert "Compiled" in recorder.lines[1]
     warm = client.run(lambda: ("cbr", "cpu") in __import__("photostereo.batch.warmth").batch.warmth._warm)
     assert sorted(warm.values()) == [False, True]
 

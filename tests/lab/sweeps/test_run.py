@@ -19,7 +19,7 @@ from distributed import LocalCluster, WorkerPlugin
 from photostereo import load, solve
 from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import LineControl, RunControl
+from photostereo.batch.progress import RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps import worker as worker_module
@@ -236,23 +236,19 @@ def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_scheduler_by_its_address(write_plan, tmp_path):
+def test_a_scheduler_by_its_address(write_plan, tmp_path, recorder):
     plan = write_plan(1)
-    lines: list[str] = []
     with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1") as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tcp://127.0.0.1:")
-        end = sweep(
-            plan, tmp_path / "out", options=RunOptions(scheduler=address), control=LineControl(lines.append)
-        )
+        end = sweep(plan, tmp_path / "out", options=RunOptions(scheduler=address), control=recorder)
     assert (end.done, end.failed) == (end.total, 0)
-    assert any("dashboard: http" in line for line in lines)
-    assert any("trials done" in line for line in lines)
+    assert (recorder.last.done, recorder.last.running) == (end.total, 0)
 
 
 def test_a_sweep_with_maps_feeds_a_figure(client, folder, tmp_path, monkeypatch):
-    from photostereo.commands.figure import columns_of
     from photostereo.core.errors import CaptureError
+    from photostereo.lab.paper.gather import columns_of
 
     text = f"""data = "{folder}"
 captures = ["vase.npz"]

@@ -83,8 +83,6 @@ def reproduce(
             options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
         )
         with cluster as client:
-            if client is not None:
-                control.say(f"Dask dashboard: {client.dashboard_link}")
             trials_on = partial(run_trials, store=store, client=client, limits=options.limits, device=device)
             summaries = [
                 _run(run, plan, facts, store, trials_on, options.retry_failed, control)

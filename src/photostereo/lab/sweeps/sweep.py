@@ -49,7 +49,6 @@ def sweep(
     store.keep_plan(plan, {"notes": []})
     if not only_figures:
         with options.connect() as client:
-            control.say(f"Dask dashboard: {client.dashboard_link}")
             control.stage(plan.name, len(plan.trials))
             try:
                 run_trials(

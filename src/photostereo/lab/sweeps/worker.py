@@ -106,8 +106,8 @@ def _solve(trial: Trial, keep: bool, device: str, grid: Sequence[Setting]) -> Ou
     from photostereo.diagnosis.metrics import summarize_error
     from photostereo.solver.methods import find_method
 
-    scene = load_scene(*trial.scene)
     entry = find_method(trial.method)
+    scene = load_scene(*trial.scene, color=entry.sees_colors)
     device = entry.device_or_cpu(device)
     warm_up(trial.method, device)
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
@@ -222,15 +222,20 @@ def _represent(trial: Trial) -> Outcome:
     )
 
 
-def load_scene(capture: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None) -> _Scene:
+def load_scene(
+    capture: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None, *, color: bool = False
+) -> _Scene:
     """A capture's seeded subset with its seeded noise; kept, as is the capture itself."""
     return _scenes.get(
-        (capture, images, corruption, seed), lambda: _make_scene(capture, images, corruption, seed)
+        (capture, images, corruption, seed, color),
+        lambda: _make_scene(capture, images, corruption, seed, color),
     )
 
 
-def _make_scene(spec: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None) -> _Scene:
-    clean = _captures.get(spec, lambda: _load(spec))
+def _make_scene(
+    spec: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None, color: bool
+) -> _Scene:
+    clean = _captures.get((spec, color), lambda: _load(spec, color))
     truth = clean.truth
     if truth is None:
         raise CaptureError(f"{spec.path} has no true normals to compare with.")
@@ -239,14 +244,13 @@ def _make_scene(spec: CaptureSpec, images: int | None, corruption: Corruption, s
     return _Scene(replace(capture, truth=None), truth)
 
 
-def _load(spec: CaptureSpec) -> Capture:
-    from photostereo.capture import load
-    from photostereo.solver.solve import solve
+def _load(spec: CaptureSpec, color: bool) -> Capture:
+    from photostereo.pipeline.pipeline import Pipeline
 
-    capture = load(spec.path, workers=1)
+    pipeline = Pipeline(spec.path, method="ls", color=color, workers=1, strengths="given")
     if spec.reference == "ls":
-        return replace(capture, truth=solve(capture, "ls", strengths="given").normals)
-    return capture
+        return replace(pipeline.loaded, truth=pipeline.solution.normals)
+    return pipeline.loaded
 
 
 def corrupt(capture: Capture, corruption: Corruption, rng: np.random.Generator) -> Capture:

@@ -1,0 +1,118 @@
+"""``photostereo compare RESULT RESULT ...``: existing results on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.cli.export import size_of_result
+from photostereo.cli.terminal import Terminal, text_table
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import ParameterError
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.io.atomic import replacing_directory, write_array
+from photostereo.io.names import folder_name
+from photostereo.pipeline.comparison import numbered, truth_of
+from photostereo.report.contestants import ground_of
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import is_result, read_depth
+
+
+def compare_results(
+    sources: Sequence[Path],
+    out: Path | None,
+    truth: Path | None,
+    pixel_size: PixelSize,
+    force: bool,
+    terminal: Terminal,
+) -> dict[str, Any]:
+    """Write a folder with a page, and beside it what the page needs to be served pixel by pixel."""
+    from photostereo.report import write_comparison
+
+    strangers = [str(source) for source in sources if not is_result(source)]
+    if strangers:
+        raise ParameterError(
+            f"{strangers[0]} is not the result of a solve. Give one capture, or two or more OUT folders of "
+            "`photostereo solve`.",
+            code="not-a-result",
+            file=strangers[0],
+        )
+    if len(sources) < 2:
+        raise ParameterError(
+            f"{sources[0]} is a result. Give at least one more to compare it with.",
+            code="one-result",
+            file=sources[0],
+        )
+    names = numbered(
+        [source.resolve().name if source.name in ("", "..") else source.name for source in sources]
+    )
+    results = [Reconstruction.load(source) for source in sources]
+    known = None if truth is None else truth_of(truth)
+    # Page and server cut their tiles around the same pixels: those that all results know.
+    mask = ground_of(results, None, known).mask
+    results = [replace(result, mask=mask) for result in results]
+    sizes = {size_of_result(source) for source in sources}
+    size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
+    target = out or Path(f"{folder_name(names[0])}-compare")
+    with replacing_directory(target, force=force, keep=sources) as folder:
+        folders, depths = [], []
+        for number, (source, result) in enumerate(zip(sources, results, strict=True)):
+            folders.append(f"{number + 1}-{folder_name(names[number])}")
+            (folder / folders[-1]).mkdir()
+            result.save(folder / folders[-1])
+            depths.append(read_depth(source, mask.shape))
+            if depths[-1] is not None:
+                write_array(folder / folders[-1] / "depth.npy", depths[-1])
+        if known is not None:
+            write_array(folder / "truth" / "normals.npy", known.astype(np.float32))
+            write_array(folder / "truth" / "mask.npy", mask)
+        write_comparison(
+            folder / "report.html",
+            results,
+            None,
+            labels=names,
+            truth=known,
+            depths=depths,
+            files={f"{name}/summary.json": f"{name}/summary.json" for name in folders},
+            folders=folders,
+            pixel_size=size,
+        )
+    rows = angles_of(names, results, known)
+    terminal.say(angles_table(rows, names[0] if known is None else None))
+    terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
+    return {
+        "out": str(target.absolute()),
+        "against": "truth" if known is not None else names[0],
+        "results": rows,
+    }
+
+
+def angles_of(
+    names: Sequence[str], results: Sequence[Reconstruction], truth: FloatArray | None
+) -> list[dict[str, Any]]:
+    """Angles to the truth or, without it, to the first result, in degrees; all have one mask."""
+    mask = results[0].mask
+    against = results[0].normals if truth is None else truth
+    rows = []
+    for name, result in zip(names, results, strict=True):
+        angle = angular_error(result.normals, against, mask)[mask]
+        figures = {"mean": angle.mean(), "median": np.median(angle), "p90": np.percentile(angle, 90)}
+        rows.append(
+            {"name": name, "method": result.method, **{key: float(value) for key, value in figures.items()}}
+        )
+    return rows
+
+
+def angles_table(rows: Sequence[Mapping[str, Any]], reference: str | None) -> Any:
+    """For the terminal."""
+    heading = "mean error" if reference is None else f"mean angle to {reference}"
+    lines = [
+        [row["name"], row["method"], *(f"{row[key]:.2f}°" for key in ("mean", "median", "p90"))]
+        for row in rows
+    ]
+    return text_table(["result", "method", heading, "median", "90 % below"], lines)

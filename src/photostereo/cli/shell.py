@@ -1,0 +1,83 @@
+"""How a command ends: errors as a paragraph or as a JSON object, signals, exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from photostereo.core.control import Cancelled
+from photostereo.core.errors import PhotostereoError
+from photostereo.io.json_text import json_text
+from photostereo.io.names import printable
+from photostereo.runtime.signals import END, ended_by, tell_end
+
+#: What a command without memory says; where Python itself ran out of it, nobody knows what for.
+NO_MEMORY = "There is not enough memory for this. Use fewer or smaller photographs, or crop them."
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """One line on standard output, in ASCII: it may take no other letters, and file names may hold anything."""
+    sys.stdout.write(json_text(facts, indent=None, ascii_only=True) + "\n")
+    sys.stdout.flush()
+
+
+def end_with(problem: BaseException | None, *, as_json: bool) -> int:
+    """Report an exception, or a signal that has become none; the exit code. A bug is raised as it is.
+
+    As JSON an error is ``{"error": {"kind", "code", "message", "file", "values"}}``. Kinds: ``capture``, ``parameter``,
+    ``output``, ``dependency``, ``usage`` (the command line itself), ``memory``, ``system`` (what the operating system
+    refused), ``interrupted``, ``internal`` (a bug; its traceback goes to standard error).
+    """
+    # Some versions of Typer bring a Click of their own: its errors are known by what they offer, and Abort, which Click
+    # makes of Ctrl-C, by its name.
+    usage = getattr(problem, "format_message", None)
+    stopped = isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
+    if ended_by() is not None or stopped or problem is None:
+        return _end(as_json)
+    if isinstance(problem, PhotostereoError):
+        return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)
+    if isinstance(problem, MemoryError):
+        return _fail(_facts("memory", NO_MEMORY), as_json)
+    if usage is not None and as_json:
+        return _fail(_facts("usage", usage()), as_json)
+    if usage is not None:
+        problem.show()  # type: ignore[attr-defined]
+        return int(getattr(problem, "exit_code", 2))
+    if isinstance(problem, OSError):
+        place = "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
+        words = f"{problem.strerror or problem}{place}. Check the path, permissions and free disk space."
+        return _fail({**_facts("system", words), "file": place[2:] or None}, as_json)
+    if not as_json:
+        raise problem
+    traceback.print_exception(problem)
+    return _fail(_facts("internal", f"{type(problem).__name__}: {problem}"), as_json, 1)
+
+
+def _facts(kind: str, message: str) -> dict[str, Any]:
+    return {"kind": kind, "code": kind, "message": message, "file": None, "values": {}}
+
+
+def _end(as_json: bool) -> int:
+    if as_json:
+        return _fail(_facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2))
+    return tell_end()
+
+
+def _fail(facts: Mapping[str, Any], as_json: bool, code: int = 2) -> int:
+    """One paragraph in one piece, so that a path can be copied from it; or an object."""
+    if as_json:
+        print_json({"error": facts})
+        return code
+    from rich.console import Console
+    from rich.text import Text
+
+    from photostereo.cli.terminal import wrapped
+
+    console = Console(stderr=True, highlight=False)
+    text = Text(wrapped(f"Error: {printable(facts['message'])}", console))
+    text.stylize("bold red", 0, len("Error:"))
+    console.print(text, soft_wrap=True)
+    return code

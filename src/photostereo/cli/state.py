@@ -1,0 +1,34 @@
+"""What a command says about a capture before it works on it: its lights, likely mistakes, and the worst of ``info``."""
+
+from __future__ import annotations
+
+from photostereo.cli.terminal import Terminal
+from photostereo.pipeline.pipeline import Pipeline
+
+
+def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
+    """How it was read, where the lights come from, and problems, a line each; minor notes are left to ``info``."""
+    if terminal.quiet:
+        return
+    origin = pipeline.at_hand.origin
+    if origin is not None:
+        notes = origin.notes
+        if origin.calibration is not None:
+            sources = ", ".join(dict.fromkeys(origin.calibration.found_from))
+            terminal.say(f"lights found from: {sources}; strengths: {origin.calibration.strengths_from}")
+            for warning in origin.calibration.warnings:
+                terminal.say(f"Warning: {warning}.")
+            said = origin.calibration.warnings
+            notes = tuple(n for n in notes if n not in said and not n.startswith("no light file"))
+        for note in notes:
+            terminal.say(f"• {note}")
+    findings = pipeline.diagnosis.findings
+    for finding in findings:
+        if finding.severity == "problem":
+            terminal.say(f"Warning: {finding.text}")
+    notices = sum(finding.severity == "notice" for finding in findings)
+    if notices:
+        plural = "s" if notices > 1 else ""
+        terminal.say(
+            f"{notices} minor note{plural}; run `photostereo info` to see {'them' if plural else 'it'}."
+        )

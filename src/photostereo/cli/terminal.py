@@ -1,0 +1,224 @@
+"""What the command line shows while it works and when it is done: rich in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from photostereo.batch.progress import Progress, RunControl, as_time
+from photostereo.core.control import Iteration
+from photostereo.io.names import printable
+from photostereo.runtime.compiling import telling
+from photostereo.runtime.signals import work_begins
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Without a terminal, one line of progress at most this often, in seconds.
+PLAIN_INTERVAL = 5.0
+#: The time left is estimated from this number of recent steps: few enough to forget compilation and a cold cache.
+RECENT = 8
+#: Stages below this share of the whole time are not named at its end.
+NAMED_SHARE = 0.03
+
+
+class Terminal(RunControl):
+    """Messages go to standard output, progress and errors to standard error. A context manager.
+
+    In a terminal one line shows the present stage, with a bar and the time left; it is taken away before anything else
+    is printed. Elsewhere a line is printed every few seconds.
+    """
+
+    def __init__(
+        self, *, quiet: bool = False, out: Console | None = None, err: Console | None = None
+    ) -> None:
+        from rich.console import Console
+
+        work_begins()
+        self.quiet = quiet
+        self.out = out or Console(highlight=False)
+        self.err = err or Console(stderr=True, highlight=False)
+        self._bar: Any = None
+        self._task: Any = None
+        self._stage, self._note = "", ""
+        self._total: int | None = None
+        self._done = 0
+        self._steps: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._shown = self._last_line = time.monotonic()
+
+    def __enter__(self) -> Terminal:
+        self._telling = telling(self._say_compiling)
+        self._telling.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._telling.__exit__(kind, value, trace)
+        self.finish()
+        self._hide()
+
+    # Messages.
+
+    def say(self, text: Any = "") -> None:
+        """A line or a table for the user, unless quiet is set."""
+        if self.quiet:
+            return
+        self._hide()
+        self._print(self.out, text)
+
+    def _say_compiling(self, message: str) -> None:
+        self._steps.clear()
+        if not self.quiet:
+            self._hide()
+            self._print(self.err, message)
+
+    @staticmethod
+    def _print(console: Console, text: Any) -> None:
+        from rich.text import Text
+
+        if not isinstance(text, str):
+            console.print(text)
+        else:
+            console.print(Text(wrapped(printable(text), console)), soft_wrap=True)
+
+    def table(self, title: str, header: list[str], rows: list[list[str]]) -> None:
+        if self.quiet:
+            return
+        self.say(text_table(header, rows, title))
+
+    def summary(self) -> str:
+        """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``."""
+        total = sum(self.seconds.values())
+        named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
+        named["other"] = total - sum(named.values())
+        parts = [f"{name} {spent:.1f} s" for name, spent in named.items() if spent >= 0.05]
+        return f"Time: {', '.join(parts)}" if parts else ""
+
+    # Progress.
+
+    def on_stage(self, name: str, total: int | None) -> None:
+        self._stage, self._total, self._done, self._note = name, total, 0, ""
+        self._steps.clear()
+        now = time.monotonic()
+        if self.quiet:
+            return
+        if self.err.is_terminal:
+            self._show()
+        elif now - self._last_line > PLAIN_INTERVAL:
+            self._print_progress(name)
+        self._shown = now
+
+    def on_advance(self, steps: int) -> None:
+        self._done += steps
+        now = time.monotonic()
+        self._steps.append((now, self._done))
+        if self.quiet:
+            return
+        if self.err.is_terminal:
+            self._show()
+        elif now - self._shown > PLAIN_INTERVAL:
+            self._shown = now
+            left = self.time_left()
+            words = [f"{self._stage}: {self._done}{f'/{self._total}' if self._total else ''}"]
+            words += [f"{as_time(left)} left"] if left is not None else []
+            self._print_progress(", ".join([*words, *([self._note] if self._note else [])]))
+
+    def on_iteration(self, record: Iteration) -> None:
+        error = "" if record.error is None else f", error {record.error:.2f}°"
+        self._note = f"cost {record.cost:.5g}, change {record.change:.1g}{error}"
+
+    def progress(self, now: Progress) -> None:
+        """Many jobs: their counts instead of steps."""
+        self._total, self._done = now.total, now.done + now.failed
+        left = "" if now.seconds_left is None else f", {as_time(now.seconds_left)} left"
+        failed = f"{now.failed} failed, " if now.failed else ""
+        self._note = f"{failed}{now.running} running{left}"
+        self._steps.clear()
+        if self.quiet:
+            return
+        if self.err.is_terminal:
+            self._show()
+        elif time.monotonic() - self._shown > PLAIN_INTERVAL:
+            self._shown = time.monotonic()
+            self._print_progress(f"{self._stage}: {now}")
+
+    def end(self) -> None:
+        self._hide()
+
+    def time_left(self) -> float | None:
+        """Seconds to the end of the stage at the pace of the last few steps; None if that is not known yet."""
+        if self._total is None or len(self._steps) < 3 or self._done >= self._total:
+            return None
+        (began, first), (now, last) = self._steps[0], self._steps[-1]
+        return (now - began) / max(last - first, 1) * (self._total - last)
+
+    def _print_progress(self, line: str) -> None:
+        self._last_line = time.monotonic()
+        self._print(self.err, line)
+
+    def _show(self) -> None:
+        """Draw the line of the present stage."""
+        if self._bar is None:
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (
+                "{task.description}",
+                "{task.fields[count]}",
+                "{task.fields[left]}",
+                "{task.fields[note]}",
+            )
+            stage, *others = (TextColumn(column, markup=False) for column in columns)
+            self._bar = Bar(stage, BarColumn(30), *others, console=self.err, transient=True)
+            self._task = self._bar.add_task("", total=None, count="", left="", note="")
+            self._bar.start()
+        left = self.time_left()
+        self._bar.update(
+            self._task,
+            description=printable(self._stage),
+            total=self._total,
+            completed=self._done,
+            count=f"{self._done}/{self._total}" if self._total else "",
+            left="" if left is None else f"{as_time(left)} left",
+            note=self._note,
+        )
+
+    def _hide(self) -> None:
+        """Take the line away, so that nothing is printed behind it."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def wrapped(text: str, console: Console) -> str:
+    """Text in lines that break between words; a path stays in one piece. Not wrapped if it is not for a terminal."""
+    if not console.is_terminal:
+        return text
+    lines = (
+        textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return "\n".join("\n".join(line) for line in lines)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Any:
+    """A table for the terminal; all columns but the first are aligned to the right if they hold numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=None if title is None else Text(printable(title)), title_justify="left")
+    for number, name in enumerate(header):
+        figures = number > 0 and all(_is_figure(row[number]) for row in rows)
+        table.add_column(Text(printable(name)), justify="right" if figures else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    return table
+
+
+def _is_figure(cell: str) -> bool:
+    return not cell or cell[0] in "+-–.≈<0123456789"

@@ -1,1 +1,0 @@
-"""What each command does, one file each; the command line itself only parses."""

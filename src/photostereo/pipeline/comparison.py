@@ -1,0 +1,164 @@
+"""Several methods on one capture: a folder of results each, a table, pictures side by side and a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.conventions import FloatArray, encode_normals
+from photostereo.core.errors import CaptureError
+from photostereo.core.units import PixelSize
+from photostereo.diagnosis.exposure import typical_residual
+from photostereo.diagnosis.metrics import angular_error
+from photostereo.io.atomic import write_array, write_json, write_text
+from photostereo.io.sixteen_bit import write_png
+from photostereo.pipeline.folder import shown_on_page
+from photostereo.pipeline.pipeline import Pipeline
+from photostereo.solver.methods import find_method
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import read_truth
+
+#: Error pictures saturate here, in degrees.
+ERROR_TOP = 45.0
+
+
+def solve_each(
+    pipeline: Pipeline,
+    folder: Path,
+    parameters: Mapping[str, Mapping[str, Any]],
+    say: Callable[[str], object] = lambda text: None,
+) -> tuple[list[Reconstruction], list[FloatArray | None]]:
+    """Solve a capture by several methods, each into a folder of its name; the results and their depths."""
+    device = pipeline.settings.solving.device
+    results: list[Reconstruction] = []
+    depths: list[FloatArray | None] = []
+    for name, values in parameters.items():
+        where = find_method(name).device_or_cpu(device)
+        say(f"Solving with {name}{'' if where == device else ' (on the CPU)'} ...")
+        pipeline.configure(method=name, device=where, parameters=dict(values))
+        (folder / name).mkdir()
+        pipeline.fill(folder / name)
+        results.append(pipeline.solution)
+        surface = pipeline.settings.surface
+        depths.append(None if surface is None else shown_on_page(pipeline.surface)["depth"])
+    return results, depths
+
+
+def write_comparison_page(
+    folder: Path,
+    capture: Capture,
+    results: Sequence[Reconstruction],
+    depths: Sequence[FloatArray | None],
+    pixel_size: PixelSize,
+) -> None:
+    """``report.html`` of a folder that holds a folder for each result."""
+    from photostereo.report import write_comparison
+
+    names = [result.method for result in results]
+    if capture.truth is not None:
+        # Served, the page shows the truth pixel by pixel like the others.
+        write_array(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
+        write_array(folder / "truth" / "mask.npy", capture.mask)
+    offered = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
+    paths = [f"{name}/{file}" for name in names for file in offered if (folder / name / file).is_file()]
+    write_comparison(
+        folder / "report.html",
+        results,
+        capture,
+        depths=depths,
+        files={path: path for path in ["comparison.csv", *paths]},
+        folders=names,
+        pixel_size=pixel_size,
+    )
+
+
+def comparison_rows(results: Sequence[Reconstruction], capture: Capture) -> list[dict[str, Any]]:
+    """One row of figures per method."""
+    rows = []
+    for result in results:
+        error = result.angular_error
+        rows.append(
+            {
+                "method": result.method,
+                "mean": None if error is None else error.mean,
+                "median": None if error is None else error.median,
+                "within_10deg": None if error is None else error.within_10deg,
+                "unexplained": typical_residual(result.normals, capture),
+                "seconds": sum(result.seconds.values()),
+                "status": result.status,
+            }
+        )
+    return rows
+
+
+def write_comparison_files(
+    folder: Path, capture: Capture, results: Sequence[Reconstruction], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(folder / "comparison.csv", text.getvalue())
+    write_json(folder / "comparison.json", rows)
+    write_png(folder / "comparison.png", comparison_picture(capture, results))
+
+
+def comparison_picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
+    """Normals of truth and methods in a row; if there is a truth, the error maps below."""
+    import cv2
+
+    shown = [("truth", capture.truth)] if capture.truth is not None else []
+    shown += [(result.method, result.normals) for result in results]
+    columns = []
+    for name, normals in shown:
+        assert normals is not None
+        tiles = [encode_normals(normals, capture.mask, bits=8)]
+        caption = name
+        if capture.truth is not None:
+            error = np.nan_to_num(angular_error(normals, capture.truth, capture.mask))
+            gray = np.rint(np.clip(error / ERROR_TOP, 0, 1) * 255).astype(np.uint8)
+            colored = cv2.applyColorMap(gray, cv2.COLORMAP_VIRIDIS)[..., ::-1].copy()
+            colored[~capture.mask] = 0
+            tiles.append(colored)
+            caption += f"  {error[capture.mask].mean():.2f}"
+        head = np.full((28, capture.frame[1], 3), 255, dtype=np.uint8)
+        cv2.putText(head, caption, (6, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (20, 20, 20), 1, cv2.LINE_AA)
+        columns.append(np.concatenate([head, *tiles]))
+    return np.concatenate(columns, axis=1)
+
+
+def truth_of(path: Path) -> FloatArray:
+    """True normals from a capture that has them, an array, or a normal-map picture."""
+    if path.suffix.lower() == ".npy":
+        return read_truth(path)
+    if path.suffix.lower() == ".png":
+        from photostereo.results import read_normal_map
+
+        return read_normal_map(path)[0]
+    truth = Pipeline(path, method="ls").capture.truth
+    if truth is None:
+        raise CaptureError(f"{path} has no true normals.", code="no-truth", file=path)
+    return truth
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names that occur more than once get numbers.
+
+    >>> numbered(["cat", "cat", "dog"])
+    ['cat (1)', 'cat (2)', 'dog']
+    """
+    counts, seen = Counter(names), Counter[str]()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
+    return unique

@@ -1,0 +1,508 @@
+"""``Pipeline``: one capture on its way from photographs to results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from photostereo.capture.options import NAMED_FILES, ReadOptions
+from photostereo.core.control import SILENT, Control
+from photostereo.core.errors import CaptureError, ConvergenceWarning, PhotostereoError
+from photostereo.io.safe import exists
+from photostereo.pipeline.settings import Settings, SurfaceChoice
+from photostereo.pipeline.stage import Staged, comparable, stage
+
+if TYPE_CHECKING:
+    from photostereo.capture import Capture
+    from photostereo.capture.found import Found
+    from photostereo.capture.lighting import Lighting
+    from photostereo.core.conventions import BoolArray
+    from photostereo.diagnosis.diagnose import Diagnosis
+    from photostereo.photographs.files import PhotographFiles
+    from photostereo.photographs.source import Photographs
+    from photostereo.pipeline.budget import Plan
+    from photostereo.solver.large import Deal
+    from photostereo.solver.methods import Method
+    from photostereo.solver.reconstruction import Reconstruction
+    from photostereo.surface import Surface
+
+
+@dataclass(frozen=True)
+class Written:
+    """What :meth:`Pipeline.write` has written.
+
+    Attributes
+    ----------
+    folder : the folder of the results
+    summary : what ``summary.json`` holds
+    warnings : what the user should know about the solve
+    """
+
+    folder: Path
+    summary: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+class Pipeline(Staged):
+    """One capture on its way from photographs to results.
+
+    Every stage is an attribute: it is computed when it is first asked for, kept, and computed again only if a setting
+    that it depends on has changed. Another mask does not read the photographs again, another method does not measure
+    the noise again.
+
+    ``photographs`` → ``alignment`` → ``lights`` → ``mask`` → ``capture`` → ``diagnosis``, ``solution`` → ``surface``
+    → :meth:`write`
+
+    Parameters
+    ----------
+    path : the folder or file of a capture, or a Capture that is in memory already
+    settings : Settings, optional
+        How it is read, solved and written.
+    control : Control
+        Receives progress and can cancel the work, at any stage.
+    deal : callable, optional
+        Where the parts of a large capture are solved; see :func:`photostereo.solver.large.solve_large`.
+    **changes
+        Single settings by name, as for :meth:`configure`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import photostereo as ps
+    >>> from photostereo.capture import write_archive
+    >>> file = write_archive(ps.render_scene("sphere", size=32), tempfile.mkdtemp() + "/sphere.npz")
+    >>> pipeline = ps.Pipeline(file, method="ls", report=False)
+    >>> pipeline.solution.method, pipeline.mask.shape
+    ('ls', (32, 32))
+    >>> pipeline.configure(method="pls", p=3).solution.method
+    'pls'
+    >>> sorted(path.name for path in pipeline.write(tempfile.mkdtemp() + "/out").folder.glob("mesh.*"))
+    ['mesh.glb', 'mesh.ply']
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Capture,
+        settings: Settings | None = None,
+        *,
+        control: Control = SILENT,
+        deal: Deal | None = None,
+        **changes: Any,
+    ) -> None:
+        super().__init__()
+        given = isinstance(path, (str, os.PathLike))
+        self.path: Path | None = Path(path).expanduser() if given else None  # type: ignore[arg-type]
+        self._given: Any = None if given else path
+        self.settings, self.control, self.deal = settings or Settings(), control, deal
+        self.warnings: tuple[str, ...] = ()  # of the solution
+        if changes:
+            self.configure(**changes)
+
+    def configure(self, **changes: Any) -> Pipeline:
+        """Change settings by name; only the stages that depend on them are computed again.
+
+        Parameters
+        ----------
+        **changes
+            Fields of :class:`~photostereo.pipeline.settings.Settings` and of its parts: ``mask="auto"``,
+            ``method="ls"``, ``surface_method="robust"``, ``report=False``. Other names are parameters of the method.
+
+        Returns
+        -------
+        Pipeline
+            The same object.
+
+        Raises
+        ------
+        ParameterError
+            If neither the settings nor the method have something of that name, or a value is out of range.
+        """
+        self.settings = self.settings.changed(**self._with_parameters(changes))
+        self.forget_stale()
+        if self._source is not None and self._source[0] != self._photographs_key:
+            self._source = None
+        return self
+
+    def _with_parameters(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """The changes, those that are parameters of the method gathered under ``parameters``."""
+        from photostereo.pipeline.settings import FLAT
+        from photostereo.solver.methods import find_method
+
+        solving = self.settings.solving
+        known = {name: value for name, value in changes.items() if name in FLAT}
+        if not {"method", "prior", "parameters"} & changes.keys() and len(known) == len(changes):
+            return changes
+        method = find_method(known.get("method", solving.method), known.get("prior", solving.prior))
+        # Those of another method mean something else.
+        kept = solving.parameters if not {"method", "prior"} & changes.keys() else {}
+        given = {name: value for name, value in changes.items() if name not in FLAT}
+        parameters = {**known.get("parameters", kept), **given}
+        method.resolve(parameters)
+        return {**known, "parameters": parameters}
+
+    def check(self) -> None:
+        """Raise what is wrong with the settings, before anything is read.
+
+        Raises
+        ------
+        ParameterError
+            For an unknown method, parameter or unit, or a file that cannot be the state of a solve.
+        """
+        from photostereo.pipeline.budget import budget_of
+        from photostereo.solver.methods import find_method
+        from photostereo.solver.state import require_checkpoint
+        from photostereo.surface.integration import check_method
+
+        solving = self.settings.solving
+        find_method(solving.method, solving.prior).resolve(solving.parameters)
+        budget_of(solving.memory)
+        if self.settings.surface is not None:
+            check_method(self.settings.surface.method)
+        if solving.checkpoint is not None:
+            require_checkpoint(Path(solving.checkpoint))
+
+    # The stages.
+
+    @stage(uses=("_finding",))
+    def found(self) -> Found | Capture:
+        """The files of the capture; a capture if its layout can only read everything at once."""
+        from photostereo.capture.found import Found, with_brackets
+        from photostereo.capture.loading import find_capture
+
+        assert self.path is not None
+        self.control.stage("photographs")
+        found = find_capture(self.path, self._finding)
+        return with_brackets(found) if isinstance(found, Found) else found
+
+    @stage(after=("found",))
+    def lighting(self) -> Lighting:
+        """The lights, from a light file or a ball, found in the whole photographs."""
+        from photostereo.capture.lighting import find_lights
+        from photostereo.capture.loading import explain_no_lights
+
+        found = self._files
+        try:
+            return find_lights(found, self._opened(color=self._color[0]), self._finding, self.control)
+        except CaptureError as error:
+            raise explain_no_lights(error, found) from error
+
+    @stage(uses=("settings.reading", "settings.images", "settings.seed", "_color"))
+    def capture(self) -> Capture:
+        """Photographs, lights and mask; the photographs stay on disk if their layout allows that."""
+        if self.path is None:
+            return self._drawn(self._given)
+        color, may_be_gray = self._color
+        capture = self._drawn(self._put_together(color=color))
+        if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
+            # Only now is it known that the method is one that does not look at colors.
+            capture = self._drawn(self._put_together(color=False))
+        return self._sharing(capture)
+
+    def _put_together(self, *, color: bool) -> Capture:
+        from photostereo.capture.assemble import put_together
+        from photostereo.capture.found import Found
+        from photostereo.capture.loading import read_lazily
+
+        assert self.path is not None
+        reading = replace(self.settings.reading, color=color)
+        try:
+            found = self.found
+            if isinstance(found, Found):
+                photographs = self._opened(color=color)
+                return put_together(
+                    found, photographs, self.lighting, reading, lazy=True, control=self.control
+                )
+            read = comparable(self._finding) == comparable(reading)  # as it is an archive
+            return found if read else read_lazily(self.path, reading, self.control)
+        except PhotostereoError as problem:
+            raise problem.about(self.path) from problem
+
+    def _opened(self, *, color: bool) -> PhotographFiles:
+        """The whole photographs on disk; opened once, as the first one is decoded for it."""
+        from photostereo.capture.found import open_photographs
+
+        key = (comparable(self._finding), color)
+        if self._open is None or self._open[0] != key:
+            self._open = (key, open_photographs(self._files, replace(self._finding, color=color)))
+        return self._open[1]
+
+    @property
+    def _files(self) -> Found:
+        found: Any = self.found
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def photographs(self) -> Photographs:
+        """The photographs, on disk or in memory."""
+        return self.capture.photographs
+
+    @property
+    def alignment(self) -> None:
+        """The shifts that undo the shake of a camera; None, as photographs are used as they are."""
+        return
+
+    @property
+    def lights(self) -> Any:
+        """The lights: directions and strengths."""
+        return self.capture.lights
+
+    @property
+    def mask(self) -> BoolArray:
+        """(H, W), True on the object."""
+        return self.capture.mask
+
+    @stage(after=("capture",))
+    def loaded(self) -> Capture:
+        """The capture with its photographs in memory."""
+        found = self.capture.loaded(self.control)
+        if self._source is not None:
+            self._source = (self._photographs_key, found.photographs)
+        return found
+
+    @property
+    def at_hand(self) -> Capture:
+        """The capture in memory if it fits, else on disk."""
+        return self.loaded if self._plan.loads or self.is_current("loaded") else self.capture
+
+    @stage(after=("capture",))
+    def diagnosis(self) -> Diagnosis:
+        """What is good and bad about the capture, from all pixels or, if it is not in memory, from a part of them."""
+        from photostereo.diagnosis.diagnose import diagnose
+        from photostereo.pipeline.glance import glance
+
+        capture = self.at_hand
+        return diagnose(capture if capture.in_memory else glance(capture, self.control))
+
+    @stage(uses=("settings.solving",), after=("capture",))
+    def solution(self) -> Reconstruction:
+        """Normals and albedo."""
+        from photostereo.solver.large import solve_large
+        from photostereo.solver.solve import solve
+
+        solving, plan = self.settings.solving, self._plan
+        self.require_memory()
+        capture = self.at_hand
+        common: dict[str, Any] = {
+            "prior": solving.prior,
+            "device": solving.device,
+            "strengths": solving.strengths,
+            "control": self.control,
+            **solving.parameters,
+        }
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            if plan.in_parts:
+                memory = None if plan.on_gpu else plan.budget
+                result = solve_large(capture, solving.method, memory=memory, deal=self.deal, **common)
+            else:
+                saved, resumed = (
+                    None if p is None else Path(p) for p in (solving.checkpoint, solving.resume)
+                )
+                result = solve(capture, solving.method, checkpoint=saved, resume=resumed, **common)
+        self.warnings = tuple(str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning))
+        for warning in caught:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        return result.with_seconds(load=self.seconds["capture"] + self.seconds.get("loaded", 0.0))
+
+    @stage(uses=("_integration",), after=("solution",))
+    def surface(self) -> Surface:
+        """Depth, integrated from the normals."""
+        from photostereo.surface import integrate
+
+        method, options = self._integration
+        self.control.stage("surface")
+        normals, mask = self.solution.normals, self.solution.mask
+        return integrate(normals, mask, method=method, control=self.control, **options)
+
+    @property
+    def method(self) -> Method:
+        """The method that solves this capture; ``auto`` depends on its size."""
+        return self._method_for(self.capture)[0]
+
+    @property
+    def why(self) -> str:
+        """Why that method, if a word such as ``auto`` stands for it."""
+        return self._method_for(self.capture)[1]
+
+    def require_memory(self) -> None:
+        """Raise a :class:`ParameterError` if the capture cannot be solved and written within the memory."""
+        from photostereo.pipeline.budget import require_feasible
+
+        require_feasible(self._plan, self.capture, self.method, self.settings)
+
+    # Files.
+
+    def write(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+        command: Sequence[str] | None = None,
+    ) -> Written:
+        """Write arrays, pictures, depth, meshes, page and ``summary.json``: complete or not at all.
+
+        Stages that are missing are computed first; a folder that is in the way is reported before that.
+
+        Parameters
+        ----------
+        out : the folder to make; by default the names of the capture and the method
+        force : replace an existing folder of results
+        command : the words that started it, for the summary; by default those of this process
+
+        Raises
+        ------
+        OutputError
+            If the folder exists (and ``force`` is not given), holds anything that photostereo did not write, or cannot
+            be written.
+        """
+        with self.writing(out, force=force) as (folder, target):
+            written = self.fill(folder, command=command)
+        return replace(written, folder=target)
+
+    @contextmanager
+    def writing(
+        self, out: str | os.PathLike[str] | None = None, *, force: bool = False
+    ) -> Iterator[tuple[Path, Path]]:
+        """A folder to fill, and the one that it becomes when the block ends without an exception."""
+        from photostereo.io.atomic import replacing_directory
+
+        self.check()
+        target = Path(out).expanduser() if out is not None else self.default_folder
+        with replacing_directory(target, force=force, keep=self.files_in_use) as folder:
+            yield folder, target
+
+    def fill(
+        self,
+        folder: Path,
+        *,
+        command: Sequence[str] | None = None,
+        further: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> Written:
+        """Write everything into an empty folder; ``further`` gives more facts for the summary at the end."""
+        from photostereo.pipeline.folder import fill_results
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # they are returned
+            solution = self.solution
+        summary = fill_results(
+            folder,
+            self.at_hand,
+            solution,
+            surface=self.settings.surface,
+            integrate=lambda: self.surface,
+            output=self.settings.output,
+            made=self._provenance(command),
+            further=further,
+            control=self.control,
+        )
+        self.control.finish()
+        return Written(folder, summary, self.warnings)
+
+    @property
+    def default_folder(self) -> Path:
+        """Where results go if nobody says: the names of the capture and the method."""
+        from photostereo.io.names import folder_name
+
+        return Path(f"{folder_name(self.capture.name)}-{self.method.name}")
+
+    @property
+    def files_in_use(self) -> list[Path]:
+        """The files that this work reads or writes on the way: results may not take their place."""
+        if self.path is None:
+            return []
+        solving, reading = self.settings.solving, self.settings.reading
+        home = self.path if self.path.is_dir() else self.path.parent
+        named = [*map(reading.path_of, NAMED_FILES), solving.resume, solving.parameters.get("dictionary")]
+        paths = [Path(name) for name in named if isinstance(name, (str, os.PathLike))]
+        used = [self.path, *(file for name in paths for file in (name, home / name) if exists(file))]
+        return used if solving.checkpoint is None else [*used, Path(solving.checkpoint)]
+
+    # Helpers.
+
+    #: The whole photographs, and what they were opened for.
+    _open: tuple[Any, PhotographFiles] | None = None
+    #: Photographs that were opened or loaded, and the key of what they were opened for.
+    _source: tuple[Any, Photographs] | None = None
+    #: SHA-256 of the files that were read, by their path; known when they are decoded.
+    _digests: Mapping[Path, str] = MappingProxyType({})
+
+    @property
+    def _integration(self) -> tuple[str, Mapping[str, Any]]:
+        choice = self.settings.surface or SurfaceChoice()
+        return choice.method, choice.options
+
+    @property
+    def _color(self) -> tuple[bool, bool]:
+        """Whether photographs are read in color, and whether that is given up if the method turns out gray."""
+        from photostereo.solver.methods import find_method
+
+        if self._given is not None:
+            return False, False
+        asked, solving = self.settings.reading.color, self.settings.solving
+        sees = find_method(solving.method, solving.prior).sees_colors
+        return asked or sees, solving.method == "auto" and not asked
+
+    @property
+    def _finding(self) -> ReadOptions:
+        """How files and lights are found: neither depends on the mask, the part that is used, or colors.
+
+        A single file, an archive, is read whole.
+        """
+        if self.path is not None and self.path.is_file():
+            return replace(self.settings.reading, color=self._color[0])
+        return replace(self.settings.reading, mask=None, crop=None, scale=1.0, color=False)
+
+    @property
+    def _photographs_key(self) -> Any:
+        """What decides the photographs: everything that decides the capture but the mask."""
+        settings = self.settings
+        return comparable((replace(settings.reading, mask=None), settings.images, settings.seed))
+
+    def _sharing(self, found: Capture) -> Capture:
+        """The capture with the photographs that are here already, if nothing but the mask has changed since.
+
+        Not if its layout reads everything at once: near lights are corrected with the mask.
+        """
+        if found.in_memory:
+            return found
+        key = self._photographs_key
+        if (
+            self._source is not None
+            and self._source[0] == key
+            and self._source[1].shape == found.photographs.shape
+        ):
+            return replace(found, photographs=self._source[1])
+        self._source = (key, found.photographs)
+        self._digests = getattr(found.photographs, "digests", {})
+        return found
+
+    @property
+    def _plan(self) -> Plan:
+        from photostereo.pipeline.budget import plan_solve
+
+        return plan_solve(self.capture, self.method, self.settings)
+
+    def _drawn(self, capture: Capture) -> Capture:
+        from photostereo.capture.corruptions import photographs_of_seed
+
+        if self.settings.images is None:
+            return capture
+        return capture.take(self.settings.images, rng=photographs_of_seed(self.settings.seed))
+
+    def _method_for(self, capture: Capture) -> tuple[Method, str]:
+        from photostereo.solver.methods import method_for
+
+        return method_for(capture, self.settings.solving.method, self.settings.solving.prior)
+
+    def _provenance(self, command: Sequence[str] | None) -> dict[str, Any] | None:
+        from photostereo.pipeline.provenance import provenance
+
+        if self.path is None:
+            return None
+        return provenance(self.capture, self.path, self.settings, self._digests, command)

@@ -1,0 +1,150 @@
+"""Everything that decides a result: how a capture is read, solved, integrated and written.
+
+The command line, ``batch`` and plans in TOML fill in the same settings. Nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from photostereo.capture.options import ReadOptions
+from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.units import PixelSize
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """How a capture is solved; see :func:`photostereo.solve`.
+
+    Attributes
+    ----------
+    method, prior, parameters : the method by name or word, a prior for a method that has none, and its parameters
+    device : ``"cpu"`` or ``"cuda"``
+    memory : limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit
+        is solved in parts
+    strengths : ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"``
+        uses them as they are
+    checkpoint, resume : files for the state of a solve
+    """
+
+    method: str = "auto"
+    prior: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "cpu"
+    memory: int | str | None = None
+    strengths: str = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True)
+class SurfaceChoice:
+    """How depth and meshes are made; see :func:`photostereo.results.surface_files.write_surface`."""
+
+    method: str = "poisson"
+    formats: tuple[str, ...] = ("ply", "glb")
+    pixel_size: PixelSize = field(default_factory=PixelSize)
+    decimate: int | None = None
+    full: bool = False
+    watertight: bool = False
+    exr: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OutputSettings:
+    """What is written beside the arrays and pictures.
+
+    Attributes
+    ----------
+    report : the page
+    material : None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly
+    flip_y : ``normals.png`` in the DirectX convention
+    """
+
+    report: bool = True
+    material: str | None = None
+    flip_y: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a pipeline.
+
+    Attributes
+    ----------
+    reading : how the photographs, lights and mask are read
+    images, seed : use this number of randomly chosen photographs; None for all
+    solving : method, parameters, device and memory
+    surface : how depth and meshes are made; None for neither
+    output : which files are written
+
+    Examples
+    --------
+    >>> settings = Settings().changed(method="ls", mask="full", surface_method="robust", report=False)
+    >>> settings.solving.method, settings.reading.mask, settings.surface.method, settings.output.report
+    ('ls', 'full', 'robust', False)
+    >>> Settings().changed(surface=False).surface is None
+    True
+    """
+
+    reading: ReadOptions = field(default_factory=ReadOptions)
+    images: int | None = None
+    seed: int = 0
+    solving: SolveSettings = field(default_factory=SolveSettings)
+    surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)
+    output: OutputSettings = field(default_factory=OutputSettings)
+
+    def changed(self, **changes: Any) -> Settings:
+        """The same with some settings changed, by their own names.
+
+        Names are the fields of this class and of its parts (``mask``, ``method``, ``report``, ...), and
+        ``surface_method`` and ``pixel_size`` of the surface. ``surface`` may also be True or False.
+
+        Raises
+        ------
+        ParameterError
+            If there is no setting of that name.
+        """
+        parts: dict[str, dict[str, Any]] = {"reading": {}, "solving": {}, "surface": {}, "output": {}}
+        own: dict[str, Any] = {}
+        for name, value in changes.items():
+            part = FLAT.get(name)
+            if part is None:
+                raise ParameterError(
+                    f'There is no setting "{name}".{did_you_mean(name, FLAT)}',
+                    code="unknown-setting",
+                    name=name,
+                )
+            if name == "surface_method":
+                parts["surface"]["method"] = value
+            elif name == "pixel_size":
+                parts["surface"]["pixel_size"] = PixelSize.of(value)
+            elif part:
+                parts[part][name] = value
+            elif name == "surface" and isinstance(value, bool):
+                own[name] = (self.surface or SurfaceChoice()) if value else None
+            else:
+                own[name] = value
+        changed = replace(self, **own)
+        for part, values in parts.items():
+            if values and getattr(changed, part) is not None:
+                changed = replace(changed, **{part: replace(getattr(changed, part), **values)})
+        return changed
+
+
+def _flat() -> dict[str, str]:
+    names = {entry.name: "" for entry in fields(Settings)} | {
+        "surface_method": "surface",
+        "pixel_size": "surface",
+    }
+    for part, kind in (("reading", ReadOptions), ("solving", SolveSettings), ("output", OutputSettings)):
+        names |= {entry.name: part for entry in fields(kind)}
+    return names
+
+
+#: Every setting by its name, and the part that it belongs to (empty for :class:`Settings` itself).
+FLAT = _flat()

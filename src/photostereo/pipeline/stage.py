@@ -1,0 +1,131 @@
+"""A stage of a pipeline: a result that is computed on demand, kept, and computed again only if its key changed.
+
+The key of a stage consists of the settings that it uses and the keys of the stages that it stands on::
+
+    @stage(uses=("surface",), after=("solution",))
+    def surface(self) -> Surface: ...
+
+``pipeline.surface`` computes it once. After ``pipeline.configure(surface_method="robust")`` its key differs and it is
+computed again; the solution, which does not use that setting, is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, Self, TypeVar, overload
+
+Value = TypeVar("Value")
+
+
+class Staged:
+    """Base of a class with stages.
+
+    Attributes
+    ----------
+    seconds : wall-clock time that each stage took when it was last computed, by name
+    """
+
+    seconds: dict[str, float]
+    _kept: dict[str, tuple[Any, Any]]
+
+    def __init__(self) -> None:
+        self.seconds, self._kept = {}, {}
+
+    def is_current(self, name: str) -> bool:
+        """Whether a stage has been computed with the present settings."""
+        kept = self._kept.get(name)
+        return kept is not None and kept[0] == _stages(type(self))[name].key(self)
+
+    def forget_stale(self) -> None:
+        """Drop what was computed with other settings, so that its memory is free."""
+        for name in [name for name in self._kept if not self.is_current(name)]:
+            del self._kept[name]
+
+
+def stage(
+    *, uses: tuple[str, ...] = (), after: tuple[str, ...] = ()
+) -> Callable[[Callable[[Any], Value]], Stage[Value]]:
+    """Declares a method as a stage.
+
+    Parameters
+    ----------
+    uses : names of attributes of the object: the settings on which the stage depends; dots lead into them
+    after : names of the stages on which it depends
+    """
+    return lambda make: Stage(make, uses, after)
+
+
+class Stage(Generic[Value]):
+    """A property that is computed once for each key."""
+
+    def __init__(self, make: Callable[[Any], Value], uses: tuple[str, ...], after: tuple[str, ...]) -> None:
+        self.make, self.uses, self.after = make, uses, after
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Staged, owner: type) -> Value: ...
+    def __get__(self, instance: Staged | None, owner: type) -> Self | Value:
+        if instance is None:
+            return self
+        key = self.key(instance)
+        kept = instance._kept.get(self.name)
+        if kept is not None and kept[0] == key:
+            value: Value = kept[1]
+            return value
+        # Stages that this one stands on are computed first, so that their time is not counted here.
+        for name in self.after:
+            getattr(instance, name)
+        began = time.perf_counter()
+        value = self.make(instance)
+        instance.seconds[self.name] = time.perf_counter() - began
+        instance._kept[self.name] = (key, value)
+        return value
+
+    def key(self, instance: Staged) -> Any:
+        """What decides the value: equal keys, equal values."""
+        settings = tuple(comparable(_follow(instance, path)) for path in self.uses)
+        return settings, tuple(_stages(type(instance))[name].key(instance) for name in self.after)
+
+
+def _follow(instance: Any, path: str) -> Any:
+    for name in path.split("."):
+        instance = getattr(instance, name)
+    return instance
+
+
+def _stages(owner: type) -> dict[str, Stage[Any]]:
+    return {
+        name: value
+        for part in owner.__mro__
+        for name, value in vars(part).items()
+        if isinstance(value, Stage)
+    }
+
+
+def comparable(value: Any) -> Any:
+    """A setting as something that can be compared and hashed; an array by its content.
+
+    >>> import numpy as np
+    >>> comparable({"b": [1, 2]}) == comparable({"b": (1, 2)})
+    True
+    >>> comparable(np.zeros(3)) == comparable(np.zeros(3)), comparable(np.zeros(3)) == comparable(np.ones(3))
+    (True, False)
+    """
+    if hasattr(value, "tobytes") and hasattr(value, "shape"):
+        return value.shape, str(value.dtype), hashlib.blake2b(value.tobytes(), digest_size=16).digest()
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(comparable(getattr(value, entry.name)) for entry in fields(value))
+    if isinstance(value, Mapping):
+        return tuple(sorted((name, comparable(entry)) for name, entry in value.items()))
+    if isinstance(value, (list, tuple)):
+        return tuple(comparable(entry) for entry in value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -1,0 +1,128 @@
+"""Stages are computed once, and again only if something they depend on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.capture import write_diligent
+from photostereo.core.errors import OutputError, ParameterError
+from photostereo.io import images
+from photostereo.photographs import files
+from photostereo.pipeline import provenance
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A capture in color on disk."""
+    return write_diligent(ps.render_scene("vase", size=48, color=True), tmp_path / "vasePNG")
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """The names of the files that are decoded, in their order."""
+    names: list[str] = []
+
+    def counting(path, **options):
+        names.append(path.name)
+        return images.decode_image(path, **options)
+
+    monkeypatch.setattr(files, "decode_image", counting)
+    return names
+
+
+def test_everything_is_computed_once(folder, decoded):
+    pipeline = ps.Pipeline(folder, method="ls")
+    stages = [pipeline.capture, pipeline.loaded, pipeline.diagnosis, pipeline.solution, pipeline.surface]
+    again = [pipeline.capture, pipeline.loaded, pipeline.diagnosis, pipeline.solution, pipeline.surface]
+    assert all(one is other for one, other in zip(stages, again, strict=True))
+    assert sorted(decoded) == sorted(set(decoded))
+    assert len(decoded) == 20
+
+
+def test_another_mask_does_not_read_the_photographs_again(folder, decoded):
+    pipeline = ps.Pipeline(folder, method="ls")
+    first = pipeline.solution
+    decoded.clear()
+    mask = np.zeros((48, 48), dtype=bool)
+    mask[20:30, 20:30] = True
+    pipeline.configure(mask=mask)
+    assert np.array_equal(pipeline.solution.mask, mask)
+    assert not decoded
+    np.testing.assert_allclose(pipeline.solution.normals[mask], first.normals[mask], atol=1e-5)
+    assert np.array_equal(pipeline.solution.normals, ps.solve(ps.load(folder, mask=mask), "ls").normals)
+
+
+def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded):
+    pipeline = ps.Pipeline(folder, method="ls", color=True)
+    capture, diagnosis, first = pipeline.loaded, pipeline.diagnosis, pipeline.solution
+    decoded.clear()
+    pipeline.configure(method="pls", p=3)
+    assert pipeline.solution is not first and pipeline.solution.parameters["p"] == 3
+    assert pipeline.diagnosis is diagnosis and pipeline.loaded is capture and not decoded
+    # Parameters belong to their method.
+    assert pipeline.configure(method="ls").settings.solving.parameters == {}
+    pipeline.configure(seed=4)
+    assert pipeline.settings.solving.method == "ls"
+
+
+def test_settings_of_later_stages_keep_the_earlier_ones(folder):
+    pipeline = ps.Pipeline(folder, method="ls")
+    solution, surface = pipeline.solution, pipeline.surface
+    pipeline.configure(report=False, flip_y=True, pixel_size="0.1mm")
+    assert pipeline.solution is solution and pipeline.surface is surface
+    pipeline.configure(surface_method="simchony")
+    assert pipeline.solution is solution and pipeline.surface is not surface
+    pipeline.configure(images=8)
+    assert len(pipeline.capture) == 8 and pipeline.solution is not solution
+
+
+def test_results_are_those_of_the_functions(folder, tmp_path):
+    written = ps.Pipeline(folder, method="pls", report=False).write(tmp_path / "out")
+    expected = ps.solve(ps.load(folder), "pls")
+    assert np.array_equal(ps.Reconstruction.load(written.folder).normals, expected.normals)
+    surface = ps.integrate(expected.normals, expected.mask)
+    assert np.array_equal(
+        np.load(tmp_path / "out" / "depth.npy"), surface.depth.astype(np.float32), equal_nan=True
+    )
+
+
+def test_files_are_hashed_while_they_are_read(folder, tmp_path, monkeypatch):
+    """The digests of the summary are those of the files, and no photograph is opened for them."""
+    monkeypatch.setattr(provenance, "file_digest", lambda path: pytest.fail(f"{path} is read again"))
+    written = ps.Pipeline(folder, method="ls", surface=False, report=False).write(tmp_path / "out")
+    photographs = written.summary["provenance"]["photographs"]
+    assert len(photographs) == 20
+    for facts in photographs:
+        assert facts["sha256"] == hashlib.sha256((folder / facts["file"]).read_bytes()).hexdigest()
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == written.summary
+
+
+def test_a_capture_in_memory_goes_the_same_way(tmp_path):
+    scene = ps.render_scene("sphere", size=32)
+    written = ps.Pipeline(scene, method="ls", surface=False, report=False).write(tmp_path / "out")
+    assert "provenance" not in written.summary
+    assert np.array_equal(np.load(tmp_path / "out" / "normals.npy"), ps.solve(scene, "ls").normals)
+
+
+def test_what_is_wrong_is_said_before_the_work(folder, tmp_path, decoded):
+    with pytest.raises(ParameterError) as caught:
+        ps.Pipeline(folder, metod="ls")
+    assert "metod" in str(caught.value)
+    with pytest.raises(ParameterError):
+        ps.Pipeline(folder, method="lss").write(tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").touch()
+    with pytest.raises(OutputError):
+        ps.Pipeline(folder).write(tmp_path / "out")
+    assert not decoded
+
+
+def test_a_path_in_the_place_of_a_capture_is_explained(folder):
+    with pytest.raises(ParameterError) as caught:
+        ps.solve(str(folder))
+    assert caught.value.code == "not-a-capture"
