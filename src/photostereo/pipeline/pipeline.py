@@ -61,7 +61,8 @@ class Pipeline(Staged):
 
     Parameters
     ----------
-    path : the folder or file of a capture, or a Capture that is in memory already
+    path : path or Capture
+        The folder or file of a capture, or a capture in memory.
     settings : Settings, optional
         How it is read, solved and written.
     control : Control

@@ -158,10 +158,26 @@ def method_names() -> tuple[str, ...]:
 
 
 def find_method(name: str | Method, prior: str | None = None) -> Method:
-    """The method of that name, with another prior where one is named; or an error that lists the known ones.
+    """Look up a method by name, with another prior if one is named.
 
-    A word (``auto``, ``fast``, ``best``) is what it stands for on most captures; :func:`method_for` looks at one.
+    Parameters
+    ----------
+    name : str
+        A registered method, or ``"auto"``, ``"fast"`` or ``"best"``, which stand for what they are on most captures.
+    prior : str, optional
+        The prior to add to a method that has none.
 
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    ParameterError
+        If there is no such method or prior; the message lists the known ones.
+
+    Examples
+    --------
     >>> find_method("ls", "dictionary").name, find_method("cbr", "dictionary").name
     ('dlnv', 'cbr+dictionary')
     """

@@ -26,25 +26,40 @@ class Reconstruction:
 
     Attributes
     ----------
-    normals : (H, W, 3) float32
-        Unit inside the mask, zero outside; x right, y up, z to the camera. The zero vector also where a
-        pixel was black in every photograph.
-    albedo : (H, W) or (H, W, 3) float32
-        In the units of the photographs, zero outside the mask; three channels where the capture has them.
-    mask : (H, W) bool
-    method, parameters : what was run, every parameter with its value
-    chosen : why this method, where a word such as ``auto`` or ``best`` stood for it
-    capture, digest : name and content digest of the capture
-    status : ``"closed form"``, ``"converged"``, ``"iterations"`` (the limit was reached)
-    iterations : how many were run
-    seconds : wall-clock time by stage
-    history : a record of every outer iteration
-    maps : per-pixel arrays of the method, (H, W, ...), e.g. ``slopes``
-    arrays : others, e.g. ``dictionary``, ``dictionary_initial``, ``atom_use``
-    angular_error : against the truth, where the capture has one
-    versions : of the software
-    strengths : (d,) what each photograph was divided by, 1 for those that were not corrected; None if the light
-        strengths were used as given
+    normals : (H, W, 3) array of float32
+        Unit inside the mask, zero outside; x right, y up, z towards the camera. Also zero if a pixel is black in every
+        photograph.
+    albedo : (H, W) or (H, W, 3) array of float32
+        In the units of the photographs, zero outside the mask; three channels if the capture has them.
+    mask : (H, W) array of bool
+        The object.
+    method : str
+        The method that was used.
+    parameters : mapping
+        All its parameters with their values.
+    chosen : str
+        Why this method was chosen, if ``auto``, ``best`` or ``fast`` was asked for.
+    capture, digest : str
+        Name and content digest of the capture.
+    status : str
+        ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached).
+    iterations : int
+        Iterations that were run.
+    seconds : mapping
+        Wall-clock time by stage.
+    history : tuple of Iteration
+        A record of every iteration.
+    maps : mapping
+        Arrays (H, W, ...) of the method by name, such as ``spread``, the expected error in degrees.
+    arrays : mapping
+        Other arrays by name, such as ``dictionary``.
+    angular_error : ErrorSummary or None
+        Against the truth, if the capture has one.
+    versions : mapping
+        Versions of the software.
+    strengths : (d,) array or None
+        What each photograph was divided by, 1 for those that were not corrected; None if the light strengths were used
+        as given.
     """
 
     normals: FloatArray

@@ -34,22 +34,23 @@ def solve(
     strengths: str = "auto",
     **parameters: Any,
 ) -> Reconstruction:
-    """Normals and albedo of a capture.
+    """Estimate normals and albedo of a capture.
 
     Parameters
     ----------
     capture : Capture
+        Photographs, lights and mask.
     method : str
-        A registered method, see :func:`photostereo.method_names`; or a word: ``"best"`` (``dlnet``), ``"fast"``
-        (``dlsr``), ``"auto"`` (the best that is a matter of minutes; the result's ``chosen`` says why).
+        A registered method (see :func:`photostereo.method_names`), ``"best"`` (``dlnet``), ``"fast"`` (``dlsr``), or
+        ``"auto"``, the best that finishes within minutes; the result's ``chosen`` explains the choice.
     prior : str, optional
-        Put this prior on a method that has none: ``prior="dictionary"``.
+        Add this prior to a method that has none: ``"dictionary"`` or ``"smoothness"``.
     device : str
         Where to compute: ``"cpu"``, or ``"cuda"`` for an NVIDIA GPU, which needs PyTorch (the ``gpu`` extra).
     control : Control
-        Receives progress.
+        Receives progress and can cancel the work.
     resume : SolveState or path, optional
-        Go on from a saved state; equals the uninterrupted solve. Only for methods with a prior.
+        Continue from a saved state, as if the solve had not been interrupted. Only for methods with a prior.
     checkpoint : path, optional
         Where to save the state every ``checkpoint_every`` iterations and at the end.
     prepared : Prepared, optional
@@ -58,7 +59,7 @@ def solve(
         ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, as with an automatic
         exposure; the factors are in the result's ``strengths``. ``"given"`` uses the photographs as they are.
     **parameters
-        Of the method; see ``photostereo methods`` or :func:`photostereo.find_method`.
+        Parameters of the method; see ``photostereo methods NAME`` or :func:`photostereo.find_method`.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def solve_grid(
     device : str
         As in :func:`photostereo.solve`. On the CPU the settings run one after another.
     at_once : int
-        Settings in one batch; lower it where the GPU's memory is short.
+        Settings in one batch; lower it if the GPU's memory is short.
     prepared : Prepared, optional
         Statistics of :func:`photostereo.solver.prepared.prepare`.
     strengths : str

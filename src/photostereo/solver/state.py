@@ -32,9 +32,12 @@ class SolveState:
 
     Attributes
     ----------
-    normals : (N, 3)
-    unknowns, prior : of the model and of the prior, arrays by name
-    history : a record of every iteration so far
+    normals : (N, 3) array
+        Scaled normals of the mask pixels.
+    unknowns, prior : dict of str to array
+        Of the model and of the prior, by name.
+    history : tuple of Iteration
+        A record of every iteration so far.
     """
 
     normals: Array
