@@ -28,7 +28,7 @@ ALLOWED = {
     "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",
     "report/surface_parts.py": "the data of a page that was read safely",
     "lab/paper/index.py": "pages that this run has written",
-    "results/wavefront.py": "into memory",
+    "results/formats/obj.py": "into memory",
     "results/maps.py": "into the file that the writer has opened",
     "capture/layouts/archive.py": "into the file that the writer has opened",
     "capture/layouts/diligent.py": "into the file that the writer has opened",

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from photostereo.cli import app
 from photostereo.core.errors import ParameterError
-from photostereo.results.export import KINDS, check_kinds
+from photostereo.results.formats import FORMATS, check_formats
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
 
@@ -29,7 +29,7 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
     pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
     before = {path.name: path.read_bytes() for path in result.iterdir()}
     out = tmp_path / "out"
-    arguments = ["export", str(result), "--to", ",".join(KINDS), "--out", str(out), "--pixel-size", "50um"]
+    arguments = ["export", str(result), "--to", ",".join(FORMATS), "--out", str(out), "--pixel-size", "50um"]
     done = CliRunner().invoke(app, [*arguments, "--tileable", "--quiet"], catch_exceptions=False)
     assert done.exit_code == 0
     found = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
@@ -48,10 +48,15 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
 
 
 def test_nonsense_is_told_before_anything_is_written(result: Path, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match='Did you mean "relight"'):
-        check_kinds(["relihgt"])
-    with pytest.raises(ParameterError, match="Say what"):
-        check_kinds([" "])
+    with pytest.raises(ParameterError, match='Did you mean "relight"') as caught:
+        check_formats(["relihgt"])
+    assert caught.value.code == "unknown-format"
+    assert check_formats([" ", "GLB", ".glb"]) == ["glb"]
+    with pytest.raises(ParameterError) as caught:
+        CliRunner().invoke(
+            app, ["export", str(result), "--to", " ", "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
+    assert caught.value.code == "no-format"
     for arguments in (["--to", "fbx"], ["--pixel-size", "wide"], ["--surface-method", "magic"]):
         with pytest.raises(ParameterError):
             CliRunner().invoke(

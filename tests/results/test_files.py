@@ -64,8 +64,14 @@ def test_formats_come_back(ball, tmp_path: Path, kind: str) -> None:
 
 
 def test_unknown_format(ball, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="ply, glb, obj, stl"):
+    with pytest.raises(ParameterError) as caught:
         write_mesh(ball[-1], tmp_path / "mesh.fbx")
+    assert caught.value.code == "unknown-format" and set(caught.value.values["known"]) == {
+        "ply",
+        "glb",
+        "obj",
+        "stl",
+    }
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="Cannot write"):
         write_mesh(ball[-1], tmp_path / "file" / "mesh.ply")

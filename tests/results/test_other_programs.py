@@ -18,9 +18,9 @@ import pytest
 
 from photostereo.core.units import PixelSize
 from photostereo.results import write_mesh
-from photostereo.results.gltf import encode_glb
+from photostereo.results.formats.glb import encode_glb
+from photostereo.results.formats.obj import encode_obj
 from photostereo.results.textured import texture_mesh
-from photostereo.results.wavefront import encode_obj
 from photostereo.surface import build_mesh, integrate
 
 VALIDATE = """

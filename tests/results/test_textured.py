@@ -14,10 +14,10 @@ import trimesh
 
 from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.units import PixelSize
-from photostereo.results.gltf import encode_glb
+from photostereo.results.formats.glb import encode_glb
+from photostereo.results.formats.obj import encode_obj
 from photostereo.results.raster import interpolate, interpolate_readable
 from photostereo.results.textured import texture_mesh
-from photostereo.results.wavefront import encode_obj
 from photostereo.surface import integrate
 
 

@@ -9,6 +9,7 @@ import typer
 
 from photostereo.cli.options import FlipY, Force, PixelSizeChoice, SurfaceMethod, option
 from photostereo.cli.terminal import Terminal
+from photostereo.results.format_names import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from photostereo.core.units import PixelSize
@@ -18,7 +19,7 @@ def export(
     source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
     terminal: Terminal,
     to: Annotated[
-        str, option("--to", help="glb, obj, ply, stl, tiff, exr, material, ptm, relight, with commas.")
+        str, option("--to", help=f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.")
     ] = "glb,tiff,ptm,relight",
     out: Annotated[
         Path | None, option("--out", "-o", metavar="DIR", help="Folder (default: RESULT-export).")
@@ -29,6 +30,9 @@ def export(
         option("--photographs", metavar="CAPTURE", help="Measure a material's roughness from these."),
     ] = None,
     tileable: Annotated[bool, option("--tileable", help="Make a material that tiles seamlessly.")] = False,
+    stretch: Annotated[
+        bool, option("--stretch", help="Scale a material's base color to its full range.")
+    ] = False,
     linear: Annotated[
         bool, option("--linear", help="PTM and relight with linear intensities, for measuring.")
     ] = False,
@@ -44,11 +48,12 @@ def export(
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory
     from photostereo.pipeline.folder import write_summary
-    from photostereo.results.export import check_kinds, export_result
+    from photostereo.results.export import export_result
+    from photostereo.results.formats import check_formats
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.surface.integration import check_method
 
-    wanted = check_kinds(to.split(","))
+    wanted = check_formats(to.split(","))
     check_method(surface_method)
     size = PixelSize.of(pixel_size)
     result = Reconstruction.load(source)
@@ -62,6 +67,7 @@ def export(
             pixel_size=size if size.known else size_of_result(source),
             capture=None if photographs is None else load(photographs),
             tileable=tileable,
+            stretch=stretch,
             linear=linear,
             flip_y=flip_y,
             surface_method=surface_method,

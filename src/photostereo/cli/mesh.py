@@ -15,14 +15,6 @@ from photostereo.core.errors import CaptureError
 if TYPE_CHECKING:
     from photostereo.solver.reconstruction import Reconstruction
 
-#: What this command makes again in the folder of a solve; everything else there stays.
-SURFACE_FILES = frozenset(
-    [
-        *(f"mesh{end}" for end in (".ply", ".glb", ".obj", ".stl", ".mtl", "_albedo.png", "_normal.png")),
-        *("tears.npy", "depth.npy", "depth.png", "depth.tiff", "depth.exr", "normals.exr"),
-    ]
-)
-
 
 def mesh(
     source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
@@ -62,6 +54,7 @@ def mesh(
     from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface, write_summary
     from photostereo.pipeline.settings import SurfaceChoice
     from photostereo.report import renew_surface
+    from photostereo.results.formats import SURFACE_FILES
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.result_files import read_summary
 
@@ -124,6 +117,7 @@ def mesh(
 
 def _copy_all_but_surface(source: Path, folder: Path) -> None:
     from photostereo.io.ownership import MARK
+    from photostereo.results.formats import SURFACE_FILES
 
     for path in source.iterdir():
         if path.name in SURFACE_FILES or path.name == MARK:

@@ -156,6 +156,7 @@ def make_surface(
         flip_y=flip_y,
         exr=choice.exr,
         surface=integrated,
+        name=result.capture,
         control=control,
         **choice.options,
     )

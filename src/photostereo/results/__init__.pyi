@@ -1,12 +1,12 @@
 from .export import export_result as export_result
 from .material import Material as Material
 from .material import make_material as make_material
-from .mesh_files import write_mesh as write_mesh
 from .normal_map import read_normal_map as read_normal_map
 from .relighting import LightModel as LightModel
 from .relighting import fit_lights as fit_lights
 from .relighting import relight as relight
 from .roughness import estimate_roughness as estimate_roughness
+from .surface_files import write_mesh as write_mesh
 from .surface_files import write_surface as write_surface
 from .textured import TexturedMesh as TexturedMesh
 from .textured import texture_mesh as texture_mesh

@@ -42,7 +42,7 @@ class Material:
 
     Attributes
     ----------
-    albedo : (h, w, 3), linear, its 99th percentile is 1
+    albedo : (h, w, 3), linear, as it was measured
     normals : (h, w, 3), unit
     height : in pixels
     roughness, occlusion : in [0, 1]
@@ -66,6 +66,7 @@ def make_material(
     *,
     roughness: ArrayLike | None = None,
     tileable: bool = False,
+    stretch: bool = False,
 ) -> Material:
     """The material of a flat sample.
 
@@ -77,6 +78,8 @@ def make_material(
     mask : (H, W) bool
     roughness : (H, W) array, optional
         From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
+    stretch : bool
+        Scale the albedo so that its 99th percentile is white. By default it stays as it was measured.
     tileable : bool
         Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
 
@@ -99,7 +102,9 @@ def make_material(
     slopes = np.stack([flatten(-n[..., 0] / n_z), flatten(n[..., 1] / n_z)], axis=-1)
     color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
     color = color if color.ndim == 3 else np.repeat(color[..., None], 3, axis=2)
-    color = color / (float(np.percentile(color, 99.0)) or 1.0)
+    white = float(np.percentile(color, 99.0))
+    # An albedo above 1 cannot be written: then, too, its 99th percentile becomes white.
+    color = color / (white if (stretch and white > 0) or white > 1.0 else 1.0)
     measured = roughness is not None
     rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)

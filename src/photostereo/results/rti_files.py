@@ -23,6 +23,11 @@ from photostereo.results.relighting import LightModel, quantize
 PTM_ORDER = (3, 5, 4, 1, 2, 0)
 
 
+def encoding_in_words(linear: bool) -> str:
+    """What the values are."""
+    return "linear intensities" if linear else "sRGB, as viewers show it"
+
+
 def encode_ptm(model: LightModel) -> bytes:
     """A PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
 

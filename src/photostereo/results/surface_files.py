@@ -14,28 +14,13 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_array, write_bytes
-from photostereo.results.maps import (
-    describe_heights,
-    describe_normals,
-    write_heights,
-    write_heights_exr,
-    write_normal_png,
-    write_normals_exr,
-)
-from photostereo.results.mesh_files import AXES, check_format, write_mesh
-from photostereo.results.wavefront import TEXTURES
+from photostereo.results.formats import FORMATS, MESHES, Job, check_formats
+from photostereo.results.maps import describe_normals, write_heights, write_normal_png
 from photostereo.surface.integrated import Surface
 from photostereo.surface.integration import integrate
-from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
 
 if TYPE_CHECKING:
     import trimesh
-
-#: The plate of a printable solid is this share of the larger side of the object thick.
-BASE_SHARE = 0.02
-
-#: Formats with room for textures.
-TEXTURED = ("glb", "obj")
 
 
 def write_surface(
@@ -53,6 +38,7 @@ def write_surface(
     normal_map: bool = True,
     flip_y: bool = False,
     exr: bool = False,
+    name: str = "surface",
     camera: ArrayLike | None = None,
     surface: Surface | None = None,
     control: Control = SILENT,
@@ -87,6 +73,8 @@ def write_surface(
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
     surface : Surface, optional
         The surface, if it has been integrated already.
+    name : str
+        What the object in GLB and OBJ is called.
     control : Control
         Told of the stages, and of every iteration of ``robust``.
     **options
@@ -103,9 +91,8 @@ def write_surface(
         (of the light mesh), ``pixel_size``, ``unit``, ``files``, ``conventions``
         (file name → what its numbers mean), ``seconds`` by stage.
     """
-    kinds = [check_format(name) for name in formats]
+    kinds = check_formats(formats, MESHES)
     size = PixelSize.of(pixel_size)
-    folder = Path(out_dir)
     seconds: dict[str, float] = {}
     began = time.perf_counter()
 
@@ -119,36 +106,39 @@ def write_surface(
         surface = integrate(normals, mask, method=method, camera=camera, control=control, **options)
     lap("integrate")
     control.stage("depth and meshes", 1 + len(kinds))
-    heights = write_heights(folder, surface.depth, surface.mask, size)
+    job = Job(
+        folder=Path(out_dir),
+        normals=_unit_or_zero(np.asarray(normals), surface),
+        mask=surface.mask,
+        albedo=None if albedo is None else np.asarray(albedo),
+        size=size,
+        name=name,
+        surface=surface,
+        decimate=decimate,
+        full=full,
+        watertight=watertight,
+        flip_y=flip_y,
+        control=control,
+    )
+    heights = write_heights(job.folder, surface.depth, surface.mask, size)
     said: dict[str, str] = dict(heights["files"])
     if surface.tears:
-        write_array(folder / "tears.npy", surface.torn_right | surface.torn_down)
+        write_array(job.folder / "tears.npy", surface.torn_right | surface.torn_down)
         said["tears.npy"] = "True where a link to the right or downward neighbor is cut."
-    given = _unit_or_zero(np.asarray(normals), surface)
     if normal_map:
-        path = write_normal_png(folder / "normals.png", given, surface.mask, flip_y=flip_y, size=size)
-        said[path.name] = describe_normals(flip_y, signed=False)
+        write_normal_png(job.folder / "normals.png", job.normals, job.mask, flip_y=flip_y, size=size)
+        said["normals.png"] = describe_normals(flip_y, signed=False)
     if exr:
-        path = write_normals_exr(folder / "normals.exr", given, surface.mask, flip_y=flip_y, size=size)
-        said[path.name] = describe_normals(flip_y, signed=True)
-        path = write_heights_exr(folder / "depth.exr", surface.depth, surface.mask, size)
-        said[path.name] = describe_heights(size, "NaN")
+        said |= FORMATS["exr"].write(job)
     control.advance()
     lap("depth")
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
     if kinds:
-        base = BASE_SHARE * size.millimetres * _larger_side(surface) if watertight else None
-        shape: dict[str, Any] = {"pixel_size": size.millimetres, "base": base, "control": control}
-        plain = [kind for kind in kinds if watertight or kind not in TEXTURED]
-        if decimate is not None:
-            mesh = build_small_mesh(surface, normals, albedo, triangles=decimate, **shape)
-        else:
-            mesh = build_mesh(surface, normals, albedo, triangles=None if full else MOST_TRIANGLES, **shape)
+        light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
+        plain = [kind for kind in kinds if kind not in light]
+        mesh = job.mesh
         lap("mesh")
-        for kind in plain:
-            write_mesh(mesh, folder / f"mesh.{kind}", unit=size.unit)
-            said[f"mesh.{kind}"] = describe_mesh(kind, size)
-            control.advance()
+        said |= _write_meshes(job, plain)
         facts |= {
             "vertices": len(mesh.vertices),
             "triangles": len(mesh.faces),
@@ -158,13 +148,15 @@ def write_surface(
         if plain and decimate is None and mesh.metadata["tolerance"] > 0:
             facts["note"] = _simplified(plain, mesh)
         lap("files")
-        light = [kind for kind in kinds if kind not in plain]
         if light:
-            facts["textured"] = _write_light(folder, light, surface, given, albedo, decimate, size, control)
-            said |= {f"mesh.{kind}": describe_mesh(kind, size) for kind in light}
-            said |= TEXTURES if "obj" in light else {}
-            for _ in light:
-                control.advance()
+            already = len(job.files)
+            said |= _write_meshes(job, light)
+            facts["textured"] = {
+                "vertices": len(job.textured.vertices),
+                "triangles": len(job.textured.faces),
+                "texture": [job.textured.albedo.shape[1], job.textured.albedo.shape[0]],
+                "files": sorted(job.files[already:]),
+            }
             lap("textures")
     return surface, {
         "method": surface.method,
@@ -185,13 +177,38 @@ def write_surface(
     }
 
 
-def describe_mesh(kind: str, size: PixelSize) -> str:
-    """What the numbers of a mesh file mean."""
-    if kind == "glb":
-        unit = "metres" if size.known else "metres (the size of a pixel was not given: one is taken for 1 mm)"
-    else:
-        unit = "millimetres" if size.known else "pixels (the size of one was not given)"
-    return f"{AXES}; lengths in {unit}."
+def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> Path:
+    """Write a mesh with its vertex colors; the suffix of the path chooses the format.
+
+    Parameters
+    ----------
+    mesh : trimesh.Trimesh
+        In millimeters, or in pixels, of which glTF takes one for a millimeter.
+    path : path
+    unit : {"mm", "pixel"}
+        What the comment in the file says.
+
+    Raises
+    ------
+    ParameterError
+        If the suffix is not a known format.
+    OutputError
+        If the file cannot be written.
+    """
+    target = Path(path)
+    (kind,) = check_formats([target.suffix or target.name], MESHES)
+    encode = FORMATS[kind].encode
+    assert encode is not None
+    write_bytes(target, encode(mesh, unit, target.stem))
+    return target
+
+
+def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
+    said: dict[str, str] = {}
+    for kind in kinds:
+        said |= FORMATS[kind].write(job)
+        job.control.advance()
+    return said
 
 
 def _simplified(kinds: Sequence[str], mesh: trimesh.Trimesh) -> str:
@@ -203,37 +220,6 @@ def _simplified(kinds: Sequence[str], mesh: trimesh.Trimesh) -> str:
     )
 
 
-def _write_light(
-    folder: Path,
-    kinds: Sequence[str],
-    surface: Surface,
-    normals: NDArray[np.float32],
-    albedo: ArrayLike | None,
-    decimate: int | None,
-    size: PixelSize,
-    control: Control,
-) -> dict[str, Any]:
-    """``mesh.glb`` and ``mesh.obj`` with textures; the facts about them."""
-    from photostereo.results.gltf import encode_glb
-    from photostereo.results.textured import TRIANGLES, texture_mesh
-    from photostereo.results.wavefront import encode_obj
-
-    mesh = texture_mesh(surface, normals, albedo, triangles=decimate or TRIANGLES, control=control)
-    files: dict[str, bytes] = {}
-    if "glb" in kinds:
-        files["mesh.glb"] = encode_glb(mesh, size)
-    if "obj" in kinds:
-        files |= encode_obj(mesh, size)
-    for name, content in files.items():
-        write_bytes(folder / name, content)
-    return {
-        "vertices": len(mesh.vertices),
-        "triangles": len(mesh.faces),
-        "texture": [mesh.albedo.shape[1], mesh.albedo.shape[0]],
-        "files": sorted(files),
-    }
-
-
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
     """Normals for a picture: unit where known, zero elsewhere."""
     unit = np.zeros(normals.shape, dtype=np.float32)
@@ -243,8 +229,3 @@ def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32
         known = surface.mask[rows, :, None] & (length > 1e-6)
         np.divide(n, length, out=unit[rows], where=known)
     return unit
-
-
-def _larger_side(surface: Surface) -> int:
-    rows, cols = np.nonzero(surface.mask)
-    return int(max(np.ptp(rows), np.ptp(cols)) + 1)

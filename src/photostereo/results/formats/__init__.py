@@ -1,0 +1,37 @@
+"""Formats that a result can be exported to: one file each.
+
+To add one, write a module with a ``FORMAT`` beside these and name it in :mod:`photostereo.results.format_names`. The
+commands, their help and the files that ``mesh`` makes again follow from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.results.formats.format import Format as Format
+from photostereo.results.formats.format import Job as Job
+
+FORMATS: dict[str, Format] = {name: import_module(f"{__name__}.{name}").FORMAT for name in FORMAT_NAMES}
+MESHES = tuple(name for name, one in FORMATS.items() if one.encode is not None)
+#: What making a surface again replaces in the folder of a solve; everything else there stays.
+SURFACE_FILES = frozenset(
+    ["tears.npy", "depth.npy", "depth.png", *(file for one in FORMATS.values() for file in one.files)]
+)
+
+
+def check_formats(names: Sequence[str], known: Sequence[str] | None = None) -> list[str]:
+    """The names in lower case without a dot, each once; an error that lists the known ones for any other."""
+    known = tuple(FORMATS) if known is None else known
+    plain = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in names if name.strip()))
+    for name in plain:
+        if name not in known:
+            raise ParameterError(
+                f'There is no format "{name}". Choose from {", ".join(known)}.{did_you_mean(name, known)}',
+                code="unknown-format",
+                name=name,
+                known=list(known),
+            )
+    return plain

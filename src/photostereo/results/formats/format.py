@@ -1,0 +1,152 @@
+"""What an export format is, and what it is given to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
+from photostereo.core.units import PixelSize
+from photostereo.io.atomic import write_bytes
+from photostereo.io.names import folder_name
+from photostereo.surface.integrated import Surface
+
+if TYPE_CHECKING:
+    import trimesh
+
+    from photostereo.results.textured import TexturedMesh
+
+#: A sentence about the axes, for files with room for it.
+AXES = "x right, y up, z towards the camera"
+#: The plate of a printable solid is this share of the larger side of the object thick: strong enough to handle, thin
+#: enough not to dominate. Only the look of a print depends on it.
+BASE_SHARE = 0.02
+
+
+@dataclass(eq=False)
+class Job:
+    """A result on its way into files. Meshes are built when a format first asks for them.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the files go; it exists.
+    normals, mask, albedo : arrays
+        Unit normals, zero if unknown.
+    size : PixelSize
+    name : str
+        What the object is called.
+    surface : Surface, optional
+        Given to formats that show one.
+    files : list of str
+        What was written, relative to the folder.
+    """
+
+    folder: Path
+    normals: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+    albedo: NDArray[Any] | None
+    size: PixelSize
+    name: str = "surface"
+    surface: Surface | None = None
+    capture: Capture | None = None
+    decimate: int | None = None
+    full: bool = False
+    watertight: bool = False
+    flip_y: bool = False
+    linear: bool = False
+    tileable: bool = False
+    stretch: bool = False
+    control: Control = SILENT
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def stem(self) -> str:
+        """The name of the object as a file name."""
+        return folder_name(self.name)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one of the files."""
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        write_bytes(self.folder / name, content)
+        self.files.append(name)
+
+    @cached_property
+    def mesh(self) -> trimesh.Trimesh:
+        """The full mesh with a color per vertex, in millimeters (pixels, if their size is not known)."""
+        from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
+
+        assert self.surface is not None
+        rows, cols = np.nonzero(self.surface.mask)
+        side = max(np.ptp(rows), np.ptp(cols)) + 1
+        base = BASE_SHARE * self.size.millimetres * int(side) if self.watertight else None
+        shape: dict[str, Any] = {"pixel_size": self.size.millimetres, "base": base, "control": self.control}
+        if self.decimate is not None:
+            return build_small_mesh(self.surface, self.normals, self.albedo, triangles=self.decimate, **shape)
+        most = None if self.full else MOST_TRIANGLES
+        return build_mesh(self.surface, self.normals, self.albedo, triangles=most, **shape)
+
+    @cached_property
+    def textured(self) -> TexturedMesh:
+        """A light mesh with albedo and normals as textures, in pixels."""
+        from photostereo.results.textured import TRIANGLES, texture_mesh
+
+        assert self.surface is not None
+        triangles = self.decimate or TRIANGLES
+        return texture_mesh(
+            self.surface, self.normals, self.albedo, triangles=triangles, control=self.control
+        )
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes
+    ----------
+    name : str
+        As people ask for it.
+    purpose : str
+        What it is for, in a few words.
+    write : callable
+        Writes the files of a :class:`Job`; returns what each of them means, by name.
+    of_surface : bool
+        Whether it needs a surface.
+    files : tuple of str
+        The files that it leaves in the folder of a solve.
+    textured : bool
+        Whether it shows the light mesh with textures, unless that has to be watertight.
+    encode : callable, optional
+        Of a mesh format: mesh, unit and name to the files of a mesh with colors, by suffix.
+    """
+
+    name: str
+    purpose: str
+    write: Callable[[Job], Mapping[str, str]]
+    of_surface: bool = False
+    files: tuple[str, ...] = ()
+    textured: bool = False
+    encode: Callable[[trimesh.Trimesh, str, str], bytes] | None = None
+
+
+def describe_mesh(size: PixelSize, unit: str = "millimeters") -> str:
+    """What the numbers of a mesh file mean."""
+    if not size.known:
+        unit = (
+            "pixels (the size of one was not given)"
+            if unit == "millimeters"
+            else f"{unit} (1 mm for a pixel)"
+        )
+    return f"{AXES}; lengths in {unit}."
+
+
+def note_of(unit: str) -> str:
+    """The comment in a mesh file."""
+    return f"photostereo: {AXES}; unit: {unit}"

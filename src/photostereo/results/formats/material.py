@@ -1,0 +1,35 @@
+"""The maps of a flat sample for renderers and game engines."""
+
+from __future__ import annotations
+
+from photostereo.core.errors import ParameterError
+from photostereo.results.formats.format import Format, Job
+from photostereo.results.material import describe_material, encode_material, make_material
+from photostereo.results.roughness import estimate_roughness
+
+
+def write_material(job: Job) -> dict[str, str]:
+    """``material/`` in the folder; what its files mean."""
+    rough = None
+    if job.capture is not None:
+        if job.capture.frame != job.mask.shape:
+            raise ParameterError(
+                f"The photographs are {job.capture.frame[1]} × {job.capture.frame[0]} pixels, the result is "
+                f"{job.mask.shape[1]} × {job.mask.shape[0]}: they are not of one capture.",
+                code="sizes-differ",
+            )
+        rough = estimate_roughness(job.capture, job.normals)
+    assert job.albedo is not None
+    material = make_material(
+        job.normals, job.albedo, job.mask, roughness=rough, tileable=job.tileable, stretch=job.stretch
+    )
+    for name, content in encode_material(material, job.size, job.stem).items():
+        job.write(f"material/{name}", content)
+    return {
+        f"material/{name}": words for name, words in describe_material(material, job.size, job.stem).items()
+    }
+
+
+FORMAT = Format(
+    "material", "base color, normals, height, roughness, ambient occlusion of a flat sample", write_material
+)

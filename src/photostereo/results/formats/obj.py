@@ -1,0 +1,98 @@
+"""Wavefront OBJ, with material and pictures in files beside it if it has textures.
+
+Lengths are in millimeters (pixels, if the size of one is not known); y is up, z towards the camera.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.units import PixelSize
+from photostereo.io.names import folder_name
+from photostereo.io.png import encode_png
+from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
+from photostereo.results.textured import TexturedMesh
+
+if TYPE_CHECKING:
+    import trimesh
+
+#: What lies beside ``mesh.obj``, and what it means.
+TEXTURES = {
+    "mesh.mtl": "The material of mesh.obj: which picture is its color, which its normals.",
+    "mesh_albedo.png": "Albedo, sRGB; its 99th percentile is white.",
+    "mesh_normal.png": "Normals in tangent space, OpenGL (green up).",
+}
+
+
+def encode_obj(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") -> dict[str, bytes]:
+    """File name → content of ``mesh.obj``, its material and its pictures.
+
+    Texture coordinates run from the bottom left, as OBJ has them.
+    """
+    label = folder_name(name)
+    text = _begun(size.unit, label, "mtllib mesh.mtl\n")
+    np.savetxt(text, mesh.vertices * size.millimetres, fmt="v %.9g %.9g %.9g")
+    np.savetxt(text, np.stack([mesh.uv[:, 0], 1.0 - mesh.uv[:, 1]], axis=1), fmt="vt %.7f %.7f")
+    np.savetxt(text, mesh.normals, fmt="vn %.6f %.6f %.6f")
+    text.write(f"usemtl {label}\ns 1\n")
+    _faces(text, mesh.faces, "%d/%d/%d", 3)
+    material = (
+        "# photostereo: the normal map is in tangent space, OpenGL convention (green up)\n"
+        f"newmtl {label}\nKa 0 0 0\nKd 1 1 1\nKs 0 0 0\nillum 1\nPr 0.9\nPm 0\n"
+        "map_Kd mesh_albedo.png\nmap_Bump -bm 1 mesh_normal.png\nnorm mesh_normal.png\n"
+    )
+    return {
+        "mesh.obj": text.getvalue().encode(),
+        "mesh.mtl": material.encode(),
+        "mesh_albedo.png": encode_png(mesh.albedo, comment=TEXTURES["mesh_albedo.png"]),
+        "mesh_normal.png": encode_png(mesh.normal_map, comment=TEXTURES["mesh_normal.png"]),
+    }
+
+
+def encode_colored_obj(mesh: trimesh.Trimesh, unit: str, name: str = "surface") -> bytes:
+    """A mesh with a color per vertex, sRGB as most readers expect."""
+    text = _begun(unit, folder_name(name))
+    columns: list[NDArray[Any]] = [np.asarray(mesh.vertices)]
+    if mesh.visual.kind == "vertex":
+        columns.append(np.asarray(mesh.visual.vertex_colors)[:, :3] / 255.0)
+    np.savetxt(
+        text, np.concatenate(columns, axis=1), fmt="v" + " %.9g" * 3 + " %.6f" * (3 * len(columns) - 3)
+    )
+    np.savetxt(text, np.asarray(mesh.vertex_normals), fmt="vn %.9g %.9g %.9g")
+    _faces(text, np.asarray(mesh.faces), "%d//%d", 2)
+    return text.getvalue().encode()
+
+
+def _begun(unit: str, label: str, library: str = "") -> io.StringIO:
+    text = io.StringIO()
+    text.write(f"# {note_of(unit)}\n{library}o {label}\n")
+    return text
+
+
+def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> None:
+    np.savetxt(text, np.repeat(faces + 1, times, axis=1), fmt=f"f {corner} {corner} {corner}")
+
+
+def _write(job: Job) -> dict[str, str]:
+    means = {"mesh.obj": describe_mesh(job.size)}
+    if job.watertight:
+        job.write("mesh.obj", encode_colored_obj(job.mesh, job.size.unit, job.name))
+        return means
+    for file, content in encode_obj(job.textured, job.size, name=job.name).items():
+        job.write(file, content)
+    return {**means, **TEXTURES}
+
+
+FORMAT = Format(
+    "obj",
+    "the same as OBJ with its material and pictures beside it, in millimeters",
+    _write,
+    of_surface=True,
+    files=("mesh.obj", *TEXTURES),
+    textured=True,
+    encode=encode_colored_obj,
+)

@@ -1,0 +1,7 @@
+"""Heights as 32-bit TIFF; every surface has them (:func:`photostereo.results.maps.write_heights`)."""
+
+from __future__ import annotations
+
+from photostereo.results.formats.format import Format
+
+FORMAT = Format("tiff", "heights as 32-bit TIFF", lambda job: {}, of_surface=True, files=("depth.tiff",))

@@ -1,0 +1,73 @@
+"""One file per export format."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from photostereo.results import formats
+from photostereo.results.export import export_result
+from photostereo.results.formats import FORMATS, MESHES, SURFACE_FILES, Format
+from photostereo.results.material import make_material
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.solve import solve
+
+
+@pytest.fixture(scope="module")
+def result():
+    return solve(render_scene("relief", size=48, lights=dome_lights(8), color=True), "ls")
+
+
+def test_a_new_format_is_one_module(result, tmp_path, monkeypatch):
+    """Written like any other; nothing else has to know it."""
+
+    def write(job):
+        job.write(f"{job.stem}.csv", f"{int(job.mask.sum())}\n".encode())
+        return {f"{job.stem}.csv": "The number of pixels."}
+
+    monkeypatch.setitem(formats.FORMATS, "count", Format("count", "how many pixels", write))
+    facts = export_result(tmp_path, result, ["count"])
+    assert facts["files"] == ["relief.csv"] and facts["conventions"] == {
+        "relief.csv": "The number of pixels."
+    }
+    assert (tmp_path / "relief.csv").read_text() == f"{int(result.mask.sum())}\n"
+
+
+def test_what_formats_declare_is_what_they_write(result, tmp_path):
+    kinds = [name for name, one in FORMATS.items() if one.of_surface and name != "exr"]
+    facts = export_result(tmp_path, result, kinds)
+    assert set(facts["files"]) <= SURFACE_FILES
+    assert {file for name in kinds for file in FORMATS[name].files} <= set(facts["files"])
+    assert set(MESHES) == {"glb", "obj", "ply", "stl"}
+    assert all(one.name == name and one.purpose for name, one in FORMATS.items())
+
+
+@pytest.mark.parametrize("name", ["relief", "Tablet 12 <b>ü</b>"])
+def test_objects_are_called_by_their_name(result, tmp_path, name):
+    export_result(tmp_path, result, ["glb", "obj"], name=name)
+    data = (tmp_path / "mesh.glb").read_bytes()
+    (length,) = struct.unpack("<I", data[12:16])
+    tree = json.loads(data[20 : 20 + length])
+    assert [tree[kind][0]["name"] for kind in ("nodes", "meshes", "materials")] == [name] * 3
+    label = "relief" if name == "relief" else "Tablet-12--b-ü--b"
+    text = (tmp_path / "mesh.obj").read_text(encoding="utf-8")
+    assert f"\no {label}\n" in text and f"usemtl {label}\n" in text
+    assert f"newmtl {label}\n" in (tmp_path / "mesh.mtl").read_text(encoding="utf-8")
+
+
+def test_base_color_keeps_the_measured_albedo():
+    normals = np.broadcast_to([0.0, 0.0, 1.0], (40, 40, 3))
+    albedo = np.full((40, 40), 0.3)
+    albedo[:, 20:] = 0.6
+    inside = np.ones((40, 40), bool)
+    kept = make_material(normals, albedo, inside).albedo
+    np.testing.assert_allclose(kept[..., 0], albedo, atol=1e-12)
+    stretched = make_material(normals, albedo, inside, stretch=True).albedo
+    np.testing.assert_allclose(stretched[..., 0], albedo / 0.6, atol=1e-12)
+    # Brighter than white cannot be written.
+    np.testing.assert_allclose(
+        make_material(normals, 4 * albedo, inside).albedo[..., 0], albedo / 0.6, atol=1e-12
+    )
