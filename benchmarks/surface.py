@@ -191,18 +191,17 @@ def memory() -> None:
 
 
 def growth() -> None:
-    """``poisson`` from 1 to 24 megapixels, each size in a fresh process: seconds and bytes a pixel."""
-    print("| pixels | processor seconds | a megapixel | against the first | bytes a pixel |")
-    print("|---|---|---|---|---|")
-    base, first = _peak("poisson", 64)[1], 0.0
-    for size in (1000, 2000, 3500, 4900):
-        pixels, peak, seconds = _peak("poisson", size)
-        each = seconds / pixels * 1e6
-        first = first or each
-        print(
-            f"| {pixels} | {seconds:.1f} | {each:.2f} | {each / first:.2f} | {(peak - base) / pixels:.0f} |",
-            flush=True,
-        )
+    """``poisson`` and ``robust`` at 1, 3 and 6 megapixels, each in a fresh process: seconds and bytes per pixel."""
+    print("| method | pixels | processor s / MP | MB / MP |")
+    print("|---|---:|---:|---:|")
+    for method in ("poisson", "robust"):
+        base = _peak(method, 64)[1]
+        for size in (1000, 1732, 2450):
+            pixels, peak, seconds = _peak(method, size)
+            print(
+                f"| {method} | {pixels} | {seconds / pixels * 1e6:.2f} | {(peak - base) / pixels:.0f} |",
+                flush=True,
+            )
 
 
 def _peak(method: str, size: int) -> tuple[int, float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from photostereo.core.control import Cancelled, Control
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.surface import Surface, build_mesh, integrate
@@ -199,3 +200,23 @@ def test_a_simplified_mesh_says_so(shapes) -> None:
     assert few.metadata["full_triangles"] == len(full.faces) and 0 < few.metadata["tolerance"] < 0.2
     small = build_small_mesh(surface, normals, triangles=1000)
     assert 900 < len(small.faces) <= 1010
+
+
+def test_cancelling(shapes) -> None:
+    """Building a mesh stops at its next step; a mesh of two million triangles has many."""
+    _, normals, mask, _ = shapes.sphere(81)
+    surface = integrate(normals, mask)
+
+    class Counting(Control):
+        checks = 0
+
+        def check(self) -> None:
+            self.checks += 1
+            super().check()
+
+    control = Counting()
+    build_small_mesh(surface, normals, triangles=500, control=control)
+    assert control.checks > 20
+    control.cancel()
+    with pytest.raises(Cancelled):
+        build_mesh(surface, normals, control=control)
