@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from photostereo.priors.dictionary.atoms import initial_dictionary
-from photostereo.priors.dictionary.readable import update_dictionary
 from photostereo.priors.dictionary.torch_pass import (
     dictionary_pass,
     follow_atoms,
@@ -15,6 +14,8 @@ from photostereo.priors.dictionary.torch_pass import (
     plain_pass,
     plan_launch,
 )
+
+from ..priors.dictionary.readable import update_dictionary
 
 SIZES = [(700, 48, 60), (300, 108, 40), (40, 7, 12), (33, 3, 3)]
 

@@ -15,8 +15,9 @@ from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
+from photostereo.solver import large as large_module
 from photostereo.solver import tiles
-from photostereo.solver.large import choose_sample, fits, learn, solve_large, take_survey
+from photostereo.solver.large import bands_of, choose_sample, fits, learn, solve_large, take_survey
 from photostereo.solver.methods import find_method
 from photostereo.solver.problem import Problem
 from photostereo.solver.tiles import bytes_in_whole, plan_bands
@@ -124,6 +125,39 @@ def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
     assert found.arrays["dictionary"].shape == (192, 192)
 
 
+def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -> None:
+    """A small object is learned on as a whole, a large one on a sample, and either in bands if the memory is small."""
+    small = ps.solve(noisy, "dlnv", max_iter=3)
+    memory = budget_for(64, noisy, sums=True)
+    in_bands = ps.solve(noisy, "dlnv", max_iter=3, memory=memory)
+    assert np.array_equal(in_bands.normals, solve_large(noisy, "dlnv", max_iter=3, memory=memory).normals)
+    assert not np.array_equal(in_bands.normals, small.normals)
+    monkeypatch.setattr(large_module, "SAMPLE_PIXELS", 1000)
+    sampled = ps.solve(noisy, "dlnv", max_iter=3)
+    assert np.array_equal(sampled.normals, solve_large(noisy, "dlnv", max_iter=3).normals)
+    # Errors of the iterations are those of the sample; the state of a sample cannot be saved, so all is solved.
+    assert all(record.error is not None for record in sampled.history)
+    checkpointed = ps.solve(noisy, "dlnv", max_iter=3, checkpoint=tmp_path / "state.npz")
+    assert np.array_equal(checkpointed.normals, small.normals)
+
+
+@pytest.mark.parametrize(("method", "kept", "left_out"), [("net", "spread", None), ("sbl", None, "inliers")])
+def test_maps_survive_in_bands(method: str, kept: str | None, left_out: str | None) -> None:
+    """Maps of a few values per pixel are those of a solve in one go; those of every photograph are left out."""
+    scene = ps.add_poisson(ps.render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
+    whole, one = ps.solve(scene, method), solve_large(scene, method)
+    assert whole.maps.keys() == one.maps.keys() and whole.status == one.status
+    row = tiles.bytes_of_row(160, 10, 1, prior=False, workspace=find_method(method).model.workspace)
+    memory = tiles.OF_THE_PROGRAM + 160 * 160 * tiles.OF_A_RESULT + row * (80 + 2 * tiles.HALO)
+    assert len(bands_of(scene, find_method(method), {}, memory)) == 2
+    bands = solve_large(scene, method, memory=memory)
+    if left_out is not None:
+        assert left_out in whole.maps and left_out not in bands.maps
+    if kept is not None:
+        assert bands.maps[kept].shape == whole.maps[kept].shape
+        assert np.abs(bands.maps[kept] - whole.maps[kept])[scene.mask].mean() < 0.1 * whole.maps[kept].mean()
+
+
 def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
     """A descent that follows its own history takes the same way, bit for bit but for rounding."""
     method, lights = find_method("dlnv"), noisy.lights.matrix
@@ -220,12 +254,14 @@ def test_bands_cover_every_row_once(height: int, prior: bool) -> None:
 
 
 def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
-    with pytest.raises(ParameterError, match="--memory"):
-        solve_large(noisy, "dlsr", memory=10**8)
-    with pytest.raises(ParameterError, match="--memory"):
-        solve_large(noisy, "ls", memory=10**8)
-    with pytest.raises(ParameterError, match="all pixels at once"):
+    for method in ("dlsr", "ls"):
+        with pytest.raises(ParameterError) as caught:
+            ps.solve(noisy, method, memory=10**8)
+        assert caught.value.code == "memory-too-small" and caught.value.values["needed"] > 10**8
+        assert "--" not in str(caught.value) and "--memory" in caught.value.rendered("terminal")
+    with pytest.raises(ParameterError) as caught:
         solve_large(noisy, "rpca")
+    assert caught.value.code == "method-not-divisible"
     entry = find_method("dlsr")
     need = bytes_in_whole(noisy.frame, len(noisy), 1, prior=True)
     assert fits(noisy, entry, need)

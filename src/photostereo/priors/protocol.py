@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.runtime.arrays import Array
 
 #: What a prior carries from one iteration to the next: arrays by name, updated in place.
@@ -56,7 +57,7 @@ class Prior(Protocol):
         """The first state. A saved state must have these names, shapes and types to be resumed."""
         return {}
 
-    def update(self, state: PriorState, normals: Array, iteration: int) -> None:
+    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
         """Improve the prior's own unknowns at fixed normals, in place; iterations count from 0."""
         return  # a prior may have none
 

@@ -44,6 +44,7 @@ class ModelEntry:
         photographs have them, the ``"mask"``, and the ``"noise"`` of each pixel
         (:class:`photostereo.diagnosis.noise_table.PixelNoise`); keyword arguments of these names
     workspace : bytes for each intensity of a pixel that the model needs beside it while it is built
+    divisible : can be solved in parts; a model that compares all pixels cannot
     with_prior : defaults of parameters that differ if there is a prior
     on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
     """
@@ -59,6 +60,7 @@ class ModelEntry:
     tolerance: float = 1e-3
     sees: tuple[str, ...] = ()
     workspace: int = 0
+    divisible: bool = True
     with_prior: Mapping[str, Any] = field(default_factory=dict)
     on_gpu: bool = False
 
@@ -77,6 +79,12 @@ class ModelEntry:
         module, _, name = self.model.partition(":")
         found: Callable[..., Model] = getattr(import_module(module), name)
         return found
+
+    @property
+    def from_frames(self) -> Callable[..., Model] | None:
+        """Makes the model from whole photographs, one after another, if it needs no more than sums of them."""
+        own = "from_frames" in vars(self.kind)  # not one of a base class, which makes another model
+        return self.kind.from_frames if own else None  # type: ignore[attr-defined]
 
     @property
     def joins(self) -> bool:

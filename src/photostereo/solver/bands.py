@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
-from photostereo.solver.finish import pictures_of
+from photostereo.solver.finish import picture_of, pictures_of
 from photostereo.solver.methods import Method
 from photostereo.solver.prepared import also_seen
 from photostereo.solver.problem import Problem
@@ -25,6 +26,8 @@ from photostereo.solver.within_noise import WithinNoise
 
 #: Steps in which the progress of a band is told; when its photographs are read, and when its own answer is found.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
+#: Of several bands, maps with more values per pixel are left out: those of every photograph would fill the memory.
+MAP_VALUES = 8
 #: Pixels that are transposed at a time.
 BLOCK = 4096
 
@@ -35,11 +38,13 @@ def looks_at_colors(capture: Capture, method: Method) -> bool:
 
 
 class SolvedBand(NamedTuple):
-    """Unit normals and albedo of a band's own rows, and the iterations it took."""
+    """Unit normals, albedo and maps of a band's own rows, the iterations it took, and how it ended."""
 
     normals: NDArray[np.float32]
     albedo: NDArray[np.float32]
-    iterations: int
+    iterations: int = 0
+    status: str = "closed form"
+    maps: Mapping[str, NDArray[np.float32]] = {}
 
 
 class Within(Control):
@@ -172,7 +177,7 @@ def solve_band(
     mask = np.asarray(capture.mask[band.first : band.last])
     if not mask.any():
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
-        return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), 0)
+        return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32))
     model = model_of_band(capture, entry, learned, survey, band, device)
     control.part(READING, 1.0)
     if entry.prior is None:
@@ -191,4 +196,8 @@ def solve_band(
         mask, frames, capture.lights.directions, model, solution, survey.scale, color=capture.is_color
     )
     own = slice(band.own_first - band.first, band.own_last - band.first)
-    return SolvedBand(normals[own], albedo[own], solution.iterations)
+    maps = model.maps(solution.normals, solution.unknowns)
+    if np.count_nonzero(capture.mask) > np.count_nonzero(mask[own]):  # one of several bands
+        maps = {name: values for name, values in maps.items() if math.prod(values.shape[1:]) <= MAP_VALUES}
+    pictures = {name: picture_of(values, mask)[own] for name, values in maps.items()}
+    return SolvedBand(normals[own], albedo[own], solution.iterations, solution.status, pictures)

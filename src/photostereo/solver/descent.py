@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Control, Iteration
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.priors.protocol import Lesson, Prior
 from photostereo.reflectance.model import Model
@@ -28,7 +28,7 @@ FETCH_EVERY = 10
 
 
 def iterate(
-    state: SolveState, model: Model, prior: Prior, iteration: int, truth: Array | None
+    state: SolveState, model: Model, prior: Prior, iteration: int, truth: Array | None, control: Control
 ) -> dict[str, Array]:
     """One iteration in place, and its figures by name; nothing is fetched from a GPU.
 
@@ -36,7 +36,7 @@ def iterate(
     ``error`` is the mean angle to the ``truth`` (N, 3), NaN without it.
     """
     before = state.normals
-    change = half_steps(state, model, prior, iteration)
+    change = half_steps(state, model, prior, iteration, control)
     normals = state.normals
     moved = _squared_norm(change) / (_squared_norm(before) + 1e-300)
     data = model.cost(normals, state.unknowns)
@@ -51,10 +51,13 @@ def iterate(
     }
 
 
-def half_steps(state: SolveState, model: Model, prior: Prior, iteration: int) -> Array:
+def half_steps(
+    state: SolveState, model: Model, prior: Prior, iteration: int, control: Control = SILENT
+) -> Array:
     """The prior's unknowns, then the normals, in place; the change of the normals."""
-    prior.update(state.prior, state.normals, iteration)
+    prior.update(state.prior, state.normals, iteration, control)
     weight, pull = prior.pull(state.prior, state.normals)
+    control.check()
     normals = model.update_normals(state.unknowns, weight, pull)
     state.unknowns = model.update_unknowns(normals, state.unknowns)
     change = normals - state.normals
@@ -91,7 +94,7 @@ def descend(
     waiting: list[dict[str, Array]] = []
     began = time.perf_counter()
     for number in range(len(state.history) + 1, limit + 1):
-        waiting.append(iterate(state, model, prior, number - 1, goal))
+        waiting.append(iterate(state, model, prior, number - 1, goal, control))
         if lessons is not None:
             lessons.append(prior.lesson(state.prior))
         saves = checkpoint is not None and (number % checkpoint_every == 0 or number == limit)

@@ -59,7 +59,7 @@ def as_reconstruction(
         iterations=solution.iterations,
         seconds=seconds,
         history=solution.history,
-        maps={name: _picture(values, capture.mask) for name, values in maps.items()},
+        maps={name: picture_of(values, capture.mask) for name, values in maps.items()},
         arrays=solution.arrays(),
         angular_error=_error(normals, solution, capture),
         versions={**versions(), **device.facts()},
@@ -107,13 +107,14 @@ def pictures_of(
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
         raise ParameterError(
-            "With these parameters the method leaves the range of numbers, so there is no result. "
-            "Choose more ordinary values, or leave them to their defaults."
+            "With these parameters the result is not a finite number. Choose less extreme values, or leave them to their "
+            "defaults.",
+            code="result-not-finite",
         )
-    return _picture(unit, mask), _picture(tinted, mask)
+    return picture_of(unit, mask), picture_of(tinted, mask)
 
 
-def _picture(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
     if not is_tensor(values):
         picture = np.zeros((*mask.shape, *values.shape[1:]), dtype=np.float32)

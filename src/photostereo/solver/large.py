@@ -1,4 +1,4 @@
-"""Captures larger than memory: surveyed once, learned on a sample, solved band by band.
+"""Large captures: surveyed once, learned on a sample, solved band by band within any memory.
 
 1. **Survey**, photograph by photograph: the brightness scale, the intensities of the sample, the digest.
 2. **Learn** on the sample: λ and μ, the noise, and the dictionary. Its whole history is kept.
@@ -12,6 +12,7 @@ Least squares alone needs no bands: three sums a pixel are kept of the photograp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,36 +36,34 @@ from photostereo.solver.methods import Method, method_for
 from photostereo.solver.prepared import Clock, device_for
 from photostereo.solver.problem import Problem
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.sample import CROPS, choose_sample
+from photostereo.solver.sample import CROPS, SAMPLE_PIXELS, choose_sample
 from photostereo.solver.survey import Learned, Survey, learn, take_survey
 from photostereo.solver.tiles import Band, bytes_for_sums, bytes_in_whole, plan_bands
 
 #: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.tiles`.
 Deal = Callable[[Capture, Sequence[Band], Learned, Survey], Iterable[tuple[Band, SolvedBand]]]
-#: Models that see all pixels at once: they cannot be solved in parts.
-UNDIVIDED = ("rpca",)
 #: Times the memory of compiled loops that a band takes on a GPU, where every line makes an array of all pixels.
 TEMPORARIES = 3
 
 
 def fits_on(device: Device, capture: Capture, method: Method, memory: int) -> bool:
-    """Whether a solve in one go stays within so many bytes of the computer's, or within a GPU's own memory.
+    """Whether a solve in one go needs at most ``memory`` bytes of the computer, or fits into a GPU's own memory.
 
-    A method that cannot be solved in parts is tried there in any case: its own error says what to do.
+    A method that cannot be solved in parts is tried on a GPU in any case: its own error says what to do.
     """
     if not device.torch_name.startswith("cuda"):
         return fits(capture, method, memory)
-    return method.model.name in UNDIVIDED or fits(capture, method, bytes_for_bands(device))
+    return not method.model.divisible or fits(capture, method, bytes_for_bands(device))
 
 
 def bytes_for_bands(device: Device, memory: int | None = None) -> int:
-    """What one band may take: of so many bytes, of half of what is free where that is missing."""
+    """The bytes that one band may take of ``memory``, by default of half of what is free."""
     budget = _free_memory(device) // 2 if memory is None else memory
     return budget // TEMPORARIES if device.uses_torch else budget
 
 
 def fits(capture: Capture, method: Method, memory: int) -> bool:
-    """Whether a solve in one go stays within so many bytes."""
+    """Whether a solve in one go needs at most ``memory`` bytes."""
     channels = 3 if capture.is_color else 1
     need = bytes_in_whole(
         capture.frame,
@@ -75,6 +74,20 @@ def fits(capture: Capture, method: Method, memory: int) -> bool:
         workspace=method.model.workspace,
     )
     return need <= memory
+
+
+def needs_tiles(capture: Capture, method: Method, device: Device, memory: int | None = None) -> bool:
+    """Whether a capture is solved in tiles: its prior learns on a sample of the pixels, or the memory is too small.
+
+    A prior learns on all pixels of an object that has no more than the sample would have.
+    """
+    if not method.model.divisible:
+        return False
+    if memory is not None and not fits_on(device, capture, method, memory):
+        return True
+    if capture.pixel_count <= SAMPLE_PIXELS:
+        return False
+    return method.has_prior or not fits_on(device, capture, method, _free_memory(CPU) // 2)
 
 
 @memory_in_words
@@ -92,7 +105,7 @@ def solve_large(
     strengths: str = "auto",
     **parameters: Any,
 ) -> Reconstruction:
-    """Normals and albedo of a capture whose photographs do not fit into memory.
+    """Normals and albedo of a capture in tiles: :func:`photostereo.solve` for captures that are large.
 
     Parameters
     ----------
@@ -101,19 +114,19 @@ def solve_large(
     method, prior, parameters
         As for :func:`photostereo.solve`. Not ``rpca``, which sees all pixels at once.
     memory : int, optional
-        Bytes that may be used, on a GPU its own; half of what is free where missing. It decides the bands, not the
-        result.
+        Bytes that may be used, on a GPU of its own memory; by default half of what is free. It decides the bands, not
+        the result.
     crops : int
-        The dictionary is learned on so many crops of 32 × 32 pixels, or on all where there are fewer.
+        Crops of 32 × 32 pixels that the prior learns on, or all if there are fewer.
     deal : callable, optional
-        Solves the bands, in any order and any place; here, one after the other, where missing.
+        Solves the bands, in any order and place; by default here, one after the other.
     device, strengths : str
         As for :func:`photostereo.solve`.
 
     Returns
     -------
     Reconstruction
-        Without the maps that hold a number for every photograph.
+        If there are several bands, without the maps that hold a number for every photograph.
 
     Raises
     ------
@@ -135,7 +148,7 @@ def solve_large(
     budget = _free_memory(where) // 2 if memory is None else memory
     bands = bands_of(capture, entry, values, bytes_for_bands(where, budget))
     sums = bytes_for_sums(capture.frame, capture.pixel_count, 3 if capture.is_color else 1)
-    if entry.name == "ls" and sums <= budget and not where.uses_torch:
+    if entry.model.from_frames and not entry.has_prior and sums <= budget and not where.uses_torch:
         return _least_squares(capture, entry, control, strengths)
     capture.photographs.keep_decoded()
     clock = Clock()
@@ -147,17 +160,24 @@ def solve_large(
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
+    maps: dict[str, NDArray[np.float32]] = {}
     control.stage("bands", len(bands) * STEPS_OF_A_BAND)
-    iterations = 0
+    iterations, ends = 0, {"closed form"}
     solved: Iterable[tuple[Band, SolvedBand]]
     if deal is None:
         solved = _one_by_one(capture, entry, bands, learned, survey, control, where)
     else:
-        solved = deal(capture, bands, learned, survey)
+        taught = replace(survey, pixels=survey.pixels[:0], noise=None, colors=None, truth=None)
+        solved = deal(capture, bands, learned, taught)
     for band, found in solved:
         own = slice(band.own_first, band.own_last)
         normals[own], albedo[own] = found.normals, found.albedo
+        for name, rows in found.maps.items():
+            if name not in maps:
+                maps[name] = np.zeros((*capture.frame, *rows.shape[2:]), dtype=np.float32)
+            maps[name][own] = rows
         iterations = max(iterations, found.iterations)
+        ends.add(found.status)
         if deal is not None:
             control.advance(STEPS_OF_A_BAND)
     clock.lap("solve")
@@ -168,10 +188,11 @@ def solve_large(
         method=entry.name,
         parameters=learned.values,
         digest=survey.digest,
-        status="iterations" if iterations else "closed form",
+        status=max(ends, key=("closed form", "converged", "iterations").index),
         iterations=iterations,
         seconds=clock.laps,
         history=learned.history,
+        maps=maps,
         arrays=learned.arrays or {},
         chosen=why,
         device=where,
@@ -180,17 +201,19 @@ def solve_large(
 
 
 def bands_of(capture: Capture, entry: Method, values: Mapping[str, Any], memory: int) -> list[Band]:
-    """The bands in which a capture is solved within so many bytes.
+    """The bands in which a capture is solved within ``memory`` bytes.
 
     Raises
     ------
     ParameterError
         If even the smallest band does not fit, or the method cannot be solved in parts.
     """
-    if entry.model.name in UNDIVIDED:
+    if not entry.model.divisible:
         raise ParameterError(
-            f"{entry.name} sees all pixels at once and cannot be solved in parts. Use another method, allow more "
-            "memory (--memory), or look at a part (--crop) or at a lower resolution (--scale)."
+            f"{entry.name} compares all pixels and cannot be solved in parts. Use another method.",
+            code="method-not-divisible",
+            remedy="more-memory",
+            method=entry.name,
         )
     present = np.flatnonzero(capture.mask.any(axis=1))
     return plan_bands(

@@ -185,15 +185,18 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
         return name if prior is None else _with_prior(name, prior)
     if not isinstance(name, str):
         raise ParameterError(
-            f"A method is named by a text such as {DEFAULT_METHOD!r}, not by {type(name).__name__}. "
-            f"Known methods: {', '.join(method_names())}."
+            f"A method is given by a name such as {DEFAULT_METHOD!r}, not by {type(name).__name__}. "
+            f"Known methods: {', '.join(method_names())}.",
+            code="method-not-a-name",
         )
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
         raise ParameterError(
             f'There is no method "{name}".{did_you_mean(name, (*method_names(), *WORDS))} Known methods: '
             f"{', '.join(method_names())}, or one of the words {', '.join(WORDS)}; each of the pixelwise ones also with a "
-            f"prior, such as {next(iter(_registered()))}+{prior_names()[0]}."
+            f"prior, such as {next(iter(_registered()))}+{prior_names()[0]}.",
+            code="unknown-method",
+            method=name,
         )
     method = _registered()[model]
     if plus:
@@ -202,7 +205,7 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
 
 
 def method_for(capture: Capture, name: str | Method, prior: str | None = None) -> tuple[Method, str]:
-    """The method of that name or word for a capture, and why it was taken where a word was given.
+    """The method of that name or word for a capture, and why it was chosen if a word was given.
 
     >>> import photostereo as ps
     >>> method, why = method_for(ps.render_scene("sphere", size=32), "auto")
@@ -220,7 +223,12 @@ def _with_prior(method: Method, prior: str) -> Method:
     if method.prior is not None:
         if method.prior == entry:
             return method
-        raise ParameterError(f"Method {method.name} has a prior already, {method.prior.name}.")
+        raise ParameterError(
+            f"Method {method.name} has a prior already, {method.prior.name}.",
+            code="second-prior",
+            method=method.name,
+            prior=prior,
+        )
     for known in _registered().values():
         if known.model == method.model and known.prior == entry:
             return known

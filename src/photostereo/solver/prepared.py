@@ -21,19 +21,18 @@ from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise import MaskPixels
 from photostereo.diagnosis.noise_table import PixelNoise
-from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
-from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.threads import shorten_spinning
+from photostereo.solver.compose import compose
 from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.finish import as_reconstruction
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+from photostereo.solver.within_noise import NoiseEvidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ class Prepared:
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
-        """Of the noise of the scaled intensities: asked for only where a strength is chosen from it."""
+        """Of the noise of the scaled intensities: computed only if a strength is chosen from it."""
         pixels = self.pixels[0] if self.pixels else None
         if pixels is None:
             pixels = self.conditions.correct(intensities(self.capture, self.device).pixels)
@@ -74,14 +73,15 @@ class Prepared:
         return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
-        """Raise a :class:`ParameterError` where this was prepared for something else."""
+        """Raise a :class:`ParameterError` if this was prepared for something else."""
         same_model = all(np.array_equal(values[name], value) for name, value in self.model_values.items())
         if (capture, method.name, device) != (self.capture, self.method.name, self.device) or not same_model:
             raise ParameterError(
                 f"The statistics were prepared for {self.method.name} on {self.capture.name} with "
                 f"{self.model_values or 'no parameters'} on {self.device.name}, but something else is to be solved: "
                 f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
-                "model parameters and device."
+                "model parameters and device.",
+                code="prepared-for-something-else",
             )
 
     def solve(
@@ -127,19 +127,19 @@ class Prepared:
         return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
-        entry = self.method.prior
-        if entry is None:
+        if self.method.prior is None:
             return Problem(self.model, device=self.device), values
-        start = self.model.start(control)
-        evidence = self.evidence if entry.is_open(values) else None
+        composed = compose(
+            self.model,
+            self.method.prior,
+            values,
+            Domain(self.capture.mask),
+            lambda: self.evidence,
+            control,
+            self.device,
+        )
         self.pixels.clear()
-        noise, bounded = 0.0 if evidence is None else evidence.sigma, entry.weight_is_open(values)
-        hessian = self.model.mean_hessian(start[1])
-        prior, values = entry.build(values, Setting(Domain(self.capture.mask), noise, hessian, self.device))
-        model: Model = self.model
-        if bounded and evidence is not None and evidence.sigma:
-            model = WithinNoise(model, start, evidence, hessian)
-        return Problem(model, prior, start, device=self.device), values
+        return composed.problem, composed.values
 
     def _finish(
         self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]
@@ -183,14 +183,15 @@ def prepare(
     capture.require_light()
     lights = capture.lights.matrix
     options: dict[str, Any] = {"strengths": strengths, "model_needs_noise": "noise" in entry.model.sees}
-    if entry.name == "ls" and not where.uses_torch:
+    from_frames = entry.model.from_frames
+    if from_frames is not None and not entry.has_prior and not where.uses_torch:
         # Its sums need no second copy of the photographs, ordered by pixels.
         scale = capture.intensity_scale()
         view = MaskPixels(capture.images, capture.mask, scale)
         conditions = measure_conditions(view, lights, capture.mask, **options)
         clock.lap("prepare")
         blocks = conditions.correct_blocks(capture.blocks_in_mask(scale))
-        summed = Lambertian.from_frames(blocks, lights)
+        summed = from_frames(blocks, lights)
         clock.lap("statistics")
         return Prepared(entry, capture, values, scale, [], summed, clock.laps, where, conditions=conditions)
     seen = intensities(capture, where, colors="colors" in entry.model.sees)
@@ -217,13 +218,16 @@ def also_seen(
 
 
 def device_for(entry: Method, name: str) -> Device:
-    """The device, where the method runs on it."""
+    """The device of that name, if the method runs on it."""
     device = find_device(name)
     if device.uses_torch and not entry.on_gpu:
         able = ", ".join(other for other in method_names() if find_method(other).on_gpu)
         raise ParameterError(
             f"Method {entry.name} does not run on {name}, only on the CPU. Leave the device out, or choose one of "
-            f"{able}."
+            f"{able}.",
+            code="method-not-on-device",
+            method=entry.name,
+            device=name,
         )
     return device
 

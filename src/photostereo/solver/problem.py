@@ -157,7 +157,7 @@ class Problem:
         assert self.prior is not None
         state = self._first(control)
         for number in range(passes):
-            half_steps(state, self.model, self.prior, number)
+            half_steps(state, self.model, self.prior, number, control)
             control.advance()
         normals, unknowns, share = self._tempered(state, self.share)
         return Solution(normals, unknowns, "iterations", passes, share=share)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 SIDE = 32
 #: Crops; about 49 patches each, 9,800 in all.
 CROPS = 200
+#: Pixels of the sample. An object with fewer is learned on as a whole.
+SAMPLE_PIXELS = CROPS * SIDE**2
 #: A crop lies on the object with at least this share of its pixels, where there are such crops.
 SHARE = 0.25
 #: The golden ratio: its multiples are spread evenly however many are taken.

@@ -91,7 +91,7 @@ def best_share(
     moved = Moved(model, STEP * noise)
     control.stage("noise", len(end.history))
     for number in range(len(end.history)):
-        half_steps(state, moved, prior, number)
+        half_steps(state, moved, prior, number, control)
         control.advance()
     change = (state.normals - normals - STEP * noise) - shift
     return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)

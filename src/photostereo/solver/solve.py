@@ -12,6 +12,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.runtime.arrays import in_full_precision, memory_in_words
 from photostereo.solver.choice import DEFAULT_METHOD
+from photostereo.solver.large import needs_tiles, solve_large
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.prepared import Prepared, device_for, prepare
 from photostereo.solver.reconstruction import Reconstruction
@@ -32,9 +33,13 @@ def solve(
     checkpoint_every: int = 10,
     prepared: Prepared | None = None,
     strengths: str = "auto",
+    memory: int | None = None,
     **parameters: Any,
 ) -> Reconstruction:
     """Estimate normals and albedo of a capture.
+
+    An object of more than about 200,000 pixels is solved in tiles, with a prior that learns on a sample of it; so is a
+    capture of any size that needs more than ``memory``. See ``docs/large.md``.
 
     Parameters
     ----------
@@ -58,17 +63,20 @@ def solve(
     strengths : str
         ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, as with an automatic
         exposure; the factors are in the result's ``strengths``. ``"given"`` uses the photographs as they are.
+    memory : int, optional
+        Bytes that may be used; half of the free memory by default.
     **parameters
         Parameters of the method; see ``photostereo methods NAME`` or :func:`photostereo.find_method`.
 
     Returns
     -------
     Reconstruction
+        If there are several tiles, without the maps that hold a value for every photograph.
 
     Raises
     ------
     ParameterError
-        For an unknown method, an unknown parameter or a value out of range.
+        For an unknown method, an unknown parameter or a value out of range, or if the memory is too small.
 
     Examples
     --------
@@ -87,9 +95,16 @@ def solve(
         )
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
+    where = device_for(entry, device)
+    whole = prepared is not None or resume is not None or checkpoint is not None
+    if not whole and needs_tiles(capture, entry, where, memory):
+        result = solve_large(
+            capture, entry, memory=memory, device=device, control=control, strengths=strengths, **parameters
+        )
+        return replace(result, chosen=why) if why else result
     if prepared is None:
         prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
-    prepared.require(capture, entry, values, device_for(entry, device))
+    prepared.require(capture, entry, values, where)
     result = prepared.solve(
         values, control=control, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
     )

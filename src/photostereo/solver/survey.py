@@ -15,16 +15,15 @@ from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.diagnosis.noise_table import PixelNoise
 from photostereo.photographs.digest import digest_of, hash_of
-from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device
+from photostereo.solver.compose import compose
 from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.methods import Method
 from photostereo.solver.prepared import also_seen
-from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Sample
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+from photostereo.solver.within_noise import NoiseEvidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +33,11 @@ class Survey:
     Attributes
     ----------
     scale : the brightness scale of :meth:`Capture.intensity_scale`
-    pixels : (N, d) intensities of the sample, divided by the scale
+    pixels, colors : (N, d) intensities of the sample, divided by the scale; (N, d, 3) if the model sees them
     digest : that of :attr:`Capture.digest`
     conditions : noise and light strengths, measured on the sample; its pixels are corrected already
     noise : of each pixel of the sample, if the model needs it
+    truth : (N, 3) true normals of the sample, if they are known
     """
 
     scale: float
@@ -45,6 +45,8 @@ class Survey:
     digest: str
     conditions: Conditions = field(default_factory=Conditions)
     noise: PixelNoise | None = None
+    colors: NDArray[np.float32] | None = None
+    truth: NDArray[Any] | None = None
 
 
 def take_survey(
@@ -59,6 +61,9 @@ def take_survey(
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
+    colors = None
+    if capture.is_color and "colors" in sees:
+        colors = np.empty((*pixels.shape, 3), dtype=np.float32)
     hashes = []
     control.stage("survey", len(capture))
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -66,12 +71,16 @@ def take_survey(
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
             pixels[:, number] = gray_of(frame, sample.index)
+            if colors is not None:
+                colors[:, number] = frame.reshape(-1, 3)[sample.index]
             if number:
                 hashes[number - 1].result()  # no more than two photographs wait
             control.advance()
     scale = float(np.percentile(brightness, 99))
     scale = scale if scale > 0 else 1.0
     pixels /= np.float32(scale)
+    if colors is not None:
+        colors /= np.float32(scale)
     digest = digest_of(
         capture.photographs.shape,
         (h.result() for h in hashes),
@@ -83,7 +92,11 @@ def take_survey(
         pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
     )
     noise = conditions.noise_of(sees, pixels)
-    return Survey(scale, conditions.correct(pixels), digest, conditions, noise)
+    conditions.correct(pixels)
+    if colors is not None:
+        conditions.correct(colors)
+    truth = None if capture.truth is None else capture.truth.reshape(-1, 3)[sample.index]
+    return Survey(scale, pixels, digest, conditions, noise, colors, truth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +128,8 @@ def learn(
 ) -> Learned:
     """Measure the noise on the sample, choose the strengths, and let the prior learn."""
     pixels = device.put(survey.pixels)
-    # The sample is kept in gray; a model that looks at neighbors is told where its pixels lie.
-    beyond = also_seen(entry, sample.mask, None, survey.noise)
-    options = {**entry.of_model(values), **beyond}
+    colors = None if survey.colors is None else device.put(survey.colors)
+    options = {**entry.of_model(values), **also_seen(entry, sample.mask, colors, survey.noise)}
     model = entry.model.build(pixels, lights, **options)
     if entry.prior is None:
         return Learned(dict(values), model)
@@ -125,20 +137,19 @@ def learn(
     def again(other: Array) -> Model:
         return entry.model.build(other, lights, **options)
 
-    start, evidence, noise = model.start(control), None, 0.0
-    hessian = model.mean_hessian(start[1])
-    if entry.prior.is_open(values):
-        evidence = NoiseEvidence.of(model, pixels, lights, sample.mask, again)
-        noise = evidence.sigma
-    setting = Setting(Domain(sample.mask, sample.side), noise, hessian, device)
-    prior, chosen = entry.prior.build(values, setting)
-    control.stage("prior", 1)
-    bound = (
-        (evidence, hessian) if evidence is not None and entry.prior.weight_is_open(values) and noise else None
+    def evidence() -> NoiseEvidence:
+        return NoiseEvidence.of(model, pixels, lights, sample.mask, again)
+
+    composed = compose(
+        model, entry.prior, values, Domain(sample.mask, sample.side), evidence, control, device
     )
-    bounded = model if bound is None else WithinNoise(model, start, *bound)
-    solution = Problem(bounded, prior, start, device=device).solve(
-        max_iter=chosen["max_iter"], tol=chosen["tol"], control=control, keep_lessons=True
+    chosen = composed.values
+    solution = composed.problem.solve(
+        max_iter=chosen["max_iter"],
+        tol=chosen["tol"],
+        control=control,
+        truth=survey.truth,
+        keep_lessons=True,
     )
     return Learned(
         chosen,
@@ -147,6 +158,6 @@ def learn(
         solution.iterations,
         solution.history,
         solution.arrays(),
-        bound,
+        composed.bound,
         solution.share,
     )

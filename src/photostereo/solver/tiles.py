@@ -17,7 +17,7 @@ HALO = 24
 SMALLEST = 64
 #: Photographs of a band that are read at a time.
 READ_AT_A_TIME = 16
-#: Pixels of a band whose sums are formed at a time, where sums are all that a model keeps.
+#: Pixels of a band whose sums are formed at a time, if sums are all that a model keeps.
 SUMMED_AT_A_TIME = 250_000
 #: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
@@ -117,7 +117,8 @@ def plan_bands(
         width, photographs, channels, prior=prior, colors=colors, sums=sums, workspace=workspace
     )
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
-    if spare // row >= bottom - top:
+    maps = width * 4 * photographs  # one band keeps those of every photograph
+    if spare // (row + maps) >= bottom - top:
         return [Band(top, bottom, top, bottom)]
     most = spare // row - 2 * halo
     most -= most % step
@@ -125,8 +126,11 @@ def plan_bands(
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
         raise ParameterError(
             f"{photographs} photographs of {width} × {height} pixels need at least {in_words(least)} of memory, even "
-            f"in bands of {SMALLEST} rows, but {in_words(max(memory, 0))} may be used. Allow more (--memory), look "
-            "at a part (--crop) or at a lower resolution (--scale), or close other programs."
+            f"in bands of {SMALLEST} rows, but {in_words(max(memory, 0))} may be used.",
+            code="memory-too-small",
+            remedy="more-memory",
+            needed=least,
+            allowed=memory,
         )
     start = top - top % step
     count = -(-(bottom - start) // most)

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.priors.dictionary import PatchGrid, initial_dictionary, readable
+from photostereo.priors.dictionary import PatchGrid, initial_dictionary
 from photostereo.priors.dictionary.compiled import dictionary_pass, squared_norm
-from photostereo.priors.dictionary.readable import best_atom, hard_threshold, update_dictionary
+
+from . import readable
+from .readable import best_atom, hard_threshold, update_dictionary
 
 
 @pytest.fixture(autouse=True)

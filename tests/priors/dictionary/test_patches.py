@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary import PatchGrid
-from photostereo.priors.dictionary.patches import adjoint_readable, extract_readable
+
+from .readable import adjoint_readable, extract_readable
 
 
 @st.composite

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.parameters import integer, number
 from photostereo.priors.entry import PriorEntry, Setting
 from photostereo.priors.protocol import Lesson, Prior, PriorState
@@ -32,7 +33,7 @@ class MeanPrior(Prior):
     def begin(self, normals: Array) -> PriorState:
         return {"mean": normals.mean(-2)[..., None, :]}
 
-    def update(self, state: PriorState, normals: Array, iteration: int) -> None:
+    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
         if self._lessons:  # a band of a large capture uses the mean of the sample
             state["mean"][:] = like(self._lessons[iteration]["mean"], normals)
         else:

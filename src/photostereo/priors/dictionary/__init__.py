@@ -14,8 +14,8 @@ Array layouts, the same in every file of this folder:
 ``R``       (w, m)           the residual ``P - B.T @ D``
 ==========  ===============  ==========================================================================
 
-``readable`` follows the paper's equations line by line; ``compiled`` gives the same result, fast. It is not
-imported here, so that importing the package does not load Numba.
+``compiled`` is the paper's pass, made fast; ``tests/priors/dictionary/readable.py`` has its equations line by line. It is
+not imported here, so that importing the package does not load Numba.
 """
 
 from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary

@@ -8,6 +8,8 @@ normalized).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,24 @@ KINDS = ("dct", "dct-separable", "identity", "random-patches")
 
 #: An array given as a dictionary may miss unit norm by this much (rounding in a file); it is then normalized.
 NORM_TOLERANCE = 1e-3
+
+
+def check_thresholds(mu: float, q: float) -> None:
+    """Raise a :class:`ParameterError` unless ``0 <= mu <= q``, both numbers, ``mu`` finite."""
+    if not (math.isfinite(mu) and mu >= 0):
+        raise ParameterError(
+            f"mu, the threshold of the sparse codes, must be zero or a positive number, not {mu}.",
+            code="threshold-out-of-range",
+            mu=mu,
+        )
+    if not q >= mu or q <= 0:
+        raise ParameterError(
+            f"q, the bound on the sparse codes, must be positive and at least mu, because the closed form of "
+            f"the code update holds only then; got q = {q} with mu = {mu}. Leave q out, or raise it.",
+            code="bound-below-threshold",
+            mu=mu,
+            q=q,
+        )
 
 
 def initial_dictionary(

@@ -1,4 +1,4 @@
-"""The dictionary pass, compiled: the same sequential update as ``readable``, on the few patches that matter.
+"""The dictionary pass, compiled: the paper's sequential update, on the few patches that matter.
 
 Symbols: R (w, m) the residual ``P - B^T D``; D (K, m) the atoms d_i; B (K, w) the codes g_i; mu and q the
 threshold and the bound of the codes.
@@ -28,10 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import ParameterError
+from photostereo.priors.dictionary.atoms import check_thresholds
 from photostereo.priors.dictionary.pass_kernels import run_pass, squared_norm_by_chunks
-from photostereo.priors.dictionary.readable import check_thresholds
 
 Array = NDArray[Any]
 
@@ -39,6 +40,8 @@ Array = NDArray[Any]
 CHUNK = 768
 #: The same where patches need no other: they stay in the first-level cache with a block of atoms.
 FOLLOW_CHUNK = 18
+#: Patches between two places where a pass that follows can be cancelled.
+FOLLOW_AT_ONCE = 8192
 #: Atoms whose products with the residual are taken at once.
 BLOCK = 24
 
@@ -83,7 +86,7 @@ def dictionary_pass(
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    It gives the result of :func:`photostereo.priors.dictionary.readable.update_dictionary`, to rounding, and the
+    It gives the result of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``, to rounding, and the
     same one for any number of threads.
 
     Parameters
@@ -132,9 +135,18 @@ def dictionary_pass(
 
 
 def follow_atoms(
-    R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray, *, mu: float, q: float = math.inf
+    R: FloatArray,
+    D: FloatArray,
+    B: FloatArray,
+    given: FloatArray,
+    *,
+    mu: float,
+    q: float = math.inf,
+    control: Control = SILENT,
 ) -> None:
     """``dictionary_pass(R, D, B, given=given)`` to rounding, **in place**, but each patch by itself and much faster.
+
+    It can be cancelled every few thousand patches, a few tenths of a second; R, D and B are then of no use.
 
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
@@ -149,7 +161,12 @@ def follow_atoms(
     real = R.dtype.type
     new = _as_atoms(given, D)
     gram, gram_new = D @ D.T, new @ D.T
-    follow_pass(R, D, new, B, gram, gram_new, real(mu), real(q), FOLLOW_CHUNK, min(BLOCK, len(D)))
+    for first in range(0, len(R), FOLLOW_AT_ONCE):
+        control.check()
+        patches = first, min(first + FOLLOW_AT_ONCE, len(R))
+        follow_pass(
+            R, D, new, B, gram, gram_new, real(mu), real(q), FOLLOW_CHUNK, min(BLOCK, len(D)), *patches
+        )
     D[:] = new
 
 

@@ -54,15 +54,17 @@ def follow_pass(
     q: Any,
     chunk: int,
     block: int,
+    first: int,
+    last: int,
 ) -> None:
-    """Codes B and residual R after a pass in which each atom of D is replaced by the given one when its turn is over.
+    """Codes B and residual R of the patches ``first`` to ``last`` after a pass in which each atom of D is replaced by the
+    given one when its turn is over.
 
     ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] = given_k . d_j``.
     """
-    w = R.shape[0]
     K = D.shape[0]
-    for c in prange(-(-w // chunk)):
-        low, high = c * chunk, min((c + 1) * chunk, w)
+    for c in prange(-(-(last - first) // chunk)):
+        low, high = first + c * chunk, min(first + (c + 1) * chunk, last)
         H = np.empty((high - low, block), R.dtype)
         for start in range(0, K, block):
             end = min(start + block, K)

@@ -305,26 +305,6 @@ def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntA
     return first.astype(np.int32), last.astype(np.int32)
 
 
-def extract_readable(grid: PatchGrid, n: FloatArray) -> FloatArray:
-    """:meth:`PatchGrid.extract` in plain NumPy: paste the normals into a picture, cut each patch out."""
-    w_x, w_y, _ = grid.size
-    picture = np.zeros((*grid.mask.shape, 3), dtype=n.dtype)
-    picture[grid.mask] = n
-    corners = zip(grid.window_rows, grid.window_cols, strict=True)
-    windows = [picture[row : row + w_y, col : col + w_x].transpose(2, 0, 1) for row, col in corners]
-    return np.stack(windows).reshape(grid.n_patches, grid.patch_length)
-
-
-def adjoint_readable(grid: PatchGrid, P: FloatArray) -> FloatArray:
-    """:meth:`PatchGrid.adjoint` in plain NumPy: add each patch back into a picture, read the mask pixels."""
-    w_x, w_y, _ = grid.size
-    picture = np.zeros((*grid.mask.shape, 3), dtype=P.dtype)
-    windows = P.reshape(-1, 3, w_y, w_x).transpose(0, 2, 3, 1)
-    for window, row, col in zip(windows, grid.window_rows, grid.window_cols, strict=True):
-        picture[row : row + w_y, col : col + w_x] += window
-    return np.asarray(picture[grid.mask])
-
-
 def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
     if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
         raise ParameterError(f"A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.")

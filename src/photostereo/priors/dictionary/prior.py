@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
+from photostereo.core.control import SILENT, Control
+from photostereo.priors.dictionary.atoms import check_atom_count, check_thresholds, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
-from photostereo.priors.dictionary.readable import check_thresholds
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
 
@@ -95,7 +95,7 @@ class DictionaryPrior(Prior):
         initial = like(atoms.copy(), residual)
         return {"atoms": like(atoms, residual), "codes": codes, "residual": residual, "initial": initial}
 
-    def update(self, state: PriorState, normals: Array, iteration: int) -> None:
+    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
         """One pass over the atoms: the (D, B) half-step."""
         residual, atoms, codes = state["residual"], state["atoms"], state["codes"]
         given = None
@@ -118,7 +118,7 @@ class DictionaryPrior(Prior):
             if given is None:
                 compiled.dictionary_pass(residual, atoms, codes, mu=mu, q=self.q, update_atoms=self.learn)
             else:
-                compiled.follow_atoms(residual, atoms, codes, given, mu=mu, q=self.q)
+                compiled.follow_atoms(residual, atoms, codes, given, mu=mu, q=self.q, control=control)
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """λ c, c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""

@@ -1,8 +1,8 @@
 """The dictionary pass on torch tensors: plain torch on any device, one fused CUDA kernel on a GPU.
 
-Both are the sequential update of :mod:`.readable`, and both take several problems at once: every array may
-have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own dictionary
-and codes.
+Both are the paper's sequential update (``tests/priors/dictionary/readable.py``), and both take several problems at once:
+every array may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
+dictionary and codes.
 """
 
 from __future__ import annotations

@@ -30,5 +30,6 @@ RPCA = ModelEntry(
     look=Look("RPCA", "#cc79a7", "v"),
     parameters=LowRankParameters,
     exact=False,
+    divisible=False,
     on_gpu=True,
 )

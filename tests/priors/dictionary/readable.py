@@ -1,4 +1,4 @@
-"""The paper's update of the dictionary and the sparse codes, one atom at a time, in plain NumPy."""
+"""The paper's update of the dictionary and the sparse codes, and patches, in plain NumPy: what the fast forms must equal."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ import math
 import numpy as np
 
 from photostereo.core.conventions import FloatArray
-from photostereo.core.errors import ParameterError
-
-
-def check_thresholds(mu: float, q: float) -> None:
-    """Raise a :class:`ParameterError` unless ``0 <= mu <= q``, both numbers, ``mu`` finite."""
-    if not (math.isfinite(mu) and mu >= 0):
-        raise ParameterError(
-            f"mu, the threshold of the sparse codes, is zero or a positive number; got {mu}."
-        )
-    if not q >= mu or q <= 0:
-        raise ParameterError(
-            f"q, the bound on the sparse codes, must be positive and at least mu, because the closed form of "
-            f"the code update holds only then; got q = {q} with mu = {mu}. Leave q out, or raise it."
-        )
+from photostereo.priors.dictionary import PatchGrid
+from photostereo.priors.dictionary.atoms import check_thresholds
 
 
 def hard_threshold(y: FloatArray, mu: float) -> FloatArray:
@@ -112,3 +100,23 @@ def update_dictionary(
             D[i] = best_atom(E, B[i], D[i])
         R = E - np.outer(B[i], D[i])
     return D, B
+
+
+def extract_readable(grid: PatchGrid, n: FloatArray) -> FloatArray:
+    """:meth:`PatchGrid.extract` in plain NumPy: paste the normals into a picture, cut each patch out."""
+    w_x, w_y, _ = grid.size
+    picture = np.zeros((*grid.mask.shape, 3), dtype=n.dtype)
+    picture[grid.mask] = n
+    corners = zip(grid.window_rows, grid.window_cols, strict=True)
+    windows = [picture[row : row + w_y, col : col + w_x].transpose(2, 0, 1) for row, col in corners]
+    return np.stack(windows).reshape(grid.n_patches, grid.patch_length)
+
+
+def adjoint_readable(grid: PatchGrid, P: FloatArray) -> FloatArray:
+    """:meth:`PatchGrid.adjoint` in plain NumPy: add each patch back into a picture, read the mask pixels."""
+    w_x, w_y, _ = grid.size
+    picture = np.zeros((*grid.mask.shape, 3), dtype=P.dtype)
+    windows = P.reshape(-1, 3, w_y, w_x).transpose(0, 2, 3, 1)
+    for window, row, col in zip(windows, grid.window_rows, grid.window_cols, strict=True):
+        picture[row : row + w_y, col : col + w_x] += window
+    return np.asarray(picture[grid.mask])
