@@ -1,4 +1,4 @@
-"""How many jobs are run, said once: ``sweep``, ``reproduce`` and ``batch`` take the same."""
+"""How many jobs are run: the same for ``sweep``, ``reproduce`` and ``batch``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from photostereo.batch.cluster import connect
 from photostereo.batch.limits import Limits
+from photostereo.core.extras import require_extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -20,7 +21,7 @@ class RunOptions:
     Attributes
     ----------
     scheduler : address of a Dask scheduler; None for a cluster on this machine
-    workers : processes of that cluster; as many as there are cores and memory for where missing
+    workers : processes of that cluster; None for as many as there are cores and memory for
     retry_failed : run again what failed before
     limits : deadlines of a job and of a cluster without workers
 
@@ -40,7 +41,8 @@ class RunOptions:
         return connect(self.scheduler, workers=self.workers)
 
     def require(self, device: str) -> None:
-        """A :class:`ParameterError` where the workers are here and have no such device; others are asked when they run."""
+        """Raise what is missing before anything is written: Dask, or the device on this machine."""
+        require_extra("distributed", "batch", "Many captures or trials")
         if self.scheduler is None:
             from photostereo.runtime.arrays import find_device  # with NumPy, which the help does without
 

@@ -48,7 +48,9 @@ class Solving:
     ] = "auto"
     prior: Annotated[
         str | None,
-        option("--prior", panel=ADVANCED, help="Add a prior to a method that has none: dictionary."),
+        option(
+            "--prior", panel=ADVANCED, help="Add a prior to a method that has none: dictionary or smoothness."
+        ),
     ] = None
     parameters: Parameters = None
     device: Device = "cpu"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from photostereo.core.extras import require_extra
 from photostereo.io.atomic import replacing_file
 from photostereo.reflectance.entry import Look
 
@@ -53,6 +54,7 @@ def name_of(method: str) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure without any global state, so that drawing needs no display and leaves nothing behind."""
+    require_extra("matplotlib", "figures", "Figures")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,0 +1,52 @@
+"""A plain installation works without Dask and matplotlib, and says what is missing if they are needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BLOCKED = """
+import importlib.abc, importlib.util, sys
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] in ("dask", "distributed", "matplotlib", "torch", "cryptography"):
+            raise ModuleNotFoundError(name)
+        return None
+sys.meta_path.insert(0, Missing())
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in ("distributed", "matplotlib", "torch") else find(name, *rest)
+from photostereo.__main__ import main
+main()
+"""
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", BLOCKED, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_solve_needs_neither(tmp_path) -> None:
+    done = run("scene", "sphere", "--size", 32, "--out", tmp_path / "s", "-q")
+    assert done.returncode == 0, done.stderr
+    done = run("solve", tmp_path / "s", "-m", "ls", "--out", tmp_path / "o", "-q")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["batch", "{home}/s", "--out", "{home}/b"], "batch"),
+        (["figure", "{home}/o", "--out", "{home}/f.png"], "figures"),
+        (["train", "--out", "{home}/w.npz"], "gpu"),
+    ],
+)
+def test_what_is_missing_is_named(words, extra, tmp_path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "capture.npz").touch()
+    done = run(*(word.format(home=tmp_path) for word in words))
+    assert done.returncode == 2
+    assert f"photostereo[{extra}]" in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
