@@ -30,6 +30,24 @@ def test_photographs_of_another_strength_are_detected_and_no_others(reflectance,
     assert (found[wrong:] == 1.0).all()
 
 
+@pytest.mark.parametrize("reflectance", ["lambertian", "ggx"])
+@pytest.mark.parametrize("kind", ["falling", "automatic"])
+def test_an_exposure_that_varies_throughout_is_corrected(reflectance, kind) -> None:
+    """Falling by 45 % over the series, or different in every photograph: none stands out."""
+    capture = scenes.render_scene(
+        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
+    )
+    gains = (
+        np.linspace(1.0, 0.55, 20)
+        if kind == "falling"
+        else np.exp(np.random.default_rng(1).normal(0, 0.3, 20))
+    )
+    pixels = np.stack([image[capture.mask] for image in capture.images], 1) * gains.astype(np.float32)
+    found = estimate_strengths(pixels, capture.lights.matrix, np.full(len(pixels), 1e-6, np.float32)).factors
+    wrong = np.log(found / gains)
+    assert np.std(wrong) < 0.25 * np.std(np.log(gains))
+
+
 def test_the_uncertainty_is_that_of_the_estimates() -> None:
     """A matte scene with noise: relative strengths are 1 within a few of their standard errors."""
     capture = scenes.render_scene("figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45))
