@@ -21,13 +21,18 @@ class SolveSettings:
 
     Attributes
     ----------
-    method, prior, parameters : the method by name or word, a prior for a method that has none, and its parameters
-    device : ``"cpu"`` or ``"cuda"``
-    memory : limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit
-        is solved in parts
-    strengths : ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"``
-        uses them as they are
-    checkpoint, resume : files for the state of a solve
+    method, prior, parameters
+        The method by name or word, a prior for a method that has none, and its parameters.
+    device : str
+        ``"cpu"`` or ``"cuda"``.
+    memory : int or str, optional
+        Limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit is
+        solved in parts.
+    strengths : str
+        ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"`` uses
+        them as they are.
+    checkpoint, resume : path, optional
+        Files for the state of a solve.
     """
 
     method: str = "auto"
@@ -60,9 +65,12 @@ class OutputSettings:
 
     Attributes
     ----------
-    report : the page
-    material : None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly
-    flip_y : ``normals.png`` in the DirectX convention
+    report : bool
+        The page.
+    material : str, optional
+        None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
+    flip_y : bool
+        ``normals.png`` in the DirectX convention.
     """
 
     report: bool = True
@@ -76,11 +84,16 @@ class Settings:
 
     Attributes
     ----------
-    reading : how the photographs, lights and mask are read
-    images, seed : use this number of randomly chosen photographs; None for all
-    solving : method, parameters, device and memory
-    surface : how depth and meshes are made; None for neither
-    output : which files are written
+    reading : ReadOptions
+        How the photographs, lights and mask are read.
+    images, seed
+        Use this number of randomly chosen photographs; None for all.
+    solving : SolveSettings
+        Method, parameters, device and memory.
+    surface : SurfaceChoice, optional
+        How depth and meshes are made; None for neither.
+    output : OutputSettings
+        Which files are written.
 
     Examples
     --------

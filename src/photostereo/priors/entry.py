@@ -20,11 +20,16 @@ class Setting:
 
     Attributes
     ----------
-    domain : its pixels
-    noise : standard deviation of an intensity
-    hessian : mean 3 × 3 Hessian of the model's data cost
-    device : where the arrays live
-    lessons : if the prior follows a sample, what that learned in each iteration
+    domain : Domain
+        Its pixels.
+    noise : float
+        Standard deviation of an intensity.
+    hessian : array
+        Mean 3 × 3 Hessian of the model's data cost.
+    device : Device
+        Where the arrays live.
+    lessons : sequence of Lesson
+        If the prior follows a sample, what that learned in each iteration.
     """
 
     domain: Domain
@@ -40,16 +45,22 @@ class PriorEntry:
 
     Attributes
     ----------
-    name, title : as users type it, and in words
-    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``, the limits
-        of the descent, are among them
-    build : the prior, and the values with everything that was left open (None) filled in, from
-        ``(values, setting)``
-    citation : where it comes from
-    strengths : parameters that a grid may vary, and that are chosen from the noise if they are None. The first is the
+    name, title : str
+        As users type it, and in words.
+    parameters : type
+        A dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``, the limits of
+        the descent, are among them.
+    build : callable
+        The prior, and the values with everything that was left open (None) filled in, from ``(values, setting)``.
+    citation : str
+        Where it comes from.
+    strengths : tuple of str
+        Parameters that a grid may vary, and that are chosen from the noise if they are None. The first is the
         prior's weight: if it is chosen, the normals stay within the noise.
-    aligned_to : a parameter whose multiples the bands of a large capture begin at
-    bytes_per_pixel : memory that the prior takes
+    aligned_to : str
+        A parameter whose multiples the bands of a large capture begin at.
+    bytes_per_pixel : int
+        Memory that the prior takes.
     """
 
     name: str

@@ -32,21 +32,34 @@ class ModelEntry:
 
     Attributes
     ----------
-    name, title : as users type it, and in words
-    assumes : when to use it, one line
-    model : ``"package.module:Class"`` of a :class:`Model`; imported when it is first used
-    citation : where it comes from
-    look : label, color and marker in figures
-    parameters : a dataclass of fields made by :mod:`photostereo.core.parameters`
-    exact : recovers a noise-free, shadow-free Lambertian scene to rounding
-    tolerance : how far, in degrees, from exact the contract suite lets it be on that scene
-    sees : what the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the
-        photographs have them, the ``"mask"``, and the ``"noise"`` of each pixel
-        (:class:`photostereo.diagnosis.noise_table.PixelNoise`); keyword arguments of these names
-    workspace : bytes for each intensity of a pixel that the model needs beside it while it is built
-    divisible : can be solved in parts; a model that compares all pixels cannot
-    with_prior : defaults of parameters that differ if there is a prior
-    on_gpu : takes torch tensors as well as NumPy arrays, and so runs on a GPU
+    name, title : str
+        As users type it, and in words.
+    assumes : str
+        When to use it, one line.
+    model : str
+        ``"package.module:Class"`` of a :class:`Model`; imported when it is first used.
+    citation : str
+        Where it comes from.
+    look : Look
+        Label, color and marker in figures.
+    parameters : type
+        A dataclass of fields made by :mod:`photostereo.core.parameters`.
+    exact : bool
+        Recovers a noise-free, shadow-free Lambertian scene to rounding.
+    tolerance : float
+        How far, in degrees, from exact the contract suite lets it be on that scene.
+    sees : tuple of str
+        What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs
+        have them, the ``"mask"``, and the ``"noise"`` of each pixel
+        (:class:`photostereo.diagnosis.noise_table.PixelNoise`); keyword arguments of these names.
+    workspace : int
+        Bytes for each intensity of a pixel that the model needs beside it while it is built.
+    divisible : bool
+        Can be solved in parts; a model that compares all pixels cannot.
+    with_prior : mapping
+        Defaults of parameters that differ if there is a prior.
+    on_gpu : bool
+        Takes torch tensors as well as NumPy arrays, and so runs on a GPU.
     """
 
     name: str

@@ -35,10 +35,14 @@ class Fit:
 
     Attributes
     ----------
-    normals : (N, 3) albedo × normal
-    unknowns : the model's own unknowns at the answer
-    iterations : 0 for a closed form
-    converged : whether every pixel met the model's tolerance
+    normals : (N, 3) array
+        Albedo × normal.
+    unknowns : dict of str to array
+        The model's own unknowns at the answer.
+    iterations : int
+        0 for a closed form.
+    converged : bool
+        Whether every pixel met the model's tolerance.
     """
 
     normals: Array

@@ -31,12 +31,18 @@ class Method:
 
     Attributes
     ----------
-    name, title : as users type it, and in words
-    assumes : when to use it, one line
-    model, prior : what it is made of; no prior for a pixelwise method
-    look : label, color and marker in figures
-    citation : where it comes from
-    defaults : of parameters, where they differ from those of model and prior
+    name, title : str
+        As users type it, and in words.
+    assumes : str
+        When to use it, one line.
+    model, prior
+        What it is made of; no prior for a pixelwise method.
+    look : Look
+        Label, color and marker in figures.
+    citation : str
+        Where it comes from.
+    defaults : mapping
+        Of parameters, where they differ from those of model and prior.
     """
 
     name: str

@@ -33,13 +33,20 @@ class Solution:
 
     Attributes
     ----------
-    normals : (N, 3) albedo × normal
-    unknowns : the model's own
-    status : ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached)
-    iterations, history : how many, and a record of each
-    prior, state : the prior and its state at the end
-    share : of the prior's shift that was kept, see :mod:`photostereo.solver.share`
-    lessons : what the prior learned in each iteration, if asked for
+    normals : (N, 3) array
+        Albedo × normal.
+    unknowns : dict of str to array
+        The model's own.
+    status : str
+        ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached).
+    iterations, history
+        How many, and a record of each.
+    prior, state
+        The prior and its state at the end.
+    share : float
+        Of the prior's shift that was kept, see :mod:`photostereo.solver.share`.
+    lessons : sequence of Lesson
+        What the prior learned in each iteration, if asked for.
 
     If several problems descended together, every array (also those of the history) has a leading axis.
     """
@@ -77,13 +84,18 @@ class Problem:
     ----------
     model : Model
     prior : Prior, optional
-    start : normals and unknowns to begin with; by default the model's own
-    problems : if not 0, so many problems with different strengths of the prior descend together, on a GPU
-    share : of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate
-    device : where the arrays live
+    start : tuple, optional
+        Normals and unknowns to begin with; by default the model's own.
+    problems : int
+        If not 0, so many problems with different strengths of the prior descend together, on a GPU.
+    share : float, optional
+        Of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate.
+    device : Device
+        Where the arrays live.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
     >>> Problem(Lambertian(np.array([[0.1, 0.2, 0.9]]) @ L, L)).solve().status

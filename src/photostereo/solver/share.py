@@ -47,6 +47,7 @@ class Moved(Model):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
     >>> n, t = np.array([[0.1, 0.2, 0.9]]), np.array([[0.0, 0.1, 0.0]])

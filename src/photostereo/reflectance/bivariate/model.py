@@ -52,14 +52,20 @@ class Bivariate(Model):
 
     Parameters
     ----------
-    pixels : (N, d) intensities
-    lights : (3, d) unit columns
-    orders : (N1, N2)
-    slope : of g along t: ``"rising"``, ``"falling"`` or ``"free"``
-    total : what the constraint fixes: the ``"sum"`` of all coefficients, or of those at the ``"top"`` (I =
-        Imax)
-    shadow : entries darker than this share of their pixel's maximum are left out; 0 uses all of them
-    gamma : weight of the constraint when there is a prior
+    pixels : (N, d) array
+        Intensities.
+    lights : (3, d) array
+        Unit columns.
+    orders : tuple of int
+        The orders (N1, N2).
+    slope : Slope
+        Of g along t: ``"rising"``, ``"falling"`` or ``"free"``.
+    total : Total
+        What the constraint fixes: the ``"sum"`` of all coefficients, or of those at the ``"top"`` (I = Imax).
+    shadow : float
+        Entries darker than this share of their pixel's maximum are left out; 0 uses all of them.
+    gamma : float
+        Weight of the constraint when there is a prior.
 
     References
     ----------

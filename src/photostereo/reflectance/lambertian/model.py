@@ -28,8 +28,10 @@ class Lambertian(Model):
 
     Parameters
     ----------
-    pixels : (N, d) intensities
-    lights : (3, d) unit columns
+    pixels : (N, d) array
+        Intensities.
+    lights : (3, d) array
+        Unit columns.
 
     References
     ----------

@@ -64,14 +64,22 @@ class Learned(Model):
 
     Parameters
     ----------
-    pixels : (N, d) gray intensities
-    lights : (3, d) unit columns
-    colors : (N, d, 3) intensities, if the photographs have color
-    mask : (H, W) where the pixels lie, row by row; without it neighbors and the outline are not used
-    weights : an archive that ``photostereo train`` wrote; by default the package's own
-    outline : whether the outline of the mask is an occluding contour, where the surface turns away
-    neighbors : whether neighbors that cannot be distinguished within the noise are averaged
-    noise : of these pixels; by default it is measured, if there is a mask
+    pixels : (N, d) array
+        Gray intensities.
+    lights : (3, d) array
+        Unit columns.
+    colors : (N, d, 3) array, optional
+        Intensities, if the photographs have color.
+    mask : (H, W) array, optional
+        Where the pixels lie, row by row; without it neighbors and the outline are not used.
+    weights : path, optional
+        An archive that ``photostereo train`` wrote; by default the package's own.
+    outline : bool
+        Whether the outline of the mask is an occluding contour, where the surface turns away.
+    neighbors : bool
+        Whether neighbors that cannot be distinguished within the noise are averaged.
+    noise : PixelNoise, optional
+        Of these pixels; by default it is measured, if there is a mask.
     """
 
     def __init__(

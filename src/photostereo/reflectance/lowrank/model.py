@@ -183,11 +183,16 @@ class LowRank(Model):
 
     Parameters
     ----------
-    pixels : (N, d) intensities
-    lights : (3, d) unit columns
-    weight : C, of the sparse part; larger leaves more in A
-    shadow : entries darker than this share of their pixel's maximum count as not observed; 0 uses all of them
-    tol, max_iter : of :func:`robust_pca`
+    pixels : (N, d) array
+        Intensities.
+    lights : (3, d) array
+        Unit columns.
+    weight : float
+        C, of the sparse part; larger leaves more in A.
+    shadow : float
+        Entries darker than this share of their pixel's maximum count as not observed; 0 uses all of them.
+    tol, max_iter
+        Of :func:`robust_pca`.
 
     References
     ----------

@@ -43,12 +43,18 @@ class Piecewise(Model):
 
     Parameters
     ----------
-    pixels : (N, d) intensities, of order one
-    lights : (3, d) unit columns
-    p : number of pieces; 1 is the Lambertian model
-    knots : ``"max"`` for knots at k Imax / p (the default), ``"range"`` for Imin + k (Imax − Imin) / p
-    gamma : weight of the constraint when there is a prior
-    begin : start with a prior from ``"pls"`` or from ``"ls"`` (a = 1)
+    pixels : (N, d) array
+        Intensities, of order one.
+    lights : (3, d) array
+        Unit columns.
+    p : int
+        Number of pieces; 1 is the Lambertian model.
+    knots : Knots
+        ``"max"`` for knots at k Imax / p (the default), ``"range"`` for Imin + k (Imax − Imin) / p.
+    gamma : float
+        Weight of the constraint when there is a prior.
+    begin : {"pls", "ls"}
+        Start with a prior from ``"pls"`` or from ``"ls"`` (a = 1).
 
     References
     ----------

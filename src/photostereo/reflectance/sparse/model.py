@@ -197,9 +197,12 @@ class LeastAbsolute(_Reweighted):
 
     Parameters
     ----------
-    pixels : (N, d) intensities
-    lights : (3, d) unit columns
-    max_iter : reweighting steps before the exact descent; they change the time, not the result
+    pixels : (N, d) array
+        Intensities.
+    lights : (3, d) array
+        Unit columns.
+    max_iter : int
+        Reweighting steps before the exact descent; they change the time, not the result.
 
     References
     ----------
@@ -258,13 +261,16 @@ class SparseBayes(_Reweighted):
 
     Parameters
     ----------
-    pixels : (N, d) intensities, of order one
-    lights : (3, d) unit columns
-    noise : λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None
-        measures it on the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong
-        noise nor a bright outlier misleads
-    max_iter, tol : of the EM; a pixel stops when no component of n moves by more than ``tol`` times its
-        brightness
+    pixels : (N, d) array
+        Intensities, of order one.
+    lights : (3, d) array
+        Unit columns.
+    noise : float, optional
+        λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None measures it
+        on the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong noise nor a
+        bright outlier misleads.
+    max_iter, tol
+        Of the EM; a pixel stops when no component of n moves by more than ``tol`` times its brightness.
 
     References
     ----------
