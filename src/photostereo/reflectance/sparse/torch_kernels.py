@@ -1,8 +1,6 @@
-"""The per-pixel loops of sparse regression on torch tensors, with the names and arguments of the compiled
-ones.
+"""The per-pixel loops of sparse regression on torch tensors, with the names and arguments of the compiled ones.
 
-On a GPU they are the kernels of ``sparse.cu``. Tensors on the CPU share their memory with NumPy arrays, so
-there the compiled loops themselves run.
+On a GPU they are the kernels of ``sparse.cu``, elsewhere torch operations (:mod:`.torch_loops`).
 """
 
 from __future__ import annotations
@@ -10,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from photostereo.reflectance.projection import tensor_batches
-from photostereo.reflectance.sparse import absolute_kernels
-from photostereo.reflectance.sparse import kernels as sparse_kernels
+from photostereo.reflectance.sparse import torch_loops
 from photostereo.runtime.algebra import solve_shifted_3x3
 
 Tensor = Any
@@ -43,8 +40,7 @@ def sbl_em(
     """As :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not Y.is_cuda:
-        arrays = (array.numpy() for array in (n, iterations, weights))
-        sparse_kernels.sbl_em(Y.numpy(), L.numpy(), scale.numpy(), *numbers, *arrays)
+        torch_loops.sbl_em(Y, L, scale, *numbers, n, iterations, weights)
         return
     count, photographs = Y.shape
     sizes = (count, photographs, len(weights) == count)
@@ -65,8 +61,7 @@ def l1_regression(
 ) -> None:
     """As :func:`.absolute_kernels.l1_regression`."""
     if not Y.is_cuda:
-        arrays = (array.numpy() for array in (Y, L, start))
-        absolute_kernels.l1_regression(*arrays, floor, tol, max_iter, n.numpy(), iterations.numpy())
+        torch_loops.l1_regression(Y, L, start, floor, tol, max_iter, n, iterations)
         return
     count, photographs = Y.shape
     scratch = n.new_empty(3 * count * photographs)
@@ -92,8 +87,7 @@ def reweigh(
         _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), threads=rest.numel())
         return
     for g, normals in enumerate(n.view(-1, count, 3)):
-        arrays = (array.numpy() for array in (Y, L, normals, threshold))
-        sparse_kernels.reweigh(*arrays, redescending, *(array[g].numpy() for array in outputs))
+        torch_loops.reweigh(Y, L, normals, threshold, redescending, *(array[g] for array in outputs))
 
 
 def weighted_normals(gram: Tensor, moment: Tensor, weight: Tensor, pull: Tensor, n: Tensor) -> None:
