@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.surface.blocks import combine_blocks, enlarge
+from photostereo.surface.progress import Progress
 from photostereo.surface.slopes import FACING_FLOOR, SlopeField
 
 Float64 = NDArray[np.float64]
@@ -18,15 +19,17 @@ Float64 = NDArray[np.float64]
 STEEPEST_SPREAD = 2.0
 
 
-def coarsen(field: SlopeField) -> SlopeField:
+def coarsen(field: SlopeField, progress: Progress) -> SlopeField:
     """Average the equations over blocks of 2 × 2 pixels; a block counts if any of its pixels does."""
     trust = field.confidence.astype(np.float64)
     total = combine_blocks(np.add, trust)
     inside = total > 0
-    facing, tilt_col, tilt_row = (
-        combine_blocks(np.add, trust * picture) / np.where(inside, total, 1.0)
-        for picture in (field.facing, field.tilt_col, field.tilt_row)
-    )
+    means = []
+    for picture in (field.facing, field.tilt_col, field.tilt_row):
+        progress.check()
+        means.append(combine_blocks(np.add, trust * picture) / np.where(inside, total, 1.0))
+    facing, tilt_col, tilt_row = means
+    progress.check()
     # The mean of different unit normals is shorter than one: restore the length, which is the weight.
     length = np.sqrt(tilt_col**2 + tilt_row**2 + facing**2)
     length[length == 0] = 1.0
@@ -52,7 +55,7 @@ def coarsen_pull(pull: Float64 | None, target: Float64 | None) -> tuple[Float64 
     return total, 0.5 * combine_blocks(np.add, pull * target) / np.where(total > 0, total, 1.0)
 
 
-def prolong(coarse: Float64, field: SlopeField) -> Float64:
+def prolong(coarse: Float64, field: SlopeField, progress: Progress) -> Float64:
     """Fine heights from coarse ones: twice the block's height, and the pixel's own slope inside the block."""
     shape = field.facing.shape
     fine = 2.0 * enlarge(coarse, shape)
@@ -61,5 +64,6 @@ def prolong(coarse: Float64, field: SlopeField) -> Float64:
     mask = field.mask
     facing = np.where(mask, field.facing, 1.0)
     for offset, tilt in zip(offsets, (field.tilt_col, field.tilt_row), strict=True):
+        progress.check()
         fine += offset * np.clip(tilt / facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
     return fine * mask

@@ -90,11 +90,13 @@ class RobustProblem:
             total += float((self.pull * (values - goal) ** 2).sum())
         return total
 
-    def coarser(self) -> RobustProblem | None:
+    def coarser(self, progress: Progress) -> RobustProblem | None:
         """The problem at half the resolution; None if that is too small."""
         if self.size <= SMALLEST or min(self.field.facing.shape) < SHORTEST_SIDE:
             return None
-        return RobustProblem(coarsen(self.field), *coarsen_pull(self.pull, self.target), self.sharpness)
+        return RobustProblem(
+            coarsen(self.field, progress), *coarsen_pull(self.pull, self.target), self.sharpness
+        )
 
 
 @dataclass(frozen=True)
@@ -202,8 +204,7 @@ def solve_robust(
     """Heights and torn links; see :func:`~photostereo.integrate`."""
     how = how or Descent()
     progress = progress or Progress(quiet=True)
-    progress.check()
-    coarse = problem.coarser()
+    coarse = problem.coarser(progress)
     two_starts = coarse is not None and problem.size <= TWO_STARTS
     if coarse is None:
         starts = [start_from_least_squares(problem, progress)]
@@ -236,11 +237,10 @@ def start_from_coarse(
     problem: RobustProblem, coarse: RobustProblem, how: Descent, progress: Progress
 ) -> Float64:
     """The robust result at half the resolution, brought to this one."""
-    progress.check()
-    coarser = coarse.coarser()
+    coarser = coarse.coarser(progress)
     if coarser is None:
         start = start_from_least_squares(coarse, progress)
     else:
         start = start_from_coarse(coarse, coarser, how, progress)
     result = descend(coarse, start, how, progress.without_reports())
-    return prolong(result.values, problem.field)
+    return prolong(result.values, problem.field, progress)
