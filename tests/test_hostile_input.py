@@ -153,7 +153,7 @@ def test_a_state_of_other_parameters(call, refused, archive, tmp_path):
         state,
     )
     assert call(*words, "--out", tmp_path / "solved")[0] == 0
-    assert "was saved with other parameters" in refused(
+    assert "does not fit this capture and these parameters" in refused(
         archive, *small, "--resume", state, "--set", "precision=double", method="dlnv"
     )
     rewrite(state, normals=np.full((5, 3), np.nan))
@@ -254,7 +254,7 @@ def test_seeds_are_not_negative(call, diligent, tmp_path):
         ("[[" + "9" * 5000 + ",0,1]]", "not valid JSON"),
         ('{"lights": [[1e400, 0, 1], [0, 1, 1], [1, 0, 1]]}', "NaN or infinite"),
         ('{"lights": 5}', "does not describe lights"),
-        ("null", "holds no lights"),
+        ("null", "contains no lights"),
     ],
 )
 def test_light_files_in_json(refused, diligent, tmp_path, text, words):

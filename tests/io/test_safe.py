@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import zipfile
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io import memory, safe
 from photostereo.io.names import printable
 
@@ -82,9 +83,10 @@ def test_damaged_archives_are_told(tmp_path, spoil, words):
     path = tmp_path / "a.npz"
     write_zip(path, a=array_bytes(np.arange(64.0)))
     spoil(path)
-    with pytest.raises(CaptureError, match=words) as caught:
+    with pytest.raises(CaptureError) as caught:
         safe.read_npz(path, "saved state", remedy="Save it again.")
-    assert str(path) in str(caught.value) and "Save it again." in str(caught.value)
+    assert (caught.value.code, caught.value.file) == ("unreadable-file", path)
+    assert re.search(words, caught.value.values["problem"]) and "Save it again." in str(caught.value)
 
 
 def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
@@ -92,8 +94,9 @@ def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
         archive.writestr("a.npy", header("<f4", (3, 3000, 3000)) + bytes(4 * 3 * 3000 * 3000))
     assert (tmp_path / "a.npz").stat().st_size < 200_000
     monkeypatch.setattr(memory, "available_memory", lambda: 50_000_000)
-    with pytest.raises(CaptureError, match=r"needs 0\.1 GB of memory"):
+    with pytest.raises(CaptureError) as caught:
         safe.read_npz(tmp_path / "a.npz", "archive", remedy="")
+    assert caught.value.code == "not-enough-memory" and caught.value.values["needed"] > 100_000_000
 
 
 @pytest.mark.parametrize(
@@ -107,8 +110,9 @@ def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
 )
 def test_json_beyond_the_parser(tmp_path, text, words):
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(CaptureError, match=words):
+    with pytest.raises(CaptureError) as caught:
         safe.read_json(tmp_path / "a.json", "light file", remedy="Correct it.")
+    assert caught.value.code == "invalid-json" and words in caught.value.values["problem"]
 
 
 def test_text_is_bounded_and_regular(tmp_path, monkeypatch):
@@ -116,17 +120,30 @@ def test_text_is_bounded_and_regular(tmp_path, monkeypatch):
     (tmp_path / "long").write_text("x" * 101)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "ring").symlink_to("ring")
-    for name, words in (
-        ("long", "101 bytes"),
-        ("pipe", "not a file"),
-        ("ring", "cannot be read"),
-        ("", "not a file"),
-        ("a\0b", "no valid name"),
-        ("n" * 300, "cannot be read"),
-        ("absent", "does not exist"),
+    for name, code in (
+        ("long", "file-too-large"),
+        ("pipe", "not-a-file"),
+        ("ring", "unreadable-file"),
+        ("", "not-a-file"),
+        ("a\0b", "invalid-name"),
+        ("n" * 300, "unreadable-file"),
+        ("absent", "missing-file"),
     ):
-        with pytest.raises(CaptureError, match=words):
+        with pytest.raises(CaptureError) as caught:
             safe.read_text(tmp_path / name, "list", remedy="")
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4", "0.5GiB", "9" * 400 + "GB", "infGB", "-1GB", "4 elephants", "0GB", "1e3GB"]
+)
+def test_amounts_of_memory(text):
+    if text in ("4", "0.5GiB"):
+        assert memory.parse_memory(text) == {"4": 4, "0.5GiB": 2**29}[text]
+        return
+    with pytest.raises(ParameterError) as caught:
+        memory.parse_memory(text)
+    assert caught.value.code == "invalid-memory"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +157,9 @@ def test_text_is_bounded_and_regular(tmp_path, monkeypatch):
 )
 def test_matlab_files_with_anything_but_numbers(tmp_path, content, words):
     savemat(tmp_path / "a.mat", content)
-    with pytest.raises(CaptureError, match=words):
+    with pytest.raises(CaptureError) as caught:
         safe.read_mat(tmp_path / "a.mat", "T", "truth", remedy="")
+    assert caught.value.code == "unreadable-file" and words in caught.value.values["problem"]
 
 
 def test_matlab_numbers(tmp_path):

@@ -88,7 +88,7 @@ def test_open_report(folder, monkeypatch):
     monkeypatch.setattr(webbrowser, "open", opened.append)
     assert open_report(folder) == folder / "report.html"
     assert opened == [(folder / "report.html").as_uri()]
-    with pytest.raises(CaptureError, match="holds no report"):
+    with pytest.raises(CaptureError, match=r"has no report\.html"):
         open_report(folder / "sub")
 
 

@@ -73,8 +73,9 @@ def test_unknown_format(ball, tmp_path: Path) -> None:
         "stl",
     }
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="Cannot write"):
+    with pytest.raises(OutputError) as refused:
         write_mesh(ball[-1], tmp_path / "file" / "mesh.ply")
+    assert refused.value.code == "cannot-write"
 
 
 class Listener(Control):

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before a large thing is made; and amounts of it in words."""
+"""How much memory is free, checked before something large is made; and amounts of memory as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 from photostereo.core.errors import CaptureError, ParameterError
 
+#: No machine has an exabyte; more is a mistake.
+LARGEST = 1e18
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, of its container, and of its own limit."""
+    """Bytes that this process may still take, by the machine, its container and its own limit."""
     import psutil  # type: ignore[import-untyped]
 
     found = [int(psutil.virtual_memory().available)]
@@ -32,7 +34,7 @@ def available_memory() -> int:
 
 
 def require_memory(size: int, what: str, remedy: str) -> None:
-    """Raise a :class:`CaptureError` where ``what`` needs more bytes than there are.
+    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free.
 
     >>> require_memory(10**18, "The photograph a.png", "Crop it.")
     Traceback (most recent call last):
@@ -44,7 +46,10 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     free = available_memory()
     if size > free:
         raise CaptureError(
-            f"{what} needs {size / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free. {remedy}"
+            f"{what} needs {size / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free. {remedy}",
+            code="not-enough-memory",
+            needed=size,
+            free=free,
         )
 
 
@@ -55,9 +60,14 @@ def parse_memory(text: str) -> int:
     2500000000
     """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
-    if match is None or match[2].upper() not in UNITS or not float(match[1]) > 0:
-        raise ParameterError(f'"{text}" is not an amount of memory. Write a number and a unit, such as 4GB.')
-    return int(float(match[1]) * UNITS[match[2].upper()])
+    amount = float(match[1]) * UNITS.get(match[2].upper(), 0) if match else 0.0
+    if not 0 < amount < LARGEST:
+        raise ParameterError(
+            f'"{text[:40]}" is not an amount of memory. Write a number and a unit, such as 4GB.',
+            code="invalid-memory",
+            text=text[:40],
+        )
+    return int(amount)
 
 
 def in_words(amount: float) -> str:

@@ -10,11 +10,13 @@ from photostereo.io.safe import read_npy
 
 
 def array_in_file(path: Path, what: str, remedy: str) -> Any:
-    """The numbers in an ``.npy`` file that a parameter names, as float64; a ParameterError where it has none."""
+    """The numbers in an ``.npy`` file that a parameter names, as float64."""
     try:
         array = read_npy(path, what, remedy=remedy)
     except CaptureError as problem:
-        raise ParameterError(str(problem)) from problem
+        raise ParameterError(str(problem), code=problem.code, file=path) from problem
     if array.dtype.kind not in "fiu":
-        raise ParameterError(f"The {what} {path} holds values of type {array.dtype}. {remedy}")
+        raise ParameterError(
+            f"The {what} {path} holds values of type {array.dtype}. {remedy}", code="wrong-type", file=path
+        )
     return array.astype("float64")

@@ -1,4 +1,4 @@
-"""Files that come from outside: looked at before they are decoded, and every failure in the user's words.
+"""Files that come from outside: checked before they are decoded, and every failure explained.
 
 A file may be cut, renamed, hostile, a pipe that never ends, or declare a thousand times what it holds. Each reader
 here bounds what it takes, compares declared sizes with what is there before it allocates, loads no Python objects,
@@ -43,14 +43,18 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
     Raises
     ------
     CaptureError
-        If it is missing, no regular file (a pipe would never end), too large or unreadable.
+        If it is missing, not a regular file (a pipe would never end), too large or unreadable.
     """
     with opened(path, what, remedy=remedy) as file:
         size = os.fstat(file.fileno()).st_size
         if limit is not None and size > limit:
             raise CaptureError(
                 f"The {what} {path} has {size} bytes, far more than the {limit} that it can need. "
-                f"{remedy or 'Check that it is the right file.'}"
+                f"{remedy or 'Check that it is the right file.'}",
+                code="file-too-large",
+                file=path,
+                size=size,
+                limit=limit,
             )
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
         return file.read() if limit is None else file.read(limit)
@@ -67,28 +71,37 @@ def exists(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
-    """A regular file, open for reading; an error in words where that cannot be."""
+    """A regular file, open for reading."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise CaptureError(f"The {what} {path} is not a file. {remedy or 'Check its name.'}")
-        file = open(path, "rb")  # noqa: SIM115  # closed below; only the opening is to be explained
+        regular = stat.S_ISREG(os.stat(path).st_mode)  # asked first: opening a pipe would wait
+        file = open(path, "rb") if regular else None  # noqa: SIM115  # closed below; only the opening is explained
     except FileNotFoundError as error:
-        raise CaptureError(f"The {what} {path} does not exist. {remedy or 'Check its name.'}") from error
+        raise CaptureError(
+            f"The {what} {path} does not exist. {remedy or 'Check its name.'}", code="missing-file", file=path
+        ) from error
     except ValueError as error:  # a NUL in the name
         raise CaptureError(
-            f"The {what} {str(path)!r} has no valid name ({error}). Correct the name."
+            f"The {what} {str(path)!r} has no valid name ({error}). Correct the name.",
+            code="invalid-name",
+            name=str(path),
         ) from error
     except OSError as error:
         raise CaptureError(
-            f"The {what} {path} cannot be read: {error.strerror or error}. {remedy or 'Check its name and rights.'}"
+            f"The {what} {path} cannot be read: {error.strerror or error}. {remedy or 'Check its name and permissions.'}",
+            code="unreadable-file",
+            file=path,
         ) from error
+    if file is None:
+        raise CaptureError(
+            f"The {what} {path} is not a file. {remedy or 'Check its name.'}", code="not-a-file", file=path
+        )
     with file:
         yield file
 
 
 @contextmanager
 def explained(complain: Complaint) -> Iterator[None]:
-    """Whatever a decoder raises becomes the error that ``complain`` makes of it; errors in words stay."""
+    """Whatever a decoder raises becomes the error that ``complain`` makes of it; our own errors pass."""
     try:
         yield
     except PhotostereoError:
@@ -118,7 +131,12 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
     """
 
     def complaint(problem: str) -> CaptureError:
-        return CaptureError(f"The {what} {path} is not valid JSON ({problem}). {remedy}")
+        return CaptureError(
+            f"The {what} {path} is not valid JSON ({problem}). {remedy}",
+            code="invalid-json",
+            file=path,
+            problem=problem,
+        )
 
     text = read_text(path, what, remedy=remedy)
     try:
@@ -185,7 +203,7 @@ def read_npz(path: Path, what: str, *, remedy: str, limit: int | None = None) ->
 
 
 def names_in_npz(path: Path) -> frozenset[str]:
-    """Names of the arrays in an archive, as far as they can be seen without decoding; none where it is no archive."""
+    """Names of the arrays in an archive, without decoding them; none if it is not an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(name.removesuffix(".npy") for name in archive.namelist())
@@ -257,7 +275,12 @@ def read_mat(path: Path, key: str, what: str, *, remedy: str) -> NDArray[Any]:
     from scipy.io import loadmat, whosmat
 
     def complaint(problem: str) -> CaptureError:
-        return CaptureError(f"The {what} {path} cannot be read ({problem}). {remedy}")
+        return CaptureError(
+            f"The {what} {path} cannot be read ({problem}). {remedy}",
+            code="unreadable-file",
+            file=path,
+            problem=problem,
+        )
 
     data = read_bytes(path, what, remedy=remedy)
     with explained(complaint):

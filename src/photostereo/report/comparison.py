@@ -72,7 +72,9 @@ def write_comparison(
         The heading; the capture's name by default.
     """
     if not results:
-        raise ParameterError("There is nothing to compare: give at least one result.")
+        raise ParameterError(
+            "There is nothing to compare: give at least one result.", code="nothing-to-compare"
+        )
     ground = ground_of(results, capture, truth)
     mask = ground.mask
     contestants = contestants_of(results, ground, labels=labels, depths=depths, folders=folders)

@@ -56,6 +56,8 @@ def _find_report(out_dir: str | Path) -> Path:
     below = list(folder.glob("*/report.html"))
     if not below:
         raise CaptureError(
-            f"{folder} holds no report.html. Give the OUT folder of a solve, a compare or the demo."
+            f"{folder} has no report.html. Give the output folder of a solve, a comparison or the demo.",
+            code="no-report",
+            file=folder,
         )
     return max(below, key=lambda path: path.stat().st_mtime)

@@ -142,7 +142,7 @@ def write_exr(
         import OpenEXR
     except ImportError as problem:
         raise MissingDependencyError(
-            'Writing EXR needs the package OpenEXR: pip install "photostereo[exr]"'
+            'Writing EXR needs the package OpenEXR: pip install "photostereo[exr]"', code="needs-openexr"
         ) from problem
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     header: dict[str, Any] = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
@@ -154,7 +154,9 @@ def write_exr(
         with replacing_file(path, force=True) as partial, OpenEXR.File(header, planes) as image:
             image.write(str(partial))
     except (OSError, RuntimeError) as problem:
-        raise OutputError(f"{path} cannot be written: {problem}.") from problem
+        raise OutputError(
+            f"{path} cannot be written: {problem}.", code="cannot-write", file=path, reason=str(problem)
+        ) from problem
     return path
 
 

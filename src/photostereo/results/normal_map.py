@@ -37,10 +37,16 @@ def read_normal_map(
     picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
         raise CaptureError(
-            f"{source} is a gray picture; a normal map has three channels, x, y, z in R, G, B."
+            f"{source} is a gray picture; a normal map has three channels, x, y, z in R, G, B.",
+            code="normal-map-is-gray",
+            file=source,
         )
     if picture.dtype not in (np.uint8, np.uint16):
-        raise CaptureError(f"{source} holds {picture.dtype} values; save the normal map as 8- or 16-bit PNG.")
+        raise CaptureError(
+            f"{source} holds {picture.dtype} values; save the normal map as 8- or 16-bit PNG.",
+            code="normal-map-type",
+            file=source,
+        )
     colors = np.ascontiguousarray(picture[..., :3])
     top = float(np.iinfo(picture.dtype).max)
     empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)
@@ -51,7 +57,11 @@ def read_normal_map(
     else:
         inside = ~empty
     if not inside.any():
-        raise CaptureError(f"No pixel of {mask_path or source} is inside the mask. Is the mask inverted?")
+        raise CaptureError(
+            f"No pixel of {mask_path or source} is inside the mask. Is the mask inverted?",
+            code="empty-mask",
+            file=mask_path or source,
+        )
     normals = np.asarray(decode_normals(colors, flip_y=flip_y), dtype=np.float32)
     normals[empty | ~inside] = 0
     return normals, np.asarray(inside, dtype=np.bool_)

@@ -100,5 +100,9 @@ def _encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     full = [cv2.IMWRITE_JPEG_QUALITY, 100, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]  # 4:4:4
     done, data = cv2.imencode(".jpg", picture[..., ::-1], full)
     if not done:
-        raise OutputError(f"A picture of shape {picture.shape} could not be encoded as JPEG.")
+        raise OutputError(
+            f"A picture of shape {picture.shape} cannot be encoded as JPEG.",
+            code="cannot-encode",
+            shape=picture.shape,
+        )
     return bytes(data.tobytes())

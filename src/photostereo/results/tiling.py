@@ -43,7 +43,11 @@ def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
     if min(bottom - top, right - left) < LEAST_SIDE:
         raise ParameterError(
             f"The largest rectangle inside the mask is {right - left} × {bottom - top} pixels; a material needs "
-            f"at least {LEAST_SIDE} × {LEAST_SIDE}. Use a mask without holes, or none (--mask full)."
+            f"at least {LEAST_SIDE} × {LEAST_SIDE}. Use a mask without holes.",
+            code="sample-too-small",
+            remedy="whole-frame",
+            width=int(right - left),
+            height=int(bottom - top),
         )
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 
