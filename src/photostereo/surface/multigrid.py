@@ -33,10 +33,9 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 #: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need four times the
-#: iterations; with 8,000 nothing improves.
+#: iterations.
 COARSEST = 2_000
-#: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly; three cost more than
-#: they save.
+#: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly.
 SWEEPS = 2
 
 

@@ -41,8 +41,7 @@ Bool = NDArray[np.bool_]
 
 #: The smallest n_z (or m) that an equation may have: slopes above 20 are cut. Such normals are at 87° and weigh 1/400.
 FACING_FLOOR = 0.05
-#: The weight of an unknown normal (zero, NaN) beside a known one: enough to fill small holes smoothly. A tenth or ten
-#: times of it changes heights inside the holes only.
+#: The weight of an unknown normal (zero, NaN) beside a known one: enough to fill small holes smoothly. Not tuned.
 UNKNOWN_CONFIDENCE = 1e-4
 #: A shorter normal than this is unknown.
 SHORTEST = 1e-6

@@ -25,8 +25,7 @@ Shares = tuple[Float32, Float32]
 
 #: No share falls below this, so that a piece cut off on all sides still has a place.
 SHARE_FLOOR = 1e-6
-#: A link is torn if both of its ends give it less than this share. Shares are close to 0 or 1 at tears: 0.1 to 0.4
-#: find nearly the same ones.
+#: A link is torn if both of its ends give it less than this share. Not tuned.
 TORN_SHARE = 0.25
 #: Steeper slopes than this are not used to carry a pixel across a tear.
 STEEPEST_SHIFT = 2.0
