@@ -1,7 +1,9 @@
-"""``photostereo train``: weights of the learned model."""
+"""``photostereo train``: weights of the learned models."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +13,21 @@ from photostereo.core.errors import OutputError
 from photostereo.core.extras import require_extra
 
 
+class Model(StrEnum):
+    """What can be trained."""
+
+    REFLECTANCE = "reflectance"
+    LIGHTS = "lights"
+
+
 def train(
     out: Annotated[
         Path, option("--out", "-o", metavar="FILE", help="Where the weights go, an .npz archive.")
     ],
     terminal: Terminal,
+    model: Annotated[
+        Model, option("--model", help="The reflectance model, or the network that estimates lights.")
+    ] = Model.REFLECTANCE,
     minutes: Annotated[float, option("--minutes", min=0.01, help="Duration of the training.")] = 10.0,
     seed: Seed = 0,
     width: Annotated[
@@ -30,14 +42,14 @@ def train(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Train the learned reflectance model on synthetic pixels (needs PyTorch; a GPU is better)."""
+    """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
+
+    --width, --tokens, --begin and --evaluate are options of the reflectance model.
+    """
     require_extra("torch", "gpu", "Training and GPUs")
     import torch
 
     from photostereo.io.atomic import write_bytes
-    from photostereo.lab.training.export import archive_of
-    from photostereo.lab.training.loop import Settings
-    from photostereo.lab.training.loop import train as run
 
     if out.exists() and not force:
         raise OutputError(
@@ -59,21 +71,47 @@ def train(
             code="checkpoint-exists",
             file=checkpoint,
         )
-    settings = Settings(minutes=minutes, seed=seed, width=width, tokens=tokens, compiled=place != "cpu")
     terminal.say(f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}")
-    network = run(
-        settings,
-        beside,
-        place,
-        resume=checkpoint if resume else None,
-        begin=begin,
-        say=terminal.say,
-    )
-    write_bytes(out, archive_of(network))
+    if model is Model.LIGHTS:
+        archive = _lights(beside, place, minutes, seed, resume, terminal.say)
+    else:
+        archive = _reflectance(beside, place, minutes, seed, width, tokens, resume, begin, terminal.say)
+    write_bytes(out, archive)
     terminal.say(f"Weights: {out}")
-    if evaluate is not None:
+    if evaluate is not None and model is Model.REFLECTANCE:
         for line in evaluation(evaluate, out):
             terminal.say(line)
+
+
+def _reflectance(
+    beside: Path,
+    device: str,
+    minutes: float,
+    seed: int,
+    width: int,
+    tokens: int,
+    resume: bool,
+    begin: Path | None,
+    say: Callable[[str], None],
+) -> bytes:
+    """The weights archive of the reflectance model."""
+    from photostereo.lab.training.export import archive_of
+    from photostereo.lab.training.loop import Settings, train
+
+    settings = Settings(minutes=minutes, seed=seed, width=width, tokens=tokens, compiled=device != "cpu")
+    checkpoint = beside / "checkpoint.pt" if resume else None
+    return archive_of(train(settings, beside, device, resume=checkpoint, begin=begin, say=say))
+
+
+def _lights(
+    beside: Path, device: str, minutes: float, seed: int, resume: bool, say: Callable[[str], None]
+) -> bytes:
+    """The weights archive of the network that estimates lights."""
+    from photostereo.lab.training.lights.export import archive_of
+    from photostereo.lab.training.lights.loop import Settings, train
+
+    settings = Settings(minutes=minutes, seed=seed)
+    return archive_of(train(settings, beside, device, resume=beside if resume else None, say=say))
 
 
 def evaluation(folder: Path, weights: Path) -> list[str]:

@@ -1,0 +1,1 @@
+"""Lights that nobody has measured, estimated from the photographs themselves."""

@@ -1,0 +1,93 @@
+"""What the network looks at: the object's bounding square in every photograph, shrunk to a small picture.
+
+Photographs are taken one by one, so that no stack in full resolution is ever in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError
+from photostereo.lights.unknown.architecture import SIDE
+
+Float32 = NDArray[np.float32]
+
+#: Side of the square over the longer side of the mask; the training scenes have 1.05 to 1.17.
+MARGIN = 1.11
+#: Large photographs are thinned out first, to this number of pixels along each side of a small pixel: with three, the
+#: average of a small pixel is that of nine, and its noise is far below what the network was trained with.
+SAMPLES = 3
+#: A small pixel belongs to the object if this share of it does.
+LEAST_COVER = 0.5
+#: Fewer small pixels than this say nothing about lights.
+LEAST_PIXELS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Thumbnails:
+    """Small pictures of the object.
+
+    Attributes
+    ----------
+    images : (d, SIDE, SIDE, 3) linear intensities, zero outside the mask
+    mask : (SIDE, SIDE)
+    """
+
+    images: Float32
+    mask: NDArray[np.bool_]
+
+
+def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
+    """Shrink photographs (H, W) or (H, W, 3), linear and with their strengths as they are, to the network's input.
+
+    Raises
+    ------
+    CaptureError
+        If the mask is empty or so thin that next to nothing of it is left.
+
+    Examples
+    --------
+    >>> mask = np.zeros((300, 400), dtype=bool)
+    >>> mask[50:250, 100:300] = True
+    >>> small = crop_photographs([np.full((300, 400), 0.25, np.float32)] * 4, mask)
+    >>> small.images.shape, round(float(small.images[:, small.mask].min()), 4), round(float(small.images.max()), 4)
+    ((4, 96, 96, 3), 0.25, 0.25)
+    """
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        raise CaptureError("The mask is empty: no pixel belongs to the object.")
+    height, width = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
+    side = int(np.ceil(max(height, width) * MARGIN))
+    step = max(1, side // (SAMPLES * SIDE))
+    # Where the object's box lies in a square of its own, in thinned-out pixels.
+    box = (slice(rows[0], rows[-1] + 1, step), slice(columns[0], columns[-1] + 1, step))
+    weight = mask[box].astype(np.float32)
+    square = -(-side // step)
+    top, left = (square - weight.shape[0]) // 2, (square - weight.shape[1]) // 2
+
+    def shrunk(values: NDArray[np.floating]) -> Float32:
+        canvas = np.zeros((square, square, *values.shape[2:]), dtype=np.float32)
+        canvas[top : top + values.shape[0], left : left + values.shape[1]] = values
+        return np.asarray(cv2.resize(canvas, (SIDE, SIDE), interpolation=cv2.INTER_AREA), dtype=np.float32)
+
+    share = shrunk(weight)
+    inside = share >= LEAST_COVER
+    if np.count_nonzero(inside) < LEAST_PIXELS:
+        raise CaptureError(
+            "The mask is too thin: hardly anything of the object is left in a picture of "
+            f"{SIDE} × {SIDE} pixels. Give a mask that covers the object."
+        )
+    scale = np.where(inside, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[..., None]
+    images = []
+    for photograph in photographs:
+        part = photograph[box]
+        color = part if part.ndim == 3 else part[..., None]
+        small = shrunk(np.where(weight[..., None] > 0, np.nan_to_num(color), 0))
+        small = small[..., None] if small.ndim == 2 else small
+        images.append(np.broadcast_to(np.maximum(small, 0) * scale, (SIDE, SIDE, 3)))
+    return Thumbnails(np.stack(images), np.asarray(inside))

@@ -1,0 +1,161 @@
+"""Lights from photographs and mask alone: directions, relative strengths, and how far off they may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.lights.lights import Lights
+from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.network import First, Given, LightNetwork, Second
+from photostereo.lights.unknown.symmetries import SYMMETRIES
+from photostereo.lights.unknown.verdict import Verdict, judge
+from photostereo.lights.unknown.weights import Weights, shipped_weights
+
+Float32 = NDArray[np.float32]
+
+#: Fewer photographs than this were never seen in training.
+LEAST_PHOTOGRAPHS = 4
+#: Photographs times symmetries that are looked at, about: five seconds' work on two cores.
+MOST_VIEWS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownLights:
+    """Estimated lights and how well they are known.
+
+    Attributes
+    ----------
+    directions : (d, 3)
+        Unit, from the object to the light at the object's center; x right, y up, z toward the camera.
+    strengths : (d,)
+        Relative, with geometric mean 1.
+    expected_error_degrees : (d,)
+        How far off each direction is expected to be; 0 for directions that were given.
+    expected_error : float
+        The mean over the lights that were not given.
+    verdict : Verdict
+        Whether the estimate is usable, and whether the object is flat, so that the depth of its relief is open.
+    normals : (h, w, 3)
+        The coarse normals behind the estimate, zero outside the object. For checks, not for results.
+    """
+
+    directions: FloatArray
+    strengths: FloatArray
+    expected_error_degrees: FloatArray
+    expected_error: float
+    verdict: Verdict
+    normals: Float32
+
+    def as_lights(self) -> Lights:
+        """The same as the lights of a capture; photographs still have to be divided by the strengths."""
+        given = self.expected_error_degrees == 0
+        return Lights(
+            self.directions,
+            strengths=self.strengths,
+            expected_error=self.expected_error_degrees,
+            source=["given" if known else "estimated" for known in given],
+            strengths_source="estimated",
+        )
+
+
+def estimate_lights(
+    thumbnails: Thumbnails,
+    *,
+    known: ArrayLike | None = None,
+    weights: Weights | None = None,
+    control: Control = SILENT,
+) -> UnknownLights:
+    """Estimate the light of every photograph.
+
+    Parameters
+    ----------
+    thumbnails : Thumbnails
+        From :func:`photostereo.lights.unknown.crops.crop_photographs`.
+    known : (d, 3) array, optional
+        Directions that are known; rows of NaN for the others. Known ones are kept as they are.
+    weights : Weights, optional
+        By default those that the package brings.
+    control : Control
+
+    Raises
+    ------
+    CaptureError
+        With fewer than four photographs, or if all of them are black.
+    """
+    images = thumbnails.images
+    if len(images) < LEAST_PHOTOGRAPHS:
+        raise CaptureError(
+            f"Lights can be estimated from {LEAST_PHOTOGRAPHS} photographs or more; there are {len(images)}.",
+            code="too-few-photographs",
+            found=len(images),
+            least=LEAST_PHOTOGRAPHS,
+        )
+    if not float(images.max()) > 0:
+        raise CaptureError("The object is black in every photograph.", code="black-photographs")
+    given = given_directions(known, len(images))
+    views = SYMMETRIES[: symmetry_count(len(images))]
+    network = LightNetwork(shipped_weights() if weights is None else weights, thumbnails)
+    control.stage("estimating lights", total=2 * len(views))
+    first: list[First] = []
+    for view in views:
+        first.append(network.first_look(given, view))
+        control.advance()
+    begin = given.instead_of(_mean_direction([look.lights for look in first]))
+    logs = np.mean([look.logs for look in first], axis=0)
+    second: list[Second] = []
+    for look, view in zip(first, views, strict=True):
+        second.append(network.second_look(look, begin, logs, given, view))
+        control.advance()
+    directions = given.instead_of(_mean_direction([look.lights for look in second])).astype(np.float64)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    expected = np.degrees(np.exp(np.mean([look.log_errors for look in second], axis=0, dtype=np.float64)))
+    free = given.flags[:, 0] == 0
+    expected = np.where(free, expected, 0.0)
+    overall = float(expected[free].mean()) if free.any() else 0.0
+    normals = _mean_direction([look.normals for look in second]) * network.coarse_mask[..., None]
+    strengths = np.exp(np.mean([look.logs for look in second], axis=0, dtype=np.float64))
+    return UnknownLights(
+        directions=directions,
+        strengths=strengths,
+        expected_error_degrees=expected,
+        expected_error=overall,
+        verdict=judge(thumbnails, directions, strengths, overall, normals),
+        normals=normals,
+    )
+
+
+def symmetry_count(photographs: int) -> int:
+    """In how many of the square's symmetries a capture is looked at; their mean is more accurate than one.
+
+    >>> [symmetry_count(n) for n in (10, 50, 96, 200, 500)]
+    [8, 8, 4, 2, 1]
+    """
+    return next((count for count in (8, 4, 2) if count * photographs <= MOST_VIEWS), 1)
+
+
+def given_directions(known: ArrayLike | None, photographs: int) -> Given:
+    """Known directions as the network takes them."""
+    lights = np.full((photographs, 3), np.nan) if known is None else np.asarray(known, dtype=np.float64)
+    if lights.shape != (photographs, 3):
+        raise CaptureError(
+            f"There are {photographs} photographs, but the known directions have the shape {lights.shape}.",
+            code="lights-count",
+            found=lights.shape,
+        )
+    there = np.isfinite(lights).all(axis=1, keepdims=True)
+    lights = np.where(there, lights, [0.0, 0.0, 1.0])
+    lights = lights / np.maximum(np.linalg.norm(lights, axis=1, keepdims=True), 1e-12)
+    return Given(lights.astype(np.float32), there.astype(np.float32))
+
+
+def _mean_direction(several: list[Float32]) -> Float32:
+    total = np.mean(several, axis=0)
+    return np.asarray(
+        total / np.maximum(np.linalg.norm(total, axis=-1, keepdims=True), 1e-12), dtype=np.float32
+    )

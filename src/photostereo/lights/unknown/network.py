@@ -1,0 +1,238 @@
+"""The network that estimates lights, in NumPy; :mod:`photostereo.lab.training.lights.network` is its twin in torch.
+
+Pictures are (photographs, height, width, channels). See :mod:`photostereo.lights.unknown.architecture` for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.lights.unknown.architecture import FIRST, FIRST_LAYERS, HEADS, SECOND, SECOND_LAYERS, WIDTH
+from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.shading import (
+    Frames,
+    first_inputs,
+    fit_lights,
+    frames_of,
+    half_frames,
+    matte_normals,
+    second_inputs,
+    weighted_half,
+)
+from photostereo.lights.unknown.symmetries import Symmetry
+from photostereo.lights.unknown.weights import Weights
+
+Float32 = NDArray[np.float32]
+
+#: Photographs that are convolved together: enough for a matrix product, few enough for the cache.
+TOGETHER = 4
+#: The logarithm of the expected error, in radians, that the last layer's zero stands for.
+USUAL_LOG_ERROR = -1.5
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """What the first look found: tokens (d, WIDTH), directions (d, 3) and log strengths (d,) with mean 0."""
+
+    tokens: Float32
+    lights: Float32
+    logs: Float32
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """What the second look found: directions, log strengths, logarithms of the expected errors, normals (h, w, 3)."""
+
+    lights: Float32
+    logs: Float32
+    log_errors: Float32
+    normals: Float32
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Directions (d, 3) that are known, and 1 where they are (d, 1), else 0."""
+
+    lights: Float32
+    flags: Float32
+
+    def turned(self, symmetry: Symmetry) -> Given:
+        return Given(symmetry.of_vectors(self.lights), self.flags)
+
+    @property
+    def both(self) -> Float32:
+        return np.concatenate([self.lights * self.flags, self.flags], axis=1)
+
+    def instead_of(self, lights: Float32) -> Float32:
+        return np.where(self.flags > 0, self.lights, lights)
+
+
+class LightNetwork:
+    """Both looks, for one set of photographs."""
+
+    def __init__(self, weights: Weights, thumbnails: Thumbnails) -> None:
+        self._w = weights.arrays
+        self._full = frames_of(thumbnails.images, thumbnails.mask)
+        self._half = half_frames(self._full)
+        self._quarter = half_frames(self._half)
+
+    @property
+    def coarse_mask(self) -> Float32:
+        """The mask (h, w) of the coarse normals, as 0 and 1."""
+        return self._quarter.cover
+
+    def first_look(self, given: Given, symmetry: Symmetry) -> First:
+        """Lights from the photographs alone, seen through a symmetry of the square and turned back."""
+        w = self._w
+        pictures = symmetry.of_pictures(first_inputs(self._full))
+        tokens, _ = _encode(w, "first", pictures, FIRST.stride)
+        tokens = tokens + _affine(w, "known", given.turned(symmetry).both)
+        for number in range(FIRST_LAYERS):
+            tokens = _attention(w, f"first_layers.{number}", tokens)
+        raw = _affine(w, "first_head", tokens)
+        upward = np.logaddexp(raw[:, 2:3], np.float32(0)) + np.float32(0.02)
+        lights = symmetry.undo_vectors(_unit(np.concatenate([raw[:, :2], upward], axis=1)))
+        return First(tokens, given.instead_of(lights), raw[:, 3] - raw[:, 3].mean())
+
+    def second_look(
+        self, first: First, lights: Float32, logs: Float32, given: Given, symmetry: Symmetry
+    ) -> Second:
+        """Better lights, with a matte fit to ``lights`` of strengths exp ``logs`` beside the photographs."""
+        w = self._w
+        strengths = np.exp(logs)
+        matte = matte_normals(self._half.gray, lights, strengths)
+        shown = _turned_frames(self._half, symmetry)
+        turned = symmetry.of_vectors(lights)
+        fit = type(matte)(
+            symmetry.of_vectors(symmetry.of_pictures(matte.normals[None])[0]),
+            symmetry.of_pictures(matte.albedo[None])[0],
+            symmetry.of_pictures(matte.misfit[None])[0],
+        )
+        tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND.stride)
+        quarter = _turned_frames(self._quarter, symmetry)
+        fitted = np.moveaxis(
+            weighted_half(np.moveaxis(fit.normals * shown.cover[..., None], -1, 0), shown.cover), 0, -1
+        )
+        normals = _unit(
+            fitted + _normals(w, np.concatenate([pool, fitted, quarter.cover[..., None]], axis=-1))
+        )
+        closed = fit_lights(normals, quarter.gray, quarter.cover, turned, strengths)
+        clues = np.concatenate([turned, logs[:, None], closed, given.turned(symmetry).both], axis=1)
+        tokens = first.tokens + tokens + _affine(w, "clues", clues)
+        for number in range(SECOND_LAYERS):
+            tokens = _attention(w, f"second_layers.{number}", tokens)
+        change = _affine(w, "second_head", tokens)
+        better = turned + change[:, :3]
+        better[:, 2] = np.maximum(better[:, 2], np.float32(0.02))
+        found = given.instead_of(symmetry.undo_vectors(_unit(better)))
+        new_logs = logs + change[:, 3]
+        upright = symmetry.undo_vectors(symmetry.undo_pictures(normals[None])[0])
+        return Second(found, new_logs - new_logs.mean(), change[:, 4] + np.float32(USUAL_LOG_ERROR), upright)
+
+
+def _turned_frames(frames: Frames, symmetry: Symmetry) -> Frames:
+    return Frames(
+        symmetry.of_pictures(frames.colors),
+        symmetry.of_pictures(frames.gray),
+        symmetry.of_pictures(frames.cover[None])[0],
+    )
+
+
+def _unit(vectors: Float32) -> Float32:
+    size = np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
+    return np.asarray(vectors / size, dtype=np.float32)
+
+
+def _affine(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def _relu(x: Float32) -> Float32:
+    return np.maximum(x, 0, out=x)
+
+
+def _convolve(w: dict[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
+    """A 3 × 3 convolution with a border of zeros, as one matrix product."""
+    kernel = w[f"{name}.weight"]
+    outputs, inputs = kernel.shape[:2]
+    count, height, width, _ = x.shape
+    padded = np.zeros((count, height + 2, width + 2, inputs), dtype=np.float32)
+    padded[:, 1:-1, 1:-1] = x
+    tall, wide = height // stride, width // stride
+    patches = np.empty((count, tall, wide, 9, inputs), dtype=np.float32)
+    for row in range(3):
+        for column in range(3):
+            patches[..., 3 * row + column, :] = padded[
+                :, row : row + stride * tall : stride, column : column + stride * wide : stride
+            ]
+    matrix = kernel.transpose(2, 3, 1, 0).reshape(9 * inputs, outputs)
+    result = patches.reshape(-1, 9 * inputs) @ matrix
+    result += w[f"{name}.bias"]
+    return result.reshape(count, tall, wide, outputs)
+
+
+def _in_parts(function: Callable[[Float32], Float32], x: Float32) -> Float32:
+    return np.concatenate([function(x[i : i + TOGETHER]) for i in range(0, len(x), TOGETHER)])
+
+
+def _block(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+    return x + _convolve(w, f"{name}.second", _relu(_convolve(w, f"{name}.first", x)))
+
+
+def _encode(w: dict[str, Float32], name: str, pictures: Float32, stride: int) -> tuple[Float32, Float32]:
+    """Tokens (d, WIDTH), and the pooled fine maps (h, w, 2 C)."""
+
+    def begin(x: Float32) -> Float32:
+        return _relu(_convolve(w, f"{name}.fine", _relu(_convolve(w, f"{name}.stem", x, stride)), 2))
+
+    def finish(x: Float32) -> Float32:
+        x = _block(w, f"{name}.middle_block", _relu(_convolve(w, f"{name}.middle", x, 2)))
+        x = _relu(_convolve(w, f"{name}.last", _relu(x), 2))
+        kept = w[f"{name}.kept.weight"]
+        x = _relu(x @ kept.reshape(kept.shape[:2]).T + w[f"{name}.kept.bias"])
+        return _affine(w, f"{name}.token", x.reshape(len(x), -1))
+
+    fine = _in_parts(begin, pictures)
+    context = w[f"{name}.context.weight"]
+    fine += _pooled(fine) @ context.reshape(context.shape[:2]).T + w[f"{name}.context.bias"]
+    fine = _in_parts(lambda x: _block(w, f"{name}.fine_block", x), fine)
+    return _in_parts(finish, fine), _pooled(fine)
+
+
+def _pooled(x: Float32) -> Float32:
+    return np.concatenate([x.mean(axis=0), x.max(axis=0)], axis=-1)
+
+
+def _layer_norm(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+    centered = x - x.mean(axis=-1, keepdims=True)
+    scale = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))
+    return np.asarray(centered / scale * w[f"{name}.weight"] + w[f"{name}.bias"], dtype=np.float32)
+
+
+def _attention(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+    three = _affine(w, f"{name}.three", _layer_norm(w, f"{name}.before", x))
+    q, k, v = three.reshape(len(x), 3, HEADS, -1).transpose(1, 2, 0, 3)
+    scores = q @ k.transpose(0, 2, 1) * np.float32((WIDTH // HEADS) ** -0.5)
+    scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    seen = scores / scores.sum(axis=-1, keepdims=True) @ v
+    x = x + _affine(w, f"{name}.out", seen.transpose(1, 0, 2).reshape(len(x), -1))
+    inner = _relu(_affine(w, f"{name}.up", _layer_norm(w, f"{name}.between", x)))
+    return x + _affine(w, f"{name}.down", inner)
+
+
+def _normals(w: dict[str, Float32], x: Float32) -> Float32:
+    """The network of normals: maps (h, w, C) to (h, w, 3)."""
+
+    def twice(maps: Float32) -> Float32:
+        return maps.repeat(2, axis=1).repeat(2, axis=2)
+
+    full = _relu(_convolve(w, "normals.enter", x[None]))
+    half = _relu(_convolve(w, "normals.halved", full, 2))
+    deep = _relu(_convolve(w, "normals.deep", _relu(_convolve(w, "normals.quartered", half, 2))))
+    half = _relu(half + _convolve(w, "normals.up_half", twice(deep)))
+    full = _relu(full + _convolve(w, "normals.up_full", twice(half)))
+    return np.asarray(_convolve(w, "normals.leave", full)[0])

@@ -1,0 +1,152 @@
+"""The network of unknown lights in torch, its synthetic scenes, and its training in small."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from photostereo.lights.unknown.architecture import SIDE, expected_shapes
+from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.estimate import given_directions
+from photostereo.lights.unknown.network import LightNetwork
+from photostereo.lights.unknown.symmetries import SYMMETRIES
+from photostereo.lights.unknown.weights import Weights, read_weights, shipped_weights
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def shot():
+    from photostereo.lab.training.lights.scenes import draw_pool, show
+
+    torch.manual_seed(1)
+    return show(draw_pool(3, "cpu"), 5)
+
+
+def torch_network(weights: Weights):
+    from photostereo.lab.training.lights.network import LightNetwork as TorchNetwork
+
+    network = TorchNetwork()
+    network.load_state_dict(
+        {name: torch.from_numpy(values.copy()) for name, values in weights.arrays.items()}
+    )
+    return network.eval()
+
+
+def test_both_forms_have_the_same_arrays() -> None:
+    from photostereo.lab.training.lights.network import LightNetwork as TorchNetwork
+
+    assert {n: tuple(v.shape) for n, v in TorchNetwork().state_dict().items()} == expected_shapes()
+
+
+@pytest.mark.parametrize("some_known", [False, True])
+def test_numpy_equals_torch(shot, some_known: bool) -> None:
+    known = torch.zeros(3, 5, 4)
+    if some_known:
+        known[:, 1] = torch.cat([shot.lights[:, 1], torch.ones(3, 1)], -1)
+    with torch.no_grad():
+        there = torch_network(shipped_weights())(shot.images, shot.mask, known)
+    for scene in range(3):
+        images = np.ascontiguousarray(shot.images[scene].permute(0, 2, 3, 1).numpy())
+        network = LightNetwork(shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()))
+        directions = np.where(known[scene, :, 3:] > 0, known[scene, :, :3], np.nan)
+        given = given_directions(directions, 5)
+        first = network.first_look(given, SYMMETRIES[0])
+        second = network.second_look(first, first.lights, first.logs, given, SYMMETRIES[0])
+        np.testing.assert_allclose(second.lights, there.lights[scene].numpy(), atol=1e-3)
+        np.testing.assert_allclose(second.logs, there.strengths[scene].numpy(), atol=1e-3)
+        np.testing.assert_allclose(second.log_errors, there.log_error[scene].numpy(), atol=1e-3)
+
+
+def test_a_mirrored_scene_is_a_scene(shot) -> None:
+    """Turning photographs and truth alike leaves the shading as it is: n·l is the same at every pixel."""
+    from photostereo.lab.training.lights.scenes import mirrored
+
+    def cosines(s) -> np.ndarray:
+        return np.sort(torch.einsum("skhw,sdk->sdhw", s.normals, s.lights).flatten(2).numpy(), axis=2)
+
+    for turns, flip in ((1, False), (3, True)):
+        other = mirrored(shot, turns, flip)
+        np.testing.assert_allclose(cosines(other), cosines(shot), atol=1e-5)
+        back = SYMMETRIES[[(s.turns, s.mirrored) for s in SYMMETRIES].index((turns, flip))]
+        np.testing.assert_allclose(other.lights.numpy(), back.of_vectors(shot.lights.numpy()), atol=1e-6)
+        np.testing.assert_allclose(other.images[0, 0].numpy(), back.of_pictures(shot.images[0, 0].numpy()))
+
+
+def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
+    from photostereo.lab.training.lights.solids import ELLIPSOID, draw_solids, see_solids
+
+    torch.manual_seed(0)
+    solids = draw_solids(40, "cpu")
+    first = sum(solids.counts[:ELLIPSOID])
+    some = solids[slice(first, first + solids.counts[ELLIPSOID])]
+    some.counts = (0, 0, 0, solids.counts[ELLIPSOID], 0)
+    some.amplitude, some.twist = torch.zeros_like(some.amplitude), torch.zeros_like(some.twist)
+    some.radius = torch.full_like(some.radius, 0.6)  # a ball
+    heights, normals, mask = see_solids(some, 48)
+    for height, normal, inside in zip(heights, normals, mask, strict=True):
+        rows, columns = torch.nonzero(inside, as_tuple=True)
+        axis = torch.linspace(-1, 1, 48)
+        points = torch.stack([axis[columns], -axis[rows], height[inside]], -1)
+        center = torch.linalg.lstsq(
+            torch.cat([2 * points, torch.ones(len(points), 1)], 1), points.square().sum(1, keepdim=True)
+        ).solution[:3, 0]
+        closed = torch.nn.functional.normalize(points - center, dim=-1)
+        inner = closed[:, 2] > 0.15
+        assert float((closed - normal[inside])[inner].norm(dim=-1).max()) < 0.01
+
+
+def test_a_wall_hides_low_lights() -> None:
+    """A wall of height h at distance a hides lights below atan(h / a), and no others."""
+    from photostereo.lab.training.lights.horizons import find_horizons, visibility
+
+    heights = torch.zeros(1, 64, 64)
+    heights[:, :, 48:] = 0.5
+    horizons = find_horizons(heights)
+    away = (48 - 16) * 2 / 63
+    lowest = math.atan(0.5 / away)
+    for elevation, expected in ((lowest - 0.1, 0.0), (lowest + 0.1, 1.0)):
+        light = torch.tensor([[[math.cos(elevation), 0.0, math.sin(elevation)]]])
+        seen = visibility(
+            horizons, light, torch.full((1, 1, 1, 1), elevation), torch.full((1, 1, 1, 1), 0.005)
+        )
+        assert float(seen[0, 0, 32, 16]) == pytest.approx(expected, abs=0.05)
+    from_the_other_side = torch.tensor([[[-0.99, 0.0, 0.14]]])
+    seen = visibility(
+        horizons, from_the_other_side, torch.full((1, 1, 1, 1), 0.14), torch.full((1, 1, 1, 1), 0.005)
+    )
+    assert float(seen[0, 0, 32, 16]) > 0.95
+
+
+def test_bounces_brighten_hollows_only() -> None:
+    from photostereo.lab.training.heights import slopes
+    from photostereo.lab.training.lights.bounces import bounced, exchange
+
+    axis = torch.linspace(-1, 1, SIDE)
+    y, x = torch.meshgrid(axis, axis, indexing="ij")
+    heights = torch.stack([torch.zeros_like(x), 0.8 * (x * x + y * y)])  # a plane, and a bowl
+    normals = slopes(heights, 2 / (SIDE - 1)) * torch.tensor([1.0, -1.0, 1.0])
+    mask = torch.ones(2, SIDE, SIDE, dtype=torch.bool)
+    found = bounced(
+        exchange(heights, normals, mask),
+        torch.ones(2, 1, SIDE, SIDE),
+        torch.full((2, 3, SIDE, SIDE), 0.5),
+        SIDE,
+    )
+    assert float(found[0].max()) < 1e-3
+    assert 0.05 < float(found[1, 0, 0, SIDE // 2, SIDE // 2]) < 0.5
+
+
+def test_a_tiny_training_resumes_and_writes_weights(tmp_path) -> None:
+    from photostereo.lab.training.lights.loop import Settings, train
+
+    settings = Settings(minutes=60, photographs=8, scenes=2, reuse=1, validation=0.001)
+    train(settings, tmp_path, "cpu", steps=2)
+    train(settings, tmp_path, "cpu", steps=3, resume=tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [2, 3]
+    assert read_weights(tmp_path / "weights.npz").digest != shipped_weights().digest
