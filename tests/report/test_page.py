@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from photostereo.core.control import Cancelled, Control
 from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.report import renew_surface, write_comparison, write_report
@@ -285,3 +286,26 @@ def test_comparison_without_truth(tmp_path, make_capture, make_result):
     write_comparison(path, [replace(make_result(), angular_error=None)], make_capture(truth=False))
     text = path.read_text(encoding="utf-8")
     assert "Mean error" not in text and "Unexplained" in text
+
+
+def test_writing_a_page_can_be_cancelled(tmp_path, result, capture, sphere):
+    """At every place where it asks: nothing is left behind."""
+
+    class Counting(Control):
+        def __init__(self, stop):
+            self.stop, self.count = stop, 0
+
+        def check(self):
+            self.count += 1
+            if self.count == self.stop:
+                raise Cancelled
+
+    counting = Counting(0)
+    write_report(tmp_path / "whole.html", result, capture, depth=sphere.depth, control=counting)
+    assert counting.count >= 5
+    for stop in range(1, counting.count + 1):
+        with pytest.raises(Cancelled):
+            write_report(
+                tmp_path / "report.html", result, capture, depth=sphere.depth, control=Counting(stop)
+            )
+        assert [path.name for path in tmp_path.iterdir()] == ["whole.html"]

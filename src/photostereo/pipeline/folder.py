@@ -91,7 +91,9 @@ def fill_results(
         began = time.perf_counter()
         control.stage("report")
         files = files_to_offer(folder, summary)
-        write_report(folder / "report.html", result, photographs, pixel_size=size, **shown, **files)
+        write_report(
+            folder / "report.html", result, photographs, pixel_size=size, control=control, **shown, **files
+        )
         summary["seconds"]["report"] = time.perf_counter() - began
     control.check()
     if further is not None:

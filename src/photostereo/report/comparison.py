@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
@@ -48,28 +49,35 @@ def write_comparison(
     folders: Sequence[str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     title: str | None = None,
+    control: Control = SILENT,
 ) -> None:
     """Write one self-contained page that compares results of the same capture.
 
     Parameters
     ----------
-    path : where to write it
-    results : in the order in which they are shown
+    path : path
+        The file to write.
+    results : sequence of Reconstruction
+        In the order in which they are shown.
     capture : Capture, optional
-        Without it the page says nothing of the photographs.
-    labels : what the results are called, in their order, optional
-        Their methods by default.
+        Adds what the photographs say about the results.
+    labels : sequence of str, optional
+        Names of the results, in their order; their methods by default.
     truth : (H, W, 3) array, optional
         True normals, by default those of the capture: the page shows errors, and the truth is one of the sides.
-    depths : depth maps of the results, in their order, optional
-        None for a result without one; adds the surfaces, the heights to measure and their views.
-    files : mapping of labels to paths relative to the page, optional
-    folders : names of the folders beside the page that hold the results, in their order, optional
-        Where the page is served, finer tiles come from them; those of the truth from ``truth``.
+    depths : sequence of (H, W) arrays or None, optional
+        Depth maps of the results, in their order; adds surfaces and heights to measure.
+    files : mapping, optional
+        Labels to paths relative to the page, offered for download.
+    folders : sequence of str, optional
+        Folders beside the page that hold the results, in their order. A served page takes finer tiles from them, and
+        those of the truth from ``truth``.
     pixel_size : PixelSize
-        Of what is measured in the page.
+        Scale of measurements in the page.
     title : str, optional
         The heading; the capture's name by default.
+    control : Control
+        Can cancel the work.
     """
     if not results:
         raise ParameterError(
@@ -122,7 +130,7 @@ def write_comparison(
         )
         for contestant in contestants
     }
-    data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room)
+    data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room, control=control)
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = _difference_top(contestants, mask)
     _align_heights(data["relight"], contestants, mask)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
@@ -49,6 +50,7 @@ def write_report(
     meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     title: str | None = None,
+    control: Control = SILENT,
 ) -> None:
     """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
 
@@ -73,6 +75,8 @@ def write_report(
         Scale of measurements in the page; lengths are in pixels if it is not known.
     title : str, optional
         The heading; the capture's name by default.
+    control : Control
+        Can cancel the work.
 
     Raises
     ------
@@ -128,12 +132,16 @@ def write_report(
         "modes": MODES,
     }
     if capture is not None:
+        control.check()
         context |= capture_evidence(result, capture, frame)
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     page = render_page("report.html", **context)
     room = page.room(data, PAGE_BYTES)
-    data["relight"] = view_data({result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room)
+    data["relight"] = view_data(
+        {result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room, control=control
+    )
+    control.check()
     page.write(path, data)
 
 

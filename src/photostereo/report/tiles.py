@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.report.pictures import webp, webp_lossless
 from photostereo.report.pyramid import Layers, Layout
 
@@ -49,7 +50,7 @@ def channels_of(layers: Layers) -> dict[str, Channel]:
     return found
 
 
-def fill(channels: Sequence[Channel], layout: Layout, budget: int) -> int:
+def fill(channels: Sequence[Channel], layout: Layout, budget: int, control: Control = SILENT) -> int:
     """Encode levels from the coarsest to the finest that the budget of characters allows; the finest one held.
 
     The coarsest is always there. A level is tried only where four times the one before it would fit, about.
@@ -58,7 +59,7 @@ def fill(channels: Sequence[Channel], layout: Layout, budget: int) -> int:
     for level in reversed(range(layout.levels)):
         if level < layout.levels - 1 and spent + 3.6 * last > budget:
             break
-        tiles = _level(channels, layout, level)
+        tiles = _level(channels, layout, level, control)
         last = sum(len(address) for row in tiles for address in row)
         if level < layout.levels - 1 and spent + last > budget:
             break
@@ -68,7 +69,9 @@ def fill(channels: Sequence[Channel], layout: Layout, budget: int) -> int:
     return held
 
 
-def _level(channels: Sequence[Channel], layout: Layout, level: int) -> list[list[str]]:
+def _level(
+    channels: Sequence[Channel], layout: Layout, level: int, control: Control = SILENT
+) -> list[list[str]]:
     rows, cols = layout.tiles(level)
     places = [(row, col) for row in range(rows) for col in range(cols)]
     # OpenCV compresses outside of Python's lock.
@@ -76,7 +79,16 @@ def _level(channels: Sequence[Channel], layout: Layout, level: int) -> list[list
         waiting = [
             [pool.submit(channel.encode, level, row, col) for row, col in places] for channel in channels
         ]
-        return [[tile.result() for tile in tiles] for tiles in waiting]
+        try:
+            return [[_awaited(tile, control) for tile in tiles] for tiles in waiting]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _awaited(tile: Future[str], control: Control) -> str:
+    control.check()
+    return tile.result()
 
 
 def page_levels(channel: Channel) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.report.colors import color_table
 from photostereo.report.packing import unpack_normals
@@ -40,6 +41,7 @@ def view_data(
     *,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     room: int = PAGE_BYTES,
+    control: Control = SILENT,
 ) -> dict[str, Any]:
     """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows."""
     layout = common.layout
@@ -51,7 +53,7 @@ def view_data(
         for name, one in shown.items()
     }
     everything = [colors, *(channel for kinds in channels.values() for channel in kinds.values())]
-    held = fill(everything, layout, max(LEAST_ROOM, room))
+    held = fill(everything, layout, max(LEAST_ROOM, room), control)
     return {
         "width": layout.width,
         "height": layout.height,
