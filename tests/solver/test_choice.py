@@ -10,7 +10,6 @@ import photostereo as ps
 from photostereo.batch.settings import check_settings
 from photostereo.core.errors import ParameterError
 from photostereo.pipeline.settings import Settings
-from photostereo.report.page import subtitle
 from photostereo.report.wording import origins
 from photostereo.scenes import dome_lights
 from photostereo.solver.choice import INTENSITIES, SECONDS, choose
@@ -30,8 +29,9 @@ def test_words_stand_for_methods(capture) -> None:
     assert method_for(capture, "fast")[0].name == "dlsr"
     assert method_for(capture, "ls") == (find_method("ls"), "")
     assert method_for(capture, find_method("pls"))[0].name == "pls"
-    with pytest.raises(ParameterError, match="auto, fast, best"):
+    with pytest.raises(ParameterError) as caught:
         find_method("bst")
+    assert caught.value.code == "unknown-method"
 
 
 def test_auto_goes_by_the_size_of_the_work() -> None:
@@ -49,12 +49,11 @@ def test_auto_goes_by_the_size_of_the_work() -> None:
 def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
     result = ps.solve(capture, max_iter=1)
     assert result.method == "dlnet" and "most accurate" in result.chosen
-    assert result.chosen in subtitle(result, capture)
     assert result.chosen in origins(result, capture)[0]["value"]
     result.save(tmp_path)
     assert Reconstruction.load(tmp_path).chosen == result.chosen
     assert json.loads((tmp_path / "summary.json").read_text())["chosen"] == result.chosen
-    assert ps.solve(capture, "ls").chosen == "" and "; " not in subtitle(ps.solve(capture, "ls"), capture)
+    assert ps.solve(capture, "ls").chosen == ""
 
 
 def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:

@@ -185,7 +185,8 @@ def brdf_named(name: str, **parameters: float) -> Brdf:
     if name not in BRDFS:
         raise ParameterError(
             f'There is no reflectance called "{name}".{did_you_mean(name, BRDFS)} Choose one of '
-            f"{', '.join(BRDFS)}."
+            f"{', '.join(BRDFS)}.",
+            code="unknown-reflectance",
         )
     kind = BRDFS[name]
     known = tuple(kind.__dataclass_fields__)
@@ -193,7 +194,8 @@ def brdf_named(name: str, **parameters: float) -> Brdf:
         if parameter not in known:
             raise ParameterError(
                 f'The reflectance "{name}" has no parameter "{parameter}".{did_you_mean(parameter, known)} '
-                f"It has: {', '.join(known) or 'none'}."
+                f"It has: {', '.join(known) or 'none'}.",
+                code="unknown-reflectance-parameter",
             )
     return kind(**parameters)
 
@@ -206,5 +208,6 @@ def half_cosine(nl: Array, nv: Array, lv: Array) -> Array:
 def _require(holds: bool, name: str, value: float, wanted: str) -> None:
     if not holds:
         raise ParameterError(
-            f'The reflectance\'s parameter "{name}" is {value!r}, but it has to be {wanted}.'
+            f'The reflectance\'s parameter "{name}" is {value!r}, but it has to be {wanted}.',
+            code="bad-reflectance-parameter",
         )

@@ -136,7 +136,8 @@ def render_scene(
     if name not in SCENES:
         raise ParameterError(
             f'There is no scene called "{name}".{did_you_mean(name, SCENES)} Choose one of '
-            f"{', '.join(SCENES)}."
+            f"{', '.join(SCENES)}.",
+            code="unknown-scene",
         )
     scene = SCENES[name]
     # One generator each: a shape that draws more numbers must not change the texture.
@@ -164,7 +165,8 @@ def albedo_of(surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: 
     if texture == "painted":
         if surface.paint is None:
             raise ParameterError(
-                'This shape has no colors of its own, so the texture "painted" does not fit it.'
+                'This shape has no colors of its own, so the texture "painted" does not fit it.',
+                code="shape-without-colors",
             )
         albedo[surface.mask] = surface.paint[surface.mask]
     else:
@@ -196,7 +198,8 @@ def render_surface(
     if not attached and not isinstance(brdf, Lambertian):
         raise ParameterError(
             "Only a Lambertian reflectance has a meaning for surfaces that face away from the light; keep "
-            'attached shadows for the others, or choose reflectance="lambertian".'
+            'attached shadows for the others, or choose reflectance="lambertian".',
+            code="no-attached-shadows",
         )
     directions = _unit_lights(lights)
     normals, shades = surface.normals[surface.mask], albedo[surface.mask]
@@ -236,7 +239,8 @@ def _unit_lights(lights: ArrayLike) -> Array:
     if directions.ndim != 2 or directions.shape[1] != 3 or not (directions[:, 2] > 0.0).all():
         raise ParameterError(
             "The lights of a scene have to be directions x y z, one row each, in front of the object "
-            "(z above 0)."
+            "(z above 0).",
+            code="bad-scene-lights",
         )
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 

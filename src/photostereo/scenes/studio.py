@@ -27,7 +27,10 @@ class Ball:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ParameterError(f'There is no "{self.kind}" ball. Choose one of {", ".join(KINDS)}.')
+            raise ParameterError(
+                f'There is no "{self.kind}" ball. Choose one of {", ".join(KINDS)}.',
+                code="unknown-ball",
+            )
 
 
 @dataclass(frozen=True)

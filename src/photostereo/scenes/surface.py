@@ -74,7 +74,8 @@ def frame_of(size: Size) -> tuple[int, int]:
     if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
         raise ParameterError(
             f"The size of a scene is {size!r}, but it has to be one whole number or two (height, width), "
-            "each at least 2."
+            "each at least 2.",
+            code="bad-scene-size",
         )
     return int(sides[0]), int(sides[1])
 

@@ -88,7 +88,8 @@ def texture_named(name: str) -> Texture:
         known = (*TEXTURES, "painted")
         raise ParameterError(
             f'There is no texture called "{name}".{did_you_mean(name, known)} Choose one of '
-            f"{', '.join(known)}."
+            f"{', '.join(known)}.",
+            code="unknown-texture",
         )
     return TEXTURES[name]
 

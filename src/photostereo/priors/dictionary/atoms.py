@@ -84,7 +84,10 @@ def initial_dictionary(
         return _checked_array(np.asarray(kind), length, atoms)
     count = length if atoms is None else atoms
     if int(count) != count or count < 1:
-        raise ParameterError(f"The number of atoms is a positive whole number; got {atoms}.")
+        raise ParameterError(
+            f"The number of atoms is a positive whole number; got {atoms}.",
+            code="atoms-not-a-count",
+        )
     if kind == "dct":
         return cosines(length, count)
     if kind == "dct-separable":
@@ -96,7 +99,8 @@ def initial_dictionary(
         return _drawn_patches(patches, length, count, rng)
     raise ParameterError(
         f'There is no initial dictionary "{kind}".{did_you_mean(kind, KINDS)} Choose one of '
-        f"{', '.join(KINDS)}, or give an array with one atom per row."
+        f"{', '.join(KINDS)}, or give an array with one atom per row.",
+        code="unknown-dictionary",
     )
 
 
@@ -105,7 +109,8 @@ def check_atom_count(atoms: int, n_patches: int) -> None:
     if atoms > n_patches:
         raise ParameterError(
             f"There are more atoms than patches: {atoms} atoms, but only {n_patches} patches touch the mask. "
-            f"Choose fewer atoms, a smaller patch or a smaller stride."
+            f"Choose fewer atoms, a smaller patch or a smaller stride.",
+            code="more-atoms-than-patches",
         )
 
 
@@ -131,7 +136,8 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
     if count > w_x * w_y * w_z and w_x == w_y == 1:
         raise ParameterError(
             f"A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms asked for. "
-            f"Choose fewer atoms or a larger patch."
+            f"Choose fewer atoms or a larger patch.",
+            code="too-few-cosines",
         )
     finer = 1
     while True:
@@ -159,7 +165,8 @@ def _drawn_patches(
     if patches is None or patches.ndim != 2 or patches.shape[1] != length:
         raise ParameterError(
             f'The initial dictionary "random-patches" needs the patches to draw from, one of {length} values '
-            f"per row."
+            f"per row.",
+            code="no-patches-to-draw",
         )
     check_atom_count(count, len(patches))
     norms = np.linalg.norm(patches.astype(np.float64), axis=1)
@@ -167,7 +174,8 @@ def _drawn_patches(
     if usable.size < count:
         raise ParameterError(
             f'The initial dictionary "random-patches" draws {count} different patches, but only '
-            f'{usable.size} are not zero. Choose fewer atoms or the dictionary "dct".'
+            f'{usable.size} are not zero. Choose fewer atoms or the dictionary "dct".',
+            code="too-few-patches-to-draw",
         )
     chosen = np.random.default_rng(rng).choice(usable, size=count, replace=False)
     return np.asarray(patches[chosen].astype(np.float64) / norms[chosen, None])
@@ -180,21 +188,27 @@ def _checked_array(array: FloatArray, length: int, atoms: int | None) -> NDArray
     if array.ndim != 2 or array.shape[1] != length or len(array) == 0:
         raise ParameterError(
             f"A dictionary for these patches has one atom of {length} values per row; this array has shape "
-            f"{array.shape}.{hint}"
+            f"{array.shape}.{hint}",
+            code="dictionary-of-another-shape",
         )
     if atoms is not None and atoms != len(array):
         raise ParameterError(
             f"The dictionary given has {len(array)} atoms, but {atoms} were asked for. Leave the number of "
-            f"atoms out."
+            f"atoms out.",
+            code="dictionary-of-another-size",
         )
     D = array.astype(np.float64)
     norms = np.linalg.norm(D, axis=1)
     if not np.isfinite(D).all():
-        raise ParameterError("The dictionary given has values that are not finite numbers.")
+        raise ParameterError(
+            "The dictionary given has values that are not finite numbers.",
+            code="dictionary-not-finite",
+        )
     worst = int(np.argmax(np.abs(norms - 1)))
     if abs(norms[worst] - 1) > NORM_TOLERANCE:
         raise ParameterError(
             f"The atoms of a dictionary have unit norm, but atom {worst} of the one given has norm "
-            f"{norms[worst]:.4g}. Divide each row by its norm."
+            f"{norms[worst]:.4g}. Divide each row by its norm.",
+            code="atoms-not-unit",
         )
     return np.asarray(D / norms[:, None])

@@ -173,7 +173,10 @@ def follow_atoms(
 def _as_atoms(given: FloatArray, D: FloatArray) -> FloatArray:
     atoms = np.ascontiguousarray(given, D.dtype)
     if atoms.shape != D.shape:
-        raise ParameterError(f"The given atoms are {atoms.shape}, but the dictionary is {D.shape}.")
+        raise ParameterError(
+            f"The given atoms are {atoms.shape}, but the dictionary is {D.shape}.",
+            code="atoms-of-another-shape",
+        )
     return atoms
 
 
@@ -196,7 +199,8 @@ def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray) -> None:
         raise ParameterError(
             f"The dictionary pass works in place on contiguous arrays of one type, float32 or float64: "
             f"R (w, m), D (K, m) and B (K, w). These are R {R.dtype} {R.shape}, D {D.dtype} {D.shape} and "
-            f"B {B.dtype} {B.shape}."
+            f"B {B.dtype} {B.shape}.",
+            code="arrays-do-not-fit",
         )
 
 

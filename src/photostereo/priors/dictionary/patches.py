@@ -94,7 +94,8 @@ class PatchGrid:
         if mask.ndim != 2 or not mask.any():
             raise ParameterError(
                 f"Patches need a mask of two dimensions with at least one pixel in it; this one has shape "
-                f"{mask.shape} and {int(mask.sum())} pixels. Check the capture's mask."
+                f"{mask.shape} and {int(mask.sum())} pixels. Check the capture's mask.",
+                code="empty-mask",
             )
         size, stride = _checked_size(size), _checked_stride(stride)
         _check_fit(mask.shape, size, stride)
@@ -279,7 +280,8 @@ class PatchGrid:
         if n.shape != (self.n_pixels, 3) or n.dtype not in (np.float32, np.float64):
             raise ParameterError(
                 f"The normals must be float32 or float64 of shape ({self.n_pixels}, 3), one row per mask "
-                f"pixel; these are {n.dtype} of shape {n.shape}. Index the normal map with the mask first."
+                f"pixel; these are {n.dtype} of shape {n.shape}. Index the normal map with the mask first.",
+                code="normals-do-not-fit",
             )
         return n
 
@@ -293,7 +295,8 @@ class PatchGrid:
         ):
             raise ParameterError(
                 f"The patches must be a contiguous float32 or float64 array of shape {shape}; this one is "
-                f"{P.dtype} of shape {P.shape}. Make it with PatchGrid.extract."
+                f"{P.dtype} of shape {P.shape}. Make it with PatchGrid.extract.",
+                code="patches-do-not-fit",
             )
         return np.ascontiguousarray(P).reshape(-1, 3, self.size[1], self.size[0])
 
@@ -307,11 +310,15 @@ def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntA
 
 def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
     if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
-        raise ParameterError(f"A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.")
+        raise ParameterError(
+            f"A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.",
+            code="bad-patch-size",
+        )
     if size[2] not in (1, 3):
         raise ParameterError(
             f"A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them apart; got "
-            f"w_z = {size[2]}."
+            f"w_z = {size[2]}.",
+            code="bad-patch-depth",
         )
     return int(size[0]), int(size[1]), int(size[2])
 
@@ -320,7 +327,8 @@ def _checked_stride(stride: int | tuple[int, int]) -> tuple[int, int]:
     pair = stride if isinstance(stride, tuple | list) else (stride, stride)
     if np.shape(pair) != (2,) or any(int(step) != step or step < 1 for step in pair):
         raise ParameterError(
-            f"The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}."
+            f"The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}.",
+            code="bad-stride",
         )
     return int(pair[0]), int(pair[1])
 
@@ -330,10 +338,12 @@ def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple
         if width > length:
             raise ParameterError(
                 f"The patch is larger than the picture: w_{axis} = {width} pixels, but the picture has "
-                f"{length} along {axis}. Choose a smaller patch size."
+                f"{length} along {axis}. Choose a smaller patch size.",
+                code="patch-larger-than-picture",
             )
         if step > width:
             raise ParameterError(
                 f"The stride is larger than the patch: {step} against w_{axis} = {width}, which would leave "
-                f"pixels between the patches uncovered. Choose a stride of at most {width}."
+                f"pixels between the patches uncovered. Choose a stride of at most {width}.",
+                code="stride-larger-than-patch",
             )
