@@ -109,10 +109,10 @@ def mends(found: tuple[Mistake, ...], falsified: np.ndarray, right: np.ndarray) 
     """Whether the options advised give the right directions back."""
     lights = falsified
     for mistake in found:
-        if mistake.option == "--reverse-lights":
+        if mistake.remedy == "reverse-lights":
             lights = -lights
-        elif mistake.option.startswith("--lights-axes"):
-            lights = lights @ axes_matrix(mistake.option.split()[-1])
+        elif mistake.remedy == "lights-axes":
+            lights = lights @ axes_matrix(mistake.values["axes"])
     return bool(np.allclose(lights, right))
 
 

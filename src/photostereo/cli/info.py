@@ -31,7 +31,9 @@ def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str
     for note in facts["notes"]:
         terminal.say(f"• {note}")
     for finding in diagnosis.findings:
-        terminal.say(f"{'Warning: ' if finding.severity == 'problem' else '• '}{finding.text}")
+        terminal.say(
+            f"{'Warning: ' if finding.severity == 'problem' else '• '}{finding.rendered('terminal')}"
+        )
     if not diagnosis.findings:
         terminal.say("No problems were found.")
     return {**facts, "advice": list(diagnosis.advice)}

@@ -25,7 +25,7 @@ def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
     findings = pipeline.diagnosis.findings
     for finding in findings:
         if finding.severity == "problem":
-            terminal.say(f"Warning: {finding.text}")
+            terminal.say(f"Warning: {finding.rendered('terminal')}")
     notices = sum(finding.severity == "notice" for finding in findings)
     if notices:
         plural = "s" if notices > 1 else ""

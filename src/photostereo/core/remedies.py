@@ -24,6 +24,28 @@ REMEDIES: Mapping[str, Remedy] = {
     "whole-frame": Remedy(
         'Pass mask="full" to use the whole frame.', "Use the whole frame with --mask full."
     ),
+    "automatic-mask": Remedy(
+        'Paint the object white and the background black, or pass mask="auto" to find it in the photographs.',
+        "Paint the object white and the background black, or find it in the photographs with --mask auto.",
+    ),
+    "default-axes": Remedy(
+        "Leave out lights_axes and reverse_lights.", "Leave out --lights-axes and --reverse-lights."
+    ),
+    "reverse-lights": Remedy(
+        "Reverse them with reverse_lights=True{instead}.", "Reverse them with --reverse-lights{instead}."
+    ),
+    "lights-axes": Remedy(
+        'Read it with lights_axes="{axes}"{instead}.{note}',
+        "Read it with --lights-axes {axes}{instead}.{note}",
+    ),
+    "lights-in-order": Remedy(
+        "Put the lines of the light file in the order of the photographs, or name the photograph in each line (a column "
+        "file)."
+    ),
+    "undo-srgb": Remedy(
+        "Undo it with srgb=True, or use raw or linear files.",
+        "Undo it with --srgb, or use raw or linear files.",
+    ),
     "replace-output": Remedy(
         "Choose another name, or pass force=True to replace it.",
         "Choose another name, or use --force to replace it.",

@@ -30,10 +30,18 @@ VERY_NOISY = 15.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence or two of advice, and how much it matters."""
+    """One sentence or two of advice, and how much it matters.
+
+    ``terminal`` holds the words for the terminal if they differ.
+    """
 
     severity: Severity
     text: str
+    terminal: str = ""
+
+    def rendered(self, shell: str = "python") -> str:
+        """The advice in the words of a shell."""
+        return self.terminal if shell == "terminal" and self.terminal else self.text
 
 
 def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
@@ -110,7 +118,7 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         yield Finding(
             "problem" if lit < 6 or 3 * len(dim) > diagnosis.photographs else "notice",
             f"{len(dim)} of {diagnosis.photographs} photographs are nearly dark, under a tenth of the brightest "
-            f"(number {names}). Check the lamps and the exposure, or leave them out with their lights: only {lit} "
+            f"(number {names}). Check the lights and the exposure, or leave them out with their lights: only {lit} "
             "show the object well.",
         )
     if diagnosis.photographs <= 5:

@@ -1,17 +1,19 @@
-"""Mistakes that people make with light files, masks and photographs, found before a solve.
+"""Common mistakes with light files, masks and photographs, detected before a solve.
 
-A thumbnail of the capture is enough. Nothing is changed here: each mistake is named with its evidence and with what
-mends it. Where the photographs cannot decide, nothing is said.
+A thumbnail of the capture is enough. Nothing is changed here: each mistake is reported with its evidence and its remedy.
+If the photographs cannot decide, nothing is reported.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.remedies import remedy_text
 from photostereo.diagnosis.ordering import OrderEvidence, order_evidence, usual_orders
 from photostereo.lights.axes import (
     Outline,
@@ -41,10 +43,6 @@ CURVE_EXPONENT = 1.8
 CURVED = 0.25
 #: Normals along the outline that point inwards by this mean cosine mean that x and y are reversed.
 INWARDS = -0.3
-IN_ORDER = (
-    "Put the lines of the light file in the order of the photographs, or name the photograph in each line (a column "
-    "file)."
-)
 
 
 @dataclass(frozen=True)
@@ -54,18 +52,22 @@ class Mistake:
     Attributes
     ----------
     kind : which part is wrong
-    text : what it seems to be, with its evidence
-    remedy : what mends it
-    option : the option of the command line that mends it, or ""
+    text : what is wrong, with its evidence
+    remedy : a key of :mod:`photostereo.core.remedies`
+    values : of the remedy, such as the right ``axes``
     """
 
     kind: Kind
     text: str
     remedy: str
-    option: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def rendered(self, shell: str = "python") -> str:
+        """The mistake and its remedy in the words of a shell."""
+        return f"{self.text}. {remedy_text(self.remedy, shell, self.values)}"
 
     def __str__(self) -> str:
-        return f"{self.text}. {self.remedy}"
+        return self.rendered()
 
 
 def find_mistakes(
@@ -76,7 +78,7 @@ def find_mistakes(
     axes_given: str = "",
     straightened: bool = False,
 ) -> tuple[Mistake, ...]:
-    """The likely mistakes in a capture, none where all is well or nothing can be told.
+    """The likely mistakes in a capture; none if all is well or the photographs cannot decide.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def find_mistakes(
     lights : (d, 3) unit directions
     mask : (H, W)
     axes_given : the axes with which the light file was read already; what is advised takes their place
-    straightened : a tone curve was undone already: nobody is told to undo it again
+    straightened : a tone curve was undone already, so that it is not reported
 
     Examples
     --------
@@ -92,8 +94,8 @@ def find_mistakes(
     >>> scene = render_scene("sphere", size=64)
     >>> find_mistakes(scene.images, scene.lights.directions, scene.mask)
     ()
-    >>> find_mistakes(scene.images, scene.lights.directions * [1, -1, 1], scene.mask)[0].option
-    '--lights-axes x,-y,z'
+    >>> find_mistakes(scene.images, scene.lights.directions * [1, -1, 1], scene.mask)[0].values["axes"]
+    'x,-y,z'
     """
     if not any(image.any() for image in images):
         return ()
@@ -142,8 +144,7 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Mistake | None:
         "mask",
         f"The mask seems to be inverted: it holds {100 * border:.0f} % of the frame's border, and what it leaves out "
         f"is {times} brighter",
-        "Paint the object white and the ground black, or find the object from the photographs with --mask auto.",
-        "--mask auto",
+        "automatic-mask",
     )
 
 
@@ -158,14 +159,14 @@ def _wrong_order(order: OrderEvidence) -> Mistake | None:
             "order",
             f"The lights seem to be in another order than the photographs: {explained}, and {order.best.words} only "
             f"{100 * order.best_share:.1f} %",
-            IN_ORDER,
+            "lights-in-order",
         )
     if order.likeness_to_chance > LIKE_CHANCE:
         return Mistake(
             "order",
             f"The lights do not fit the photographs, as if in another order: {explained}, a random order "
             f"{100 * order.shuffled:.1f} %, and {100 * order.least:.1f} % would be possible",
-            IN_ORDER,
+            "lights-in-order",
         )
     return None
 
@@ -224,27 +225,27 @@ def _axes_mistake(
     if words == "x,y,z":
         return Mistake(
             "axes",
-            f"The light file seems to have our axes, and not those given: {why}",
-            "Leave out --lights-axes and --reverse-lights.",
+            f"The light file seems to have the default axes, not those given: {why}",
+            "default-axes",
         )
     if words == "-x,-y,-z":
-        instead = " in place of --lights-axes" if axes_given else ""
+        instead = " instead of the axes given" if axes_given else ""
         return Mistake(
             "arrows",
-            f"The light directions seem to point from the lamp to the object: {why}",
-            f"Turn them round with --reverse-lights{instead}.",
-            "--reverse-lights",
+            f"The light directions seem to point from the light to the object: {why}",
+            "reverse-lights",
+            {"instead": instead},
         )
     hollow = "" if decided else " If hollows then stand out as bumps, reverse x and y too."
     if further == "-x,-y,z" and not signs[0].startswith("the slopes"):
         hollow = " If the object is hollow, all is well."
-    instead = f", in place of {axes_given}" if axes_given else ""
+    instead = f" instead of {axes_given}" if axes_given else ""
     names = {"x,-y,z": "with y downwards", "y,x,z": "with x and y exchanged"}
     return Mistake(
         "axes",
         f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",
-        f"Read it with --lights-axes {words}{instead}.{hollow}",
-        f"--lights-axes {words}",
+        "lights-axes",
+        {"axes": words, "instead": instead, "note": hollow},
     )
 
 
@@ -276,7 +277,7 @@ def _turned_ring(
         "order",
         f"The lights seem to be in another order than the photographs: the slopes belong to no surface (curl "
         f"{given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})",
-        IN_ORDER,
+        "lights-in-order",
     )
     return mistake, best[0]
 
@@ -297,6 +298,5 @@ def _curve(small: Thumbnail, lights: FloatArray) -> Mistake | None:
         "curve",
         f"The photographs seem to have a tone curve, as cameras put into pictures for viewing: a matte surface "
         f"misses {100 * misfits[0]:.1f} % of their variation, with the curve undone {100 * misfits[1]:.1f} %",
-        "Undo it with --srgb, or use raw or linear files.",
-        "--srgb",
+        "undo-srgb",
     )

@@ -108,7 +108,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
     facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
     residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
-    problems = (Finding("problem", str(mistake)) for mistake in seen.mistakes)
+    problems = (Finding("problem", str(mistake), mistake.rendered("terminal")) for mistake in seen.mistakes)
     return replace(bare, findings=(*problems, *advise(bare, capture, result)))
 
 

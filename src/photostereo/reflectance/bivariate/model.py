@@ -184,7 +184,9 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
     if len(orders) != 2 or not (1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]):
         raise ParameterError(
             f"The orders of the bivariate polynomial are two whole numbers, N1 from 1 to {LARGEST_ORDERS[0]} "
-            f"for the intensity and N2 from 0 to {LARGEST_ORDERS[1]} for the light's angle; got {orders}."
+            f"for the intensity and N2 from 0 to {LARGEST_ORDERS[1]} for the light's angle; got {orders}.",
+            code="bad-orders",
+            orders=orders,
         )
     return int(orders[0]), int(orders[1])
 
