@@ -87,7 +87,8 @@ def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, ma
     spread = np.where(result.mask, 7.25, 0.0).astype(np.float32)
     write_report(tmp_path / "report.html", replace(result, maps={"spread": spread}))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Expected error" in text and "expects them to be, 7.2° typically" in text
+    assert "Expected error" in text and "Fair" in text and "about 7° on average" in text
+    assert "expects each normal to be, 7.2° typically" in text
 
 
 @pytest.mark.parametrize("before", ["another surface", "no surface"])

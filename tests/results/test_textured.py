@@ -16,9 +16,27 @@ from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.units import PixelSize
 from photostereo.results.formats.glb import encode_glb
 from photostereo.results.formats.obj import encode_obj
-from photostereo.results.raster import interpolate, interpolate_readable
+from photostereo.results.raster import interpolate
 from photostereo.results.textured import texture_mesh
 from photostereo.surface import integrate
+
+
+def interpolate_readable(points, faces, values, shape):
+    """What the compiled loop does, triangle by triangle."""
+    result = np.full((*shape, values.shape[1]), np.nan)
+    rows, cols = np.mgrid[: shape[0], : shape[1]]
+    for face in faces:
+        (ax, ay), (bx, by), (cx, cy) = points[face]
+        area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+        if area == 0.0:
+            continue
+        b = ((cols - ax) * (cy - ay) - (rows - ay) * (cx - ax)) / area
+        c = ((bx - ax) * (rows - ay) - (by - ay) * (cols - ax)) / area
+        a = 1.0 - b - c
+        inside = (a >= -1e-9) & (b >= -1e-9) & (c >= -1e-9)
+        weights = np.stack([a, b, c], axis=-1)[inside]
+        result[inside] = weights @ values[face]
+    return result
 
 
 def unit(v: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import replacing_directory, write_array
 from photostereo.io.names import folder_name
 from photostereo.pipeline.comparison import numbered, truth_of
-from photostereo.report.contestants import ground_of
+from photostereo.report.entries import basis_of
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import is_result, read_depth
 
@@ -54,7 +54,7 @@ def compare_results(
     results = [Reconstruction.load(source) for source in sources]
     known = None if truth is None else truth_of(truth)
     # Page and server cut their tiles around the same pixels: those that all results know.
-    mask = ground_of(results, None, known).mask
+    mask = basis_of(results, None, known).mask
     results = [replace(result, mask=mask) for result in results]
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size

@@ -1,4 +1,4 @@
-"""JSON as we write it: UTF-8, and strictly JSON, so that every reader takes it."""
+"""Strict JSON in UTF-8, which every reader accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """The value as JSON. NaN and infinity have no place in JSON: null stands for them.
+    """The value as JSON. NaN and infinity become null.
 
     >>> json_text({"error": float("nan"), "files": ("a", "b")}, indent=None)
     '{"error":null,"files":["a","b"]}'

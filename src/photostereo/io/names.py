@@ -1,4 +1,4 @@
-"""Names as they may be shown, and names that may be given to folders.
+"""Names that are safe to display, and names for folders.
 
 A file name on Linux is any run of bytes: it may be undecodable, or hold sequences that move a terminal's cursor,
 change its title or reverse the line.
@@ -17,7 +17,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    r"""Text that a terminal shows and does not obey: control and direction characters, lone surrogates as escapes.
+    r"""Text that is safe to print in a terminal: control and direction characters, lone surrogates as escapes.
 
     >>> printable("cat\x1b[2J"), printable("a\udcff\u202eb"), printable("Öl, two\nlines")
     ('cat\\x1b[2J', 'a\\udcff\\u202eb', 'Öl, two\nlines')
@@ -46,5 +46,5 @@ def folder_name(name: str) -> str:
 
 
 def shortened(name: str, limit: int = NAME_BYTES) -> str:
-    """The beginning of a name, of at most so many bytes; no letter is cut in two."""
+    """The beginning of a name, at most ``limit`` bytes; no letter is cut in two."""
     return os.fsencode(name)[:limit].decode("utf-8", "ignore") if len(os.fsencode(name)) > limit else name

@@ -1,4 +1,4 @@
-"""Arrays that wait on disk for their next use: a nameless temporary file, gone when its owner is.
+"""Arrays kept on disk until they are used again, in a temporary file without a name.
 
 A photograph of 24 megapixels takes half a second to decode and a few milliseconds to read back as it was decoded.
 The file is never mapped: what is read counts once, and only while it is used.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: The disk keeps at least so many bytes free.
+#: Bytes that stay free on the disk.
 SPARED = 1_000_000_000
 #: File systems that lie in memory: what waits there has not left it.
 IN_MEMORY = ("tmpfs", "ramfs")
@@ -54,7 +54,7 @@ class Spool:
         self.close()
 
     def close(self) -> None:
-        """Give the disk its space back."""
+        """Free the disk space."""
         self._file.close()
 
     def write(self, array: NDArray[Any]) -> Spooled:
@@ -79,7 +79,7 @@ class Spool:
 
 
 def open_spool(size: int) -> Spool | None:
-    """A spool for so many bytes, where a disk has room for them; None where none has.
+    """A spool for ``size`` bytes on a disk with room for them; None if there is none.
 
     The usual place for temporary files (``TMPDIR``) is asked first, then ``/var/tmp``, which is never in memory.
     """

@@ -6,7 +6,7 @@ import math
 
 
 def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About so many round numbers that span [low, high].
+    """About ``count`` round numbers that span [low, high].
 
     >>> round_ticks(0, 17)
     [0.0, 5.0, 10.0, 15.0]
@@ -22,7 +22,7 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten in [low, high], and 2 and 5 times them where there are few.
+    """Powers of ten in [low, high], and 2 and 5 times them if there are few.
 
     >>> decade_ticks(0.5, 200)
     [1.0, 10.0, 100.0]

@@ -16,8 +16,8 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures
 from photostereo.report.comparison_figures import error_charts, figures_table
-from photostereo.report.contestants import Contestant, Ground, contestants_of, ground_of
 from photostereo.report.document import render_page, safe_links
+from photostereo.report.entries import Basis, Entry, basis_of, entries_of
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
@@ -26,7 +26,7 @@ from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_d
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
-#: What the view can show of two results; the error only where the truth is known.
+#: What the view can show of two results; the error only if the truth is known.
 MODES = (
     ("albedo", "Albedo"),
     ("clay", "Clay"),
@@ -83,38 +83,38 @@ def write_comparison(
         raise ParameterError(
             "There is nothing to compare: give at least one result.", code="nothing-to-compare"
         )
-    ground = ground_of(results, capture, truth)
-    mask = ground.mask
-    contestants = contestants_of(results, ground, labels=labels, depths=depths, folders=folders)
-    frame = frame_around(mask, max_pixels=_pixels_allowed(len(contestants)))
-    shown = [{"contestant": contestant, **_maps(contestant, mask, frame)} for contestant in contestants]
+    basis = basis_of(results, capture, truth)
+    mask = basis.mask
+    entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)
+    frame = frame_around(mask, max_pixels=_pixels_allowed(len(entries)))
+    shown = [{"entry": entry, **_maps(entry, mask, frame)} for entry in entries]
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
-    grids = _grids(contestants, mask, frame)
-    best = _best(results, contestants, mask)
+    grids = _grids(entries, mask, frame)
+    best = _best(results, entries, mask)
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
     context = {
-        "title": title or ground.name,
+        "title": title or basis.name,
         "kicker": ("Methods compared" if labels is None else "Results compared")
-        + f" · {_input_in_words(len(results), ground)}",
+        + f" · {_input_in_words(len(results), basis)}",
         "verdict": None,
         "first_problem": "",
-        "contestants": shown,
-        "pair": _first_pair(contestants, best),
+        "entries": shown,
+        "pair": _first_pair(entries, best),
         "surface_first": data["surface"]["first"] if grids else "",
         "modes": [
             *MODES,
             *(HEIGHT_MODES if grids else ()),
-            *([("error", "Error")] if ground.truth is not None else []),
+            *([("error", "Error")] if basis.truth is not None else []),
             ("difference", "Differ"),
         ],
-        "table": figures_table(results, contestants, ground),
-        "charts": error_charts(results, contestants, mask),
+        "table": figures_table(results, entries, basis),
+        "charts": error_charts(results, entries, mask),
         "folders": _by_folder(safe_links(files or {})),
-        "has_truth": ground.truth is not None,
+        "has_truth": basis.truth is not None,
         "has_photographs": capture is not None,
         "has_depth": bool(grids),
-        "surface_results": [(key, _label(contestants, key)) for key in grids],
+        "surface_results": [(key, _label(entries, key)) for key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
     page = render_page("compare.html", **context)
@@ -122,36 +122,34 @@ def write_comparison(
     # One albedo for all: what is compared are the normals.
     common = Layers(frame, mask, albedos=common_albedo(results))
     sides = {
-        contestant.key: Shown(
-            Layers(frame, mask, contestant.normals, depth=contestant.depth),
-            title=contestant.name,
-            folder=contestant.folder,
-            still=f"normals-{contestant.key}",
+        entry.key: Shown(
+            Layers(frame, mask, entry.normals, depth=entry.depth),
+            title=entry.name,
+            folder=entry.folder,
+            still=f"normals-{entry.key}",
         )
-        for contestant in contestants
+        for entry in entries
     }
     data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room, control=control)
     data["relight"]["shown"] = context["pair"]
-    data["relight"]["difference_top"] = _difference_top(contestants, mask)
-    _align_heights(data["relight"], contestants, mask)
+    data["relight"]["difference_top"] = _difference_top(entries, mask)
+    _align_heights(data["relight"], entries, mask)
     page.write(path, data)
 
 
-def _input_in_words(count: int, ground: Ground) -> str:
+def _input_in_words(count: int, basis: Basis) -> str:
     return (
-        f"{count} results"
-        if ground.capture is None
-        else f"{count} methods, {len(ground.capture)} photographs"
+        f"{count} results" if basis.capture is None else f"{count} methods, {len(basis.capture)} photographs"
     )
 
 
-def _best(results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray) -> str:
+def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> str:
     """The result with the smallest error; without a truth that of the default method, or else the last."""
-    judged = {one.key: float(np.mean(one.error[mask])) for one in contestants if one.error is not None}
+    judged = {one.key: float(np.mean(one.error[mask])) for one in entries if one.error is not None}
     if judged:
         return min(judged, key=lambda key: judged[key])
-    keys = [one.key for one, result in zip(contestants, results, strict=False) if result.method == BEST]
-    return keys[-1] if keys else contestants[len(results) - 1].key
+    keys = [one.key for one, result in zip(entries, results, strict=False) if result.method == BEST]
+    return keys[-1] if keys else entries[len(results) - 1].key
 
 
 def common_albedo(results: Sequence[Reconstruction]) -> list[tuple[FloatArray, float]]:
@@ -170,42 +168,42 @@ def _pixels_allowed(count: int) -> int:
     return int(min(MAX_PIXELS, 1_200_000 / count))
 
 
-def _maps(contestant: Contestant, mask: BoolArray, frame: Frame) -> dict[str, Any]:
+def _maps(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
     """Pictures for the cards."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     maps: dict[str, Any] = {
         "normals": figures.normals_figure(
-            *pictures.shrink_normals(contestant.normals, mask, small), title=f"Normals by {contestant.name}"
+            *pictures.shrink_normals(entry.normals, mask, small), title=f"Normals by {entry.name}"
         ),
         "error": None,
     }
-    if contestant.error is not None:
-        inside = contestant.error[mask]
+    if entry.error is not None:
+        inside = entry.error[mask]
         maps["error"] = figures.error_figure(
-            contestant.error,
+            entry.error,
             mask,
             small,
-            title=f"Error of {contestant.name}",
+            title=f"Error of {entry.name}",
             note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
         )
     return maps
 
 
-def _difference_top(contestants: Sequence[Contestant], mask: BoolArray) -> float:
+def _difference_top(entries: Sequence[Entry], mask: BoolArray) -> float:
     """Where the scale of differences ends: what is above it is rare, between the first and any other."""
     step = max(1, int(np.sqrt(mask.size / 250_000)))
     inside = mask[::step, ::step]
-    first, *others = [np.asarray(one.normals[::step, ::step]) for one in contestants]
+    first, *others = [np.asarray(one.normals[::step, ::step]) for one in entries]
     tops = [float(np.percentile(angular_error(other, first, inside)[inside], 95)) for other in others]
     return float(np.clip(5 * np.ceil(max(tops, default=5.0) / 5), 5, 45))
 
 
-def _first_pair(contestants: Sequence[Contestant], best: str) -> list[str]:
+def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
     """The pair that says most at first sight: the first method and the best one."""
-    keys = [contestant.key for contestant in contestants if contestant.key != "truth"]
+    keys = [entry.key for entry in entries if entry.key != "truth"]
     if len(keys) == 1:
-        return [keys[0], contestants[-1].key]
+        return [keys[0], entries[-1].key]
     return [keys[0], best if best != keys[0] else keys[-1]]
 
 
@@ -222,28 +220,28 @@ def _by_folder(links: Sequence[Mapping[str, str]]) -> dict[str, list[dict[str, s
     return folders
 
 
-def _label(contestants: Sequence[Contestant], key: str) -> str:
-    return next(contestant.name for contestant in contestants if contestant.key == key)
+def _label(entries: Sequence[Entry], key: str) -> str:
+    return next(entry.name for entry in entries if entry.key == key)
 
 
-def _grids(contestants: Sequence[Contestant], mask: BoolArray, frame: Frame) -> dict[str, Any]:
-    # Fewer vertices each where there are many.
-    limit = min(160_000, max(12_000, 300_000 // len(contestants)))
+def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str, Any]:
+    # The more results, the fewer vertices for each.
+    limit = min(160_000, max(12_000, 300_000 // len(entries)))
     return {
         one.key: grid_data(pack_heights(one.depth, mask, frame, max_vertices=limit), frame)
-        for one in contestants
+        for one in entries
         if one.depth is not None
     }
 
 
-def _align_heights(view: dict[str, Any], contestants: Sequence[Contestant], mask: BoolArray) -> None:
+def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArray) -> None:
     """Bring the heights of all results to one level and one scale: integration leaves a constant open.
 
     Medians are laid on one another; ``lift`` is what the page adds to a height above a result's own lowest point,
     ``heights_top`` the highest point of all above the lowest of all.
     """
     ends = {}
-    for one in contestants:
+    for one in entries:
         if one.depth is not None:
             middle = float(np.nanmedian(one.depth[mask]))
             facts = view["sets"][one.key]

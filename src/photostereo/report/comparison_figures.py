@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.report import wording
-from photostereo.report.contestants import Contestant, Ground
+from photostereo.report.entries import Basis, Entry
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
 from photostereo.report.plots import Series, legend, line_chart, scatter, style_of
@@ -20,12 +20,12 @@ from photostereo.solver.reconstruction import Reconstruction
 
 
 def figures_table(
-    results: Sequence[Reconstruction], contestants: Sequence[Contestant], ground: Ground
+    results: Sequence[Reconstruction], entries: Sequence[Entry], basis: Basis
 ) -> dict[str, Any]:
     """Figures by method; in each column the best is marked."""
     columns: list[tuple[str, NDArray[np.float64], str, int]] = []
-    if ground.truth is not None:
-        errors = [contestant.error[ground.mask] for contestant in contestants if contestant.error is not None]
+    if basis.truth is not None:
+        errors = [entry.error[basis.mask] for entry in entries if entry.error is not None]
         columns = [
             ("Mean error", np.array([error.mean() for error in errors]), "{:.2f}°", -1),
             ("Median", np.array([np.median(error) for error in errors]), "{:.2f}°", -1),
@@ -33,8 +33,8 @@ def figures_table(
             ("Within 5°", np.array([100 * (error <= 5).mean() for error in errors]), "{:.0f} %", 1),
             ("Within 10°", np.array([100 * (error <= 10).mean() for error in errors]), "{:.0f} %", 1),
         ]
-    if ground.capture is not None:
-        residuals = [100 * typical_residual(result.normals, ground.capture) for result in results]
+    if basis.capture is not None:
+        residuals = [100 * typical_residual(result.normals, basis.capture) for result in results]
         columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
     seconds = np.array([sum(result.seconds.values()) for result in results])
     columns.append(("Time", seconds, "", -1))
@@ -58,8 +58,8 @@ def figures_table(
             )
         rows.append(
             {
-                "method": contestants[number].name,
-                "title": contestants[number].title,
+                "method": entries[number].name,
+                "title": entries[number].title,
                 "cells": cells,
                 "status": wording.status_words(result),
             }
@@ -67,17 +67,15 @@ def figures_table(
     return {"headings": [name for name, *_ in columns], "rows": rows}
 
 
-def error_charts(
-    results: Sequence[Reconstruction], contestants: Sequence[Contestant], mask: BoolArray
-) -> list[Chart]:
+def error_charts(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
     """Where there is a truth: shares of pixels below an error, and what accuracy costs in time."""
-    judged = [contestant for contestant in contestants if contestant.error is not None]
+    judged = [entry for entry in entries if entry.error is not None]
     if not judged:
         return []
     points = [
-        (contestant.name, sum(result.seconds.values()), float(np.mean(contestant.error[mask])))
-        for result, contestant in zip(results, judged, strict=True)
-        if contestant.error is not None
+        (entry.name, sum(result.seconds.values()), float(np.mean(entry.error[mask])))
+        for result, entry in zip(results, judged, strict=True)
+        if entry.error is not None
     ]
     plot = scatter(
         points,
@@ -90,15 +88,15 @@ def error_charts(
     return [_cumulative_chart(judged, mask), cost]
 
 
-def _cumulative_chart(judged: Sequence[Contestant], mask: BoolArray) -> Chart:
+def _cumulative_chart(judged: Sequence[Entry], mask: BoolArray) -> Chart:
     """Share of the pixels below an error, over that error."""
     angles = np.linspace(0, ERROR_TOP, 91)
     series = []
-    for number, contestant in enumerate(judged):
-        assert contestant.error is not None
-        ordered = np.sort(contestant.error[mask])
+    for number, entry in enumerate(judged):
+        assert entry.error is not None
+        ordered = np.sort(entry.error[mask])
         shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
-        series.append(Series(contestant.name, shares.tolist(), *style_of(number)))
+        series.append(Series(entry.name, shares.tolist(), *style_of(number)))
     plot: Markup = line_chart(
         angles.tolist(),
         series,

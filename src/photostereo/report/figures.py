@@ -102,8 +102,8 @@ def spread_figure(spread: FloatArray, mask: BoolArray, frame: Frame) -> MapFigur
     inside = spread[mask]
     return _figure(
         "Expected error",
-        f"Where not to trust the normals: how far off the method expects them to be, {np.median(inside):.1f}° typically. "
-        "On clean photographs of hollow objects, where light bounces, it is half of the true error.",
+        f"How far off the method expects each normal to be, {np.median(inside):.1f}° typically. "
+        "On hollow objects, in which light bounces, the true error can be twice as large.",
         paint(pictures.shrink_map(spread, mask, frame), 0, ERROR_TOP, "ember"),
         f"Expected error of the normals: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
         color_bar("ember", 0, ERROR_TOP, suffix="°"),

@@ -158,7 +158,7 @@ def _grow(heights: FloatArray) -> FloatArray:
 
 
 def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
-    """A map shrunk so that its longer side has at most so many pixels."""
+    """A map shrunk so that its longer side has at most ``side`` pixels."""
     height, width = values.shape[:2]
     factor = min(1.0, side / max(height, width))
     return resize(values, *scaled_size(height, width, factor))

@@ -153,7 +153,7 @@ def identity_of(result: Reconstruction) -> str:
 
 
 def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame) -> dict[str, Any] | None:
-    """Error map, histogram and figures where the truth is known."""
+    """Error map, histogram and figures if the truth is known."""
     if capture is None or capture.truth is None:
         return None
     error = angular_error(result.normals, capture.truth, result.mask)
@@ -190,16 +190,16 @@ def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame
 
 
 def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
-    """How the lights were found, where the photographs came without: the picture to check it by, and warnings."""
+    """How the lights were found if there was no light file: a picture to check them, and warnings."""
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is None or calibration.picture is None:
         return None
     picture = figures.MapFigure(
-        title="Where the lamps were",
-        note="Left: the outline of the ball, and its highlight in each photograph. Right: the lamps above the object; "
+        title="Where the lights were",
+        note="Left: the outline of the ball, and its highlight in each photograph. Right: the lights above the object; "
         "the middle is the camera, numbers on the rings are degrees above the image plane. Red is doubtful.",
         address=pictures.png(calibration.picture),
-        alt="The ball with its outline and highlights, and the directions of the lamps on a hemisphere",
+        alt="The ball with its outline and highlights, and the directions of the lights on a hemisphere",
         width=calibration.picture.shape[1],
         height=calibration.picture.shape[0],
     )

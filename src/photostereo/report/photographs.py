@@ -19,9 +19,9 @@ from photostereo.report.verdicts import Verdicts, find_verdicts
 if TYPE_CHECKING:
     from photostereo.solver.reconstruction import Reconstruction
 
-#: All photographs together take about so many bytes of the page.
+#: Bytes of the page for all photographs together, about.
 BYTE_BUDGET = 2_400_000
-#: And what the method made of them about so many more.
+#: And for what the method made of them.
 VERDICT_BUDGET = 900_000
 #: Longest side of a small photograph, in pixels.
 LARGEST, SMALLEST, QUALITY = 420, 110, 82

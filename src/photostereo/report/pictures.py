@@ -39,7 +39,7 @@ class Frame:
 
 
 def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
-    """The mask's bounding box with a margin, shrunk so that a picture has at most so many pixels.
+    """The mask's bounding box with a margin, shrunk so that a picture has at most ``max_pixels``.
 
     >>> frame_around(np.ones((100, 200), bool), max_pixels=5000)
     Frame(rows=slice(0, 100, None), cols=slice(0, 200, None), height=50, width=100)
@@ -63,7 +63,7 @@ def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
 
 
 def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
-    """Area-averaged (H, W) or (H, W, c); the same array where the size is right already."""
+    """Area-averaged (H, W) or (H, W, c); the same array if it has that size already."""
     import cv2
 
     values = np.ascontiguousarray(array, dtype=np.float32)

@@ -84,7 +84,7 @@ def line_chart(
 ) -> Markup:
     """Lines over a common x axis; ``summary`` is read aloud in place of the picture.
 
-    The y axis turns logarithmic where ``allow_log`` and the values span more than a factor of thirty.
+    The y axis is logarithmic if ``allow_log`` and the values span more than a factor of thirty.
     """
     values = [v for line in series for v in line.values if math.isfinite(v)]
     if not values or len(x) == 0:
@@ -171,7 +171,7 @@ def histogram(
 def scatter(
     points: Sequence[tuple[str, float, float]], *, x_label: str, y_label: str, summary: str, suffix: str = ""
 ) -> Markup:
-    """Named points over a logarithmic x axis; names stand where they cover neither points nor names."""
+    """Named points over a logarithmic x axis; names avoid points and each other."""
     if not points:
         return NOTHING
     across_values = [max(x, 1e-3) for _, x, _ in points]

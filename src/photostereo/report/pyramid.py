@@ -22,7 +22,7 @@ from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_
 TILE = 512
 #: Percentiles are taken of about this many values: more would not move them.
 SAMPLE = 1_000_000
-#: Cells are averaged in bands of at most so many pixels, so that a large frame is never copied whole.
+#: Cells are averaged in bands of at most this many pixels, so that a large frame is never copied whole.
 BAND = 4_000_000
 
 
@@ -70,8 +70,8 @@ class Layers:
     ----------
     frame : the part that is shown
     mask : (H, W) bool
-    normals : (H, W, 3) unit, zero where unknown; None where only colors are asked for
-    albedos : arrays and factors whose sum is the albedo; empty where there is none
+    normals : (H, W, 3) unit, zero if unknown; None if only colors are shown
+    albedos : arrays and factors whose sum is the albedo; empty if there is none
     depth : (H, W) heights in pixels, or None
     """
 
@@ -111,7 +111,7 @@ class Layers:
         return low, high if high > low else low + 1.0
 
     def normal_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
-        """Packed normals (h, w, 3), or None where nothing is known."""
+        """Packed normals (h, w, 3), or None if nothing is known."""
         assert self.normals is not None
         box = self.layout.box(level, row, col)
         normals = self._cut(self.normals, box)

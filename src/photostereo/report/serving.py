@@ -86,7 +86,7 @@ class ResultTiles:
         return found
 
     def tile(self, channel: str, name: str, level: int, row: int, col: int) -> bytes | None:
-        """A tile as PNG; None where there is none."""
+        """A tile as PNG; None if there is none."""
         if (name not in self.names and channel != "albedo") or not self.names:
             return None
         try:

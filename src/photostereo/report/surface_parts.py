@@ -68,7 +68,7 @@ def renew_surface(
 ) -> bool:
     """Show another surface in a page that :func:`photostereo.write_report` wrote; photographs and evidence stay.
 
-    False, and nothing is changed, where the page is not such a report of this result.
+    Returns False, and changes nothing, if the page is not such a report of this result.
     """
     page = read_text(Path(path), "report", remedy="Solve again.")
     data = page_data(page)

@@ -27,7 +27,7 @@ class Channel:
     held: dict[int, list[str]] = field(default_factory=dict)
 
     def encode(self, level: int, row: int, col: int) -> str:
-        """The tile as a data address; empty where it shows nothing."""
+        """The tile as a data address; empty if it shows nothing."""
         tile = self.make(level, row, col)
         if tile is None:
             return ""
@@ -53,7 +53,7 @@ def channels_of(layers: Layers) -> dict[str, Channel]:
 def fill(channels: Sequence[Channel], layout: Layout, budget: int, control: Control = SILENT) -> int:
     """Encode levels from the coarsest to the finest that the budget of characters allows; the finest one held.
 
-    The coarsest is always there. A level is tried only where four times the one before it would fit, about.
+    The coarsest is always there. A level is tried only if about four times the one before it would fit.
     """
     held, spent, last = layout.levels - 1, 0, 0
     for level in reversed(range(layout.levels)):

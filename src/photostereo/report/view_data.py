@@ -17,7 +17,7 @@ from photostereo.report.tiles import Channel, channels_of, fill, page_levels
 
 #: A page stays below ten megabytes; what is left of them goes to the tiles.
 PAGE_BYTES = 9_800_000
-#: However much else a page holds, its view gets so many.
+#: The least that the view gets, however much else a page holds.
 LEAST_ROOM = 400_000
 
 

@@ -24,10 +24,14 @@ def serve(
 
     Parameters
     ----------
-    out_dir : folder with ``report.html``
-    port : 0 takes any free one
-    tell : receives the address as one line of text
-    browse : open the page in the user's browser too
+    out_dir : path
+        A folder with ``report.html``.
+    port : int
+        0 takes any free port.
+    tell : callable, optional
+        Receives the address as one line of text.
+    browse : bool
+        Open the page in the user's browser too.
     """
     with make_server(_find_report(out_dir), port) as server:
         address = f"http://{LOOPBACK}:{server.server_address[1]}/report.html"

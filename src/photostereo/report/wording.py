@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def method_title(name: str) -> str:
-    """The method's name in words; the name itself where the registry does not know it."""
+    """The method's name in words; the name itself if the registry does not know it."""
     from photostereo.core.errors import ParameterError
     from photostereo.solver.methods import find_method
 

@@ -1,6 +1,6 @@
 """Heights and normals as the pictures that other programs read: NPY, 16-bit PNG, 32-bit TIFF, EXR.
 
-Every file says in its own metadata what its numbers mean, and carries the resolution where the size of a
+Every file says in its own metadata what its numbers mean, and carries the resolution if the size of a
 pixel is known: TIFF in pixels per centimetre, EXR in pixels per inch, PNG in pixels per metre.
 """
 
@@ -66,7 +66,7 @@ def decode_heights(picture: NDArray[np.uint16], span: tuple[float, float]) -> ND
 def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
     """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs.
 
-    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimetres where the size
+    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size
     of a pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
 
     Returns

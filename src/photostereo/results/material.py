@@ -30,7 +30,7 @@ from photostereo.results.tiling import (
 
 Float64 = NDArray[np.float64]
 
-#: Where no photograph tells: a matte surface.
+#: Without photographs: a matte surface.
 ASSUMED_ROUGHNESS = 0.8
 #: Normals that lie flatter than this would have slopes without end.
 LEAST_N_Z = 0.05
@@ -47,7 +47,7 @@ class Material:
     height : in pixels
     roughness, occlusion : in [0, 1]
     tileable : whether they wrap
-    roughness_measured : whether photographs told it
+    roughness_measured : whether it was measured from photographs
     """
 
     albedo: Float64

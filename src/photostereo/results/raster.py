@@ -13,31 +13,6 @@ from photostereo.runtime.loops import njit
 Float64 = NDArray[np.float64]
 
 
-def interpolate_readable(
-    points: Float64, faces: NDArray[np.int64], values: Float64, shape: tuple[int, int]
-) -> Float64:
-    """Values (h, w, k) of vertices (V, k), interpolated linearly over triangles in the plane; NaN where there is
-    none.
-
-    ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
-    the triangle that comes last.
-    """
-    result = np.full((*shape, values.shape[1]), np.nan)
-    rows, cols = np.mgrid[: shape[0], : shape[1]]
-    for face in faces:
-        (ax, ay), (bx, by), (cx, cy) = points[face]
-        area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
-        if area == 0.0:
-            continue
-        b = ((cols - ax) * (cy - ay) - (rows - ay) * (cx - ax)) / area
-        c = ((bx - ax) * (rows - ay) - (by - ay) * (cols - ax)) / area
-        a = 1.0 - b - c
-        inside = (a >= -1e-9) & (b >= -1e-9) & (c >= -1e-9)
-        weights = np.stack([a, b, c], axis=-1)[inside]
-        result[inside] = weights @ values[face]
-    return result
-
-
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _fill(points: Float64, faces: NDArray[np.int64], values: Float64, result: Float64) -> Any:
     height, width, depth = result.shape
@@ -70,7 +45,10 @@ def interpolate(
     shape: tuple[int, int],
     dtype: type[np.floating[Any]] = np.float64,
 ) -> NDArray[Any]:
-    """The compiled twin of :func:`interpolate_readable`.
+    """Values (h, w, k) of vertices (V, k), interpolated linearly over triangles in the plane; NaN outside of them.
+
+    ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
+    the triangle that comes last.
 
     Examples
     --------

@@ -35,7 +35,7 @@ Bool = NDArray[np.bool_]
 
 #: Lights that the functions are fitted to, and the lowest of them above the plane of the picture, in degrees.
 LIGHTS, LOWEST = 144, 20.0
-#: Pixels brighter than so many times white are taken for white.
+#: Pixels brighter than this many times white are taken for white.
 BRIGHTEST = 2.0
 #: Pixels that are fitted at once.
 CHUNK = 1 << 16

@@ -49,7 +49,7 @@ def write_surface(
     Parameters
     ----------
     out_dir : path
-        Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimetres), ``tears.npy`` where
+        Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimeters), ``tears.npy`` if
         the surface tears (a link to the right or downward neighbor is cut), ``normals.png``
         and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
     normals, mask, albedo

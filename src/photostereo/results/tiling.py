@@ -19,7 +19,7 @@ OVERLAP, LEAST_OVERLAP = 0.2, 8
 NEAR_ENOUGH = 0.06
 #: Columns over which a smooth map is eased towards its border.
 EASE = 16
-#: A sample must be so many pixels wide and high.
+#: The smallest width and height of a sample, in pixels.
 LEAST_SIDE = 32
 
 
@@ -161,7 +161,7 @@ def even_seam(picture: Float64, axis: int) -> Float64:
 
 
 def even_levels(levels: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
-    """The same after rounding: where rounding has left too many or too few steps over the border, one level more or less
+    """The same after rounding: if rounding has left too many or too few steps over the border, one level more or less
     at as few pixels beside it as will do."""
     values = np.moveaxis(levels.astype(np.int64), axis, 0)
     wanted = round(float(np.abs(np.diff(values, axis=0)).mean()) * values[0].size)

@@ -1,4 +1,4 @@
-"""Who stands on a comparison page, and on what ground."""
+"""Results, mask and reference shown on a comparison page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from photostereo.solver.reconstruction import Reconstruction
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What results are compared on: the pixels, the truth where it is known, the photographs where they are there."""
+class Basis:
+    """What results are compared on: the pixels, the truth and the photographs, if there are any."""
 
     name: str
     mask: BoolArray
@@ -26,7 +26,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Entry:
     """A result on the page: its key in the page's data, its name, its normals and their error."""
 
     key: str
@@ -38,8 +38,8 @@ class Contestant:
     depth: FloatArray | None = None
 
 
-def ground_of(results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None) -> Ground:
-    """The ground of results: that of their capture, or without it the pixels that all of them know."""
+def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None) -> Basis:
+    """The basis of results: that of their capture, or without it the pixels that all of them know."""
     frame = results[0].normals.shape[:2] if capture is None else capture.frame
     against = results[0].method if capture is None else "the capture"
     for result in results:
@@ -51,7 +51,7 @@ def ground_of(results: Sequence[Reconstruction], capture: Capture | None, truth:
             )
     if capture is not None:
         truth = capture.truth if truth is None else truth
-        return Ground(capture.name, capture.mask, truth, capture)
+        return Basis(capture.name, capture.mask, truth, capture)
     if truth is not None and truth.shape[:2] != frame:
         raise ParameterError(
             f"The truth measures {_size(truth.shape)} pixels but the results {_size(frame)}. Give that of their capture.",
@@ -62,51 +62,51 @@ def ground_of(results: Sequence[Reconstruction], capture: Capture | None, truth:
         raise ParameterError(
             "The results have no pixel in common. Compare results of one capture.", code="nothing-in-common"
         )
-    return Ground(results[0].capture, mask, truth, None)
+    return Basis(results[0].capture, mask, truth, None)
 
 
 def _size(shape: tuple[int, ...]) -> str:
     return " × ".join(str(side) for side in shape[:2])
 
 
-def contestants_of(
+def entries_of(
     results: Sequence[Reconstruction],
-    ground: Ground,
+    basis: Basis,
     *,
     labels: Sequence[str] | None = None,
     depths: Sequence[FloatArray | None] | None = None,
     folders: Sequence[str] | None = None,
-) -> list[Contestant]:
-    """All results, then the truth where it is known. Keys are the page's own, so that no name can do harm."""
+) -> list[Entry]:
+    """All results, then the truth, if it is known. Keys are our own, so that no name can do harm."""
     if depths is not None and len(depths) != len(results):
         raise ParameterError(
             f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None.",
             code="counts-differ",
         )
-    everyone = []
+    entries = []
     for number, result in enumerate(results):
         depth = None if depths is None else depths[number]
-        if depth is not None and depth.shape != ground.mask.shape:
+        if depth is not None and depth.shape != basis.mask.shape:
             raise ParameterError(
                 f"The depth map of {result.method} measures {_size(depth.shape)} pixels but its normals "
-                f"{_size(ground.mask.shape)}. Compare results of one capture.",
+                f"{_size(basis.mask.shape)}. Compare results of one capture.",
                 code="sizes-differ",
             )
-        if depth is not None and not np.isfinite(depth[ground.mask]).any():
+        if depth is not None and not np.isfinite(depth[basis.mask]).any():
             depth = None
-        truth = ground.truth
-        everyone.append(
-            Contestant(
+        truth = basis.truth
+        entries.append(
+            Entry(
                 f"r{number}",
                 result.method if labels is None else labels[number],
                 wording.method_title(result.method),
                 result.normals,
-                None if truth is None else angular_error(result.normals, truth, ground.mask),
+                None if truth is None else angular_error(result.normals, truth, basis.mask),
                 None if folders is None else folders[number],
                 depth,
             )
         )
-    if ground.truth is not None:
+    if basis.truth is not None:
         folder = None if folders is None else "truth"
-        everyone.append(Contestant("truth", "truth", "True normals", ground.truth, None, folder))
-    return everyone
+        entries.append(Entry("truth", "truth", "True normals", basis.truth, None, folder))
+    return entries
