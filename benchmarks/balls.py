@@ -22,8 +22,8 @@ from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights
 from photostereo.scenes import random_lights
-from photostereo.scenes.balls import Shoot, shoot_table
-from photostereo.scenes.studio import KINDS, Ball, Studio
+from tests.ball_scenes.balls import Shoot, shoot_table
+from tests.ball_scenes.studio import KINDS, Ball, Studio
 
 SIZES = ((20, 28), (28, 45), (45, 90), (90, 150))
 #: Shares of the captures with several balls, a ball cut by the frame, and perspective.

@@ -1,4 +1,4 @@
-"""Make docs/images/ball.jpg: a coin and two balls under four lights. python tools/ball_picture.py docs/images/ball.jpg"""
+"""Make docs/images/ball.jpg: a coin and two balls under four lights. python -m tools.ball_picture docs/images/ball.jpg"""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import srgb_from_linear
-from photostereo.scenes.balls import shoot_table
-from photostereo.scenes.studio import Ball, Studio
+from tests.ball_scenes.balls import shoot_table
+from tests.ball_scenes.studio import Ball, Studio
 
 LIGHTS = {
     "the upper left": (-0.6, 0.5, 0.62),

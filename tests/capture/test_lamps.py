@@ -15,8 +15,9 @@ from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import Shoot, shoot_table
-from photostereo.scenes.studio import Ball, Studio
+
+from ..ball_scenes.balls import Shoot, shoot_table
+from ..ball_scenes.studio import Ball, Studio
 
 
 def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:

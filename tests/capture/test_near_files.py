@@ -14,8 +14,9 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Shot, focal_in_pixels, read_shot
 from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import shoot_table
-from photostereo.scenes.studio import Ball, Studio
+
+from ..ball_scenes.balls import shoot_table
+from ..ball_scenes.studio import Ball, Studio
 
 
 def write_png(path: Path, image: np.ndarray) -> None:

@@ -14,8 +14,9 @@ from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls
 from photostereo.scenes import dome_lights
-from photostereo.scenes.balls import Shoot, shoot_table
-from photostereo.scenes.studio import Ball, Studio
+
+from ..ball_scenes.balls import Shoot, shoot_table
+from ..ball_scenes.studio import Ball, Studio
 
 STRENGTHS = np.random.default_rng(1).uniform(0.6, 1.4, 20)
 

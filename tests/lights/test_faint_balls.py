@@ -22,8 +22,9 @@ from photostereo.lights.ball.positions import lamp_positions
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.scenes import dome_lights, random_lights
-from photostereo.scenes.balls import shoot_table
-from photostereo.scenes.studio import Ball, Studio
+
+from ..ball_scenes.balls import shoot_table
+from ..ball_scenes.studio import Ball, Studio
 
 
 def _beside_detail(step: float, noise: float) -> np.ndarray:

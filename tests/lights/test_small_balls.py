@@ -16,8 +16,9 @@ from photostereo.lights.ball.search import find_balls
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.lights.ball.spot import spot_middle
 from photostereo.scenes import dome_lights, random_lights
-from photostereo.scenes.balls import shoot_table
-from photostereo.scenes.studio import Ball, Studio
+
+from ..ball_scenes.balls import shoot_table
+from ..ball_scenes.studio import Ball, Studio
 
 LIGHTS = random_lights(12, max_angle=50, rng=4)
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
-from photostereo.scenes.studio import WINDOW, Ball, Lamp, Studio, unit
+
+from .studio import WINDOW, Ball, Lamp, Studio, unit
 
 
 def lamp_is_near(

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import FloatArray
-from photostereo.scenes.ball_light import lamp_is_near, lamp_radiance, radiance, visible_normals
 from photostereo.scenes.lights import dome_lights
 from photostereo.scenes.render import render_scene
-from photostereo.scenes.studio import SECOND, Ball, Lamp, Studio, unit
 from photostereo.scenes.textures import turbulence
+
+from .ball_light import lamp_is_near, lamp_radiance, radiance, visible_normals
+from .studio import SECOND, Ball, Lamp, Studio, unit
 
 _FINE = 4  # supersampling of the balls, along a side
 _FINEST = 12  # and of the reflections of lamps
@@ -81,7 +82,6 @@ def shoot_table(
 
     Examples
     --------
-    >>> from photostereo.scenes.studio import Ball
     >>> shoot = shoot_table([Ball("mirror", 75, 25, 15)], size=(50, 100), scene=None, lights=dome_lights(5))
     >>> shoot.images.shape, float(shoot.images.max())
     ((5, 50, 100), 1.0)
