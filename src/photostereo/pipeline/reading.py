@@ -1,0 +1,223 @@
+"""The stages of a pipeline that read: files, lights, mask, photographs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import Control
+from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.pipeline.settings import Settings
+from photostereo.pipeline.stage import Staged, comparable, stage
+
+if TYPE_CHECKING:
+    from photostereo.capture import Capture
+    from photostereo.capture.found import Found
+    from photostereo.capture.lighting import Lighting
+    from photostereo.core.conventions import BoolArray
+    from photostereo.photographs.files import PhotographFiles
+    from photostereo.photographs.source import Photographs
+    from photostereo.solver.methods import Method
+
+
+class ReadingStages(Staged):
+    """From a path to a capture.
+
+    Parameters
+    ----------
+    path : path or Capture
+        The folder or file of a capture, or a capture in memory.
+    settings : Settings
+        How it is read; the method decides whether in color.
+    control : Control
+        Receives progress and can cancel the work.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
+        super().__init__()
+        given = isinstance(path, (str, os.PathLike))
+        self.path: Path | None = Path(path).expanduser() if given else None  # type: ignore[arg-type]
+        self._given: Any = None if given else path
+        self.settings, self.control = settings, control
+
+    def forget_stale(self) -> None:
+        super().forget_stale()
+        if self._source is not None and self._source[0] != self._photographs_key:
+            self._source = None
+
+    @stage(uses=("_finding",))
+    def found(self) -> Found | Capture:
+        """The files of the capture; a capture if its layout can only read everything at once."""
+        from photostereo.capture.found import Found, with_brackets
+        from photostereo.capture.loading import find_capture
+
+        assert self.path is not None
+        self.control.stage("photographs")
+        found = find_capture(self.path, self._finding)
+        return with_brackets(found) if isinstance(found, Found) else found
+
+    @stage(after=("found",))
+    def lighting(self) -> Lighting:
+        """The lights, from a light file or a ball, found in the whole photographs."""
+        from photostereo.capture.lighting import find_lights
+        from photostereo.capture.loading import explain_no_lights
+
+        found = self._files
+        try:
+            return find_lights(found, self._opened(color=self._color[0]), self._finding, self.control)
+        except CaptureError as error:
+            raise explain_no_lights(error, found) from error
+
+    @stage(uses=("settings.reading", "settings.images", "settings.seed", "_color"))
+    def capture(self) -> Capture:
+        """Photographs, lights and mask; the photographs stay on disk if their layout allows that."""
+        if self.path is None:
+            return self._drawn(self._given)
+        color, may_be_gray = self._color
+        capture = self._drawn(self._put_together(color=color))
+        if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
+            # Only now is it known that the method is one that does not look at colors.
+            capture = self._drawn(self._put_together(color=False))
+        return self._sharing(capture)
+
+    def _put_together(self, *, color: bool) -> Capture:
+        from photostereo.capture.assemble import put_together
+        from photostereo.capture.found import Found
+        from photostereo.capture.loading import read_lazily
+
+        assert self.path is not None
+        reading = replace(self.settings.reading, color=color)
+        try:
+            found = self.found
+            if isinstance(found, Found):
+                photographs = self._opened(color=color)
+                return put_together(
+                    found, photographs, self.lighting, reading, lazy=True, control=self.control
+                )
+            read = comparable(self._finding) == comparable(reading)  # as it is an archive
+            return found if read else read_lazily(self.path, reading, self.control)
+        except PhotostereoError as problem:
+            raise problem.about(self.path) from problem
+
+    def _opened(self, *, color: bool) -> PhotographFiles:
+        """The whole photographs on disk; opened once, as the first one is decoded for it."""
+        from photostereo.capture.found import open_photographs
+
+        key = (comparable(self._finding), color)
+        if self._open is None or self._open[0] != key:
+            self._open = (key, open_photographs(self._files, replace(self._finding, color=color)))
+        return self._open[1]
+
+    @property
+    def _files(self) -> Found:
+        found: Any = self.found
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def photographs(self) -> Photographs:
+        """The photographs, on disk or in memory."""
+        return self.capture.photographs
+
+    @property
+    def alignment(self) -> None:
+        """The shifts that undo the shake of a camera; None, as photographs are used as they are."""
+        return
+
+    @property
+    def lights(self) -> Any:
+        """The lights: directions and strengths."""
+        return self.capture.lights
+
+    @property
+    def mask(self) -> BoolArray:
+        """(H, W), True on the object."""
+        return self.capture.mask
+
+    @stage(after=("capture",))
+    def loaded(self) -> Capture:
+        """The capture with its photographs in memory."""
+        found = self.capture.loaded(self.control)
+        if self._source is not None:
+            self._source = (self._photographs_key, found.photographs)
+        return found
+
+    @property
+    def method(self) -> Method:
+        """The method that solves this capture; ``auto`` depends on its size."""
+        return self._method_for(self.capture)[0]
+
+    @property
+    def why(self) -> str:
+        """Why that method, if a word such as ``auto`` stands for it."""
+        return self._method_for(self.capture)[1]
+
+    # Helpers.
+
+    #: The whole photographs, and what they were opened for.
+    _open: tuple[Any, PhotographFiles] | None = None
+    #: Photographs that were opened or loaded, and the key of what they were opened for.
+    _source: tuple[Any, Photographs] | None = None
+    #: SHA-256 of the files that were read, by their path; known when they are decoded.
+    _digests: Mapping[Path, str] = MappingProxyType({})
+
+    @property
+    def _color(self) -> tuple[bool, bool]:
+        """Whether photographs are read in color, and whether that is given up if the method turns out gray."""
+        from photostereo.solver.methods import find_method
+
+        if self._given is not None:
+            return False, False
+        asked, solving = self.settings.reading.color, self.settings.solving
+        sees = find_method(solving.method, solving.prior).sees_colors
+        return asked or sees, solving.method == "auto" and not asked
+
+    @property
+    def _finding(self) -> ReadOptions:
+        """How files and lights are found: neither depends on the mask, the part that is used, or colors.
+
+        A single file, an archive, is read whole.
+        """
+        if self.path is not None and self.path.is_file():
+            return replace(self.settings.reading, color=self._color[0])
+        return replace(self.settings.reading, mask=None, crop=None, scale=1.0, color=False)
+
+    @property
+    def _photographs_key(self) -> Any:
+        """What decides the photographs: everything that decides the capture but the mask."""
+        settings = self.settings
+        return comparable((replace(settings.reading, mask=None), settings.images, settings.seed))
+
+    def _sharing(self, found: Capture) -> Capture:
+        """The capture with the photographs that are here already, if nothing but the mask has changed since.
+
+        Not if its layout reads everything at once: near lights are corrected with the mask.
+        """
+        if found.in_memory:
+            return found
+        key = self._photographs_key
+        if (
+            self._source is not None
+            and self._source[0] == key
+            and self._source[1].shape == found.photographs.shape
+        ):
+            return replace(found, photographs=self._source[1])
+        self._source = (key, found.photographs)
+        self._digests = getattr(found.photographs, "digests", {})
+        return found
+
+    def _drawn(self, capture: Capture) -> Capture:
+        from photostereo.capture.corruptions import photographs_of_seed
+
+        if self.settings.images is None:
+            return capture
+        return capture.take(self.settings.images, rng=photographs_of_seed(self.settings.seed))
+
+    def _method_for(self, capture: Capture) -> tuple[Method, str]:
+        from photostereo.solver.methods import method_for
+
+        return method_for(capture, self.settings.solving.method, self.settings.solving.prior)
