@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
 from photostereo.capture import load, write_archive
 from photostereo.masks.automatic import FoundObject, find_object, mask_from_stack
-from photostereo.masks.relaxed_cut import cheapest_outline, descend, descend_readable
+from photostereo.masks.relaxed_cut import STEP, cheapest_outline, descend
 from photostereo.scenes import dome_lights, render_scene
 
 
@@ -164,6 +165,23 @@ def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
     assert "in the photographs" in notes[0] and "may be wrong: fog" in notes[0]
 
 
+def descend_readable(u, cost, length, iterations):
+    """The descent as it is written in the paper."""
+    right, down = np.zeros_like(u), np.zeros_like(u)
+    ahead = u
+    for _ in range(iterations):
+        right[:, :-1] += np.float32(STEP) * np.diff(ahead, axis=1)
+        down[:-1] += np.float32(STEP) * np.diff(ahead, axis=0)
+        excess = np.maximum(np.sqrt(right**2 + down**2) / length, 1)
+        right, down = right / excess, down / excess
+        divergence = right + down
+        divergence[:, 1:] -= right[:, :-1]
+        divergence[1:] -= down[:-1]
+        new = np.clip(u + np.float32(STEP) * (divergence - cost), 0, 1)
+        ahead, u = 2 * new - u, new
+    return np.asarray(u, dtype=np.float32)
+
+
 def test_the_compiled_descent_is_the_readable_one():
     rng = np.random.default_rng(0)
     u, cost = rng.random((17, 23), np.float32), rng.normal(0, 0.3, (17, 23)).astype(np.float32)
@@ -191,3 +209,18 @@ def test_the_cheapest_outline_is_the_best_of_all():
                     mask = np.zeros((12, 12), dtype=bool)
                     mask[top:bottom, left:right] = True
                     assert found <= price(mask) + 1e-6
+
+
+def test_an_enlarged_outline_is_smooth():
+    """The outline of a disc that was found at a fifth of the size, against the disc itself."""
+    from photostereo.masks.automatic import _enlarged
+
+    def disc(size, radius):
+        rows, cols = np.mgrid[:size, :size] - 0.5 * (size - 1)
+        return np.hypot(rows, cols) < radius
+
+    small, large = disc(80, 30), disc(400, 150)
+    stairs = cv2.resize(small.astype(np.float32), (400, 400), interpolation=cv2.INTER_LINEAR) > 0.5
+    smooth = _enlarged(small, (400, 400))
+    assert (smooth ^ large).sum() < 0.6 * (stairs ^ large).sum()
+    assert _enlarged(small, (80, 80)) is small

@@ -51,12 +51,12 @@ def test_published_figures(data_dir, name):
 @pytest.mark.parametrize("name", ["ball", "reading"])
 def test_without_the_clip_the_figures_differ(data_dir, name, tmp_path):
     """Why the reader clips: if this test fails, the clip has become needless."""
-    from photostereo.photographs.stack import read_stack
+    from photostereo.photographs.files import PhotographFiles
 
     place = data_dir / "diligent" / "pmsData" / f"{name}PNG"
     capture = load(place)
     strengths = np.loadtxt(place / "light_intensities.txt")
-    free = read_stack([place / file for file in capture.origin.files], intensities=strengths).images
+    free = PhotographFiles([place / file for file in capture.origin.files], intensities=strengths).all()
     assert free[:, capture.mask].max() > 2
     normals = free[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.matrix)
     assert angles(normals, capture).mean() - PUBLISHED[name][0] > 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -13,7 +14,7 @@ import tifffile
 import photostereo.photographs.files as photographs_module
 from photostereo.core.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
-from photostereo.photographs.stack import read_stack
+from photostereo.photographs.notes import bit_depth, notes_on
 
 WEIGHTS = np.array(GRAY_WEIGHTS)
 
@@ -21,6 +22,19 @@ WEIGHTS = np.array(GRAY_WEIGHTS)
 @pytest.fixture
 def strengths():
     return np.random.default_rng(1).uniform(0.3, 3, size=(11, 3))
+
+
+@dataclass
+class Stack:
+    images: np.ndarray
+    bit_depth: int
+    notes: tuple[str, ...]
+
+
+def read_stack(files, **options) -> Stack:
+    source = photographs_module.PhotographFiles(files, **options)
+    images = source.all()
+    return Stack(images, bit_depth(source), notes_on(source))
 
 
 def test_gray_is_the_weighted_sum_of_divided_channels(tmp_path, shots, strengths):

@@ -152,7 +152,7 @@ def test_two_lamps_at_once_are_named(mirror: Shoot) -> None:
     images = mirror.images.copy()
     images[3] = np.minimum(images[3] + images[9], 1)
     found = calibrate_lights(images, files=[f"shot{i}.png" for i in range(20)])
-    assert any("two highlights that move in shot3.png: two lamps at once?" in s for s in found.warnings)
+    assert any("two highlights that move in shot3.png: two lights at once?" in s for s in found.warnings)
 
 
 def test_the_user_knows_the_circle(mirror: Shoot) -> None:
@@ -245,4 +245,21 @@ def test_positions_of_near_lamps() -> None:
     assert found.positions is not None
     assert np.linalg.norm(found.positions - positions, axis=1).max() < 0.12 * 900
     assert angles(found.directions, shoot.lights).max() < 1.5
-    assert any("the lamps are near" in sentence for sentence in found.warnings)
+    assert any("the lights are near" in sentence for sentence in found.warnings)
+
+
+def test_the_search_can_be_cancelled(mirror: Shoot) -> None:
+    from photostereo.core.control import Cancelled, Control
+
+    class Counting(Control):
+        def __init__(self, last: int) -> None:
+            self.left = last
+
+        def check(self) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise Cancelled
+
+    for last in (0, 5, 25):
+        with pytest.raises(Cancelled):
+            calibrate_lights(mirror.images, control=Counting(last))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import cv2
 import numpy as np
 import pytest
@@ -17,8 +15,7 @@ from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import ball_normals
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import _agreement
-from photostereo.lights.ball.outlines import calm_photograph
-from photostereo.lights.ball.positions import lamp_positions
+from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.scenes import dome_lights, random_lights
@@ -40,26 +37,6 @@ def _beside_detail(step: float, noise: float) -> np.ndarray:
 def test_an_outline_in_the_dark_is_seen_beside_an_object_full_of_detail() -> None:
     found = find_circles(_beside_detail(0.008, 0.001), most=24)
     assert any(np.hypot(c.x - 185, c.y - 80) < 0.5 and abs(c.radius - 30) < 0.7 for c in found)
-
-
-def test_what_is_lost_in_every_photograph_is_seen_in_what_they_share() -> None:
-    images = _beside_detail(0.006, 0.006)
-    single, shared = (find_circles(stack, most=24) for stack in (images[:1], calm_photograph(images)[None]))
-    near = [
-        [c for c in found if np.hypot(c.x - 185, c.y - 80) < 1 and abs(c.radius - 30) < 1]
-        for found in (single, shared)
-    ]
-    assert not near[0] and near[1]
-
-
-def test_what_photographs_share_is_found_without_a_second_stack() -> None:
-    images = np.random.default_rng(0).random((9, 250, 300), dtype=np.float32)
-    tracemalloc.start()
-    found = calm_photograph(images)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    np.testing.assert_allclose(found, np.sort(images, axis=0)[2:7].mean(axis=0), rtol=1e-6)
-    assert peak < 0.5 * images.nbytes
 
 
 def test_circle_and_light_of_the_room_are_settled_together() -> None:
@@ -106,7 +83,7 @@ def test_a_capture_whose_ball_is_hardly_seen_says_so() -> None:
     )
     shoot = shoot_table([ball], size=(120, 220), lights=dome_lights(14, max_angle=45), studio=studio, rng=1)
     found = calibrate_lights(shoot.images)
-    assert any("tells the lamps to about" in sentence for sentence in found.warnings)
+    assert any("light directions are accurate to about" in sentence for sentence in found.warnings)
 
 
 def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground() -> None:
@@ -114,9 +91,7 @@ def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground
     shoot = shoot_table(
         [Ball("mirror", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(10), studio=studio
     )
-    with pytest.raises(
-        CaptureError, match=r"around column 59, row \d\d a highlight moves.*put something gray under it"
-    ):
+    with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
         calibrate_lights(shoot.images)
 
 
@@ -150,4 +125,4 @@ def test_balls_that_agree_within_their_errors_see_lamps_that_are_far() -> None:
             FoundBall("shiny", Circle(x, 60.0, 30.0), seen, None, np.full(10, residual))
             for x, seen in ((60.0, turned), (140.0, lights))
         ]
-        assert (lamp_positions(balls, (240, 360))[0] is None) is far
+        assert (light_positions(balls, (240, 360))[0] is None) is far

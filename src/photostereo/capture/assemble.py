@@ -19,8 +19,8 @@ from photostereo.lights.lights import Lights
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 from photostereo.masks.ground import MOST_FRAMES
 from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.notes import bit_depth, notes_on
 from photostereo.photographs.source import PhotographsInMemory
-from photostereo.photographs.stack import bit_depth, notes_on
 
 
 def assemble(
@@ -100,7 +100,7 @@ def put_together(
     ]
     if bit_depth(photographs) < found.expected_bits:
         notes.append(
-            f"the photographs have {bit_depth(photographs)} bits where {found.expected_bits} are usual: dark "
+            f"the photographs have {bit_depth(photographs)} bits, not the usual {found.expected_bits}: dark "
             "values are coarse. Use the originals if possible"
         )
     if "truth" in truths and truths["truth"].ndim == 3:  # another shape is refused below

@@ -44,11 +44,11 @@ class Origin:
     ----------
     path : the folder or file it was read from
     layout : the name of the format, e.g. ``"DiLiGenT"``
-    bit_depth : bits per channel of the photographs on disk, 0 where that has no meaning
+    bit_depth : bits per channel of the photographs on disk, 0 if not applicable
     files : names of the photographs, in the order of the lights
     notes : anything the reader noticed that the user should know
-    calibration : how the lights were found, where the photographs came without
-    axes : how the light file was read, e.g. ``"x,-y,z"``, where the user said so
+    calibration : how the lights were found from a ball, or None
+    axes : how the light file was read, e.g. ``"x,-y,z"``, if the user said so
     straightened : whether a tone curve was undone
     """
 
@@ -203,7 +203,7 @@ class Capture:
         if self.in_memory:
             return self
         from photostereo.photographs.files import PhotographFiles
-        from photostereo.photographs.stack import bit_depth, notes_on
+        from photostereo.photographs.notes import bit_depth, notes_on
 
         source, origin = self.photographs, self.origin
         images = source.all(control) if isinstance(source, PhotographFiles) else self.images
@@ -236,7 +236,7 @@ class Capture:
             return digest_of(self.images.shape, pool.map(hash_of, self.images), directions, self.mask)
 
     def gray(self) -> Capture:
-        """The same capture in gray; itself where it is gray already."""
+        """The same capture in gray; itself if it is gray already."""
         if not self.is_color:
             return self
         images = np.empty(self.images.shape[:3], dtype=np.float32)
@@ -309,13 +309,13 @@ class Capture:
         return scale if scale > 0 else 1.0
 
     def truth_in_mask(self) -> FloatArray | None:
-        """The true normals (N, 3) of the mask pixels; None where the capture has none."""
+        """The true normals (N, 3) of the mask pixels; None if the capture has none."""
         if self.truth is None:
             return None
         return np.take(self.truth.reshape(-1, 3), np.flatnonzero(self.mask), axis=0)
 
     def require_light(self) -> None:
-        """Raise a :class:`CaptureError` where all photographs are black inside the mask: nothing can be solved."""
+        """Raise a :class:`CaptureError` ``"black-photographs"`` if all photographs are black inside the mask."""
         # The first photograph that is not black ends the search.
         if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
             raise CaptureError(
@@ -391,4 +391,4 @@ def gray_of(
     if photograph.ndim == 3:
         target[:] = gray_from_rgb(photograph.reshape(-1, 3)[index])
         return target
-    return np.take(photograph, index, out=target, mode="clip")  # numpy copies once more where it has to raise
+    return np.take(photograph, index, out=target, mode="clip")  # NumPy copies once more if it may raise

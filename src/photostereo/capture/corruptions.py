@@ -74,7 +74,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     _require_finite(snr_db, "signal-to-noise ratio")
     if abs(snr_db) > SNR_LIMIT:
         raise ParameterError(
-            f"The signal-to-noise ratio must lie between -{SNR_LIMIT:g} and {SNR_LIMIT:g} dB, not {snr_db:g}."
+            f"The signal-to-noise ratio must lie between -{SNR_LIMIT:g} and {SNR_LIMIT:g} dB, not {snr_db:g}.",
+            code="bad-noise",
         )
     total, squares = 0.0, 0.0
     for image in capture.images:
@@ -82,13 +83,15 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         if (values < 0).any():
             raise CaptureError(
                 f"{capture.name} has negative intensities, for which there is no Poisson noise. Subtract a "
-                "smaller black level, or use Gaussian noise."
+                "smaller black level, or use Gaussian noise.",
+                code="negative-intensities",
             )
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
         raise CaptureError(
-            f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached."
+            f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached.",
+            code="black-photographs",
         )
     photons = 10 ** (snr_db / 10) * total / squares
     generator = np.random.default_rng(rng)
@@ -128,7 +131,9 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
     """
     _require_finite(fraction, "fraction of lost entries")
     if not 0 <= fraction <= 1:
-        raise ParameterError(f"The fraction of lost entries must lie between 0 and 1, not {fraction:g}.")
+        raise ParameterError(
+            f"The fraction of lost entries must lie between 0 and 1, not {fraction:g}.", code="bad-noise"
+        )
     generator = np.random.default_rng(rng)
 
     def lose(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,7 +175,8 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
     _require_finite(sigma, "standard deviation")
     if sigma < 0:
         raise ParameterError(
-            f"The standard deviation of Gaussian noise must not be negative, but is {sigma:g}."
+            f"The standard deviation of Gaussian noise must not be negative, but is {sigma:g}.",
+            code="bad-noise",
         )
     generator = np.random.default_rng(rng)
 
@@ -204,4 +210,4 @@ def _changed(capture: Capture, change: Any, note: str) -> Capture:
 
 def _require_finite(value: float, words: str) -> None:
     if not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
-        raise ParameterError(f"The {words} must be a finite number, not {value!r}.")
+        raise ParameterError(f"The {words} must be a finite number, not {value!r}.", code="bad-noise")

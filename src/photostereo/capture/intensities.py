@@ -12,7 +12,7 @@ from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
 from photostereo.runtime.order import quantiles
 
-#: A GPU picks the mask's pixels out of whole photographs, where these are no more than so many times the mask: it does so
+#: A GPU picks the mask's pixels out of whole photographs, if these are at most this many times the mask: it does so
 #: faster than they arrive. Beyond that the rest of the picture would travel for nothing.
 SPARSE = 4
 
@@ -25,7 +25,7 @@ class Intensities:
     ----------
     pixels : (N, d) gray, divided by the scale
     scale : the capture's brightness, see :meth:`Capture.intensity_scale`
-    colors : (N, d, 3), divided by the same; None where the capture is gray or nobody asked for them
+    colors : (N, d, 3), divided by the same; None if the capture is gray or they were not requested
     """
 
     pixels: Array
@@ -34,7 +34,7 @@ class Intensities:
 
 
 def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
-    """The intensities of a capture on a device; ``colors`` too, where they are asked for and there.
+    """The intensities of a capture on a device; with ``colors`` also in color, if it has any.
 
     >>> from photostereo.scenes import render_scene
     >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)

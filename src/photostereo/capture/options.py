@@ -89,7 +89,11 @@ class ReadOptions:
         for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
             if (value := getattr(self, name)) is not None:
                 if len(value) != count:
-                    raise ParameterError(f"{name} needs {count} numbers, in pixels; it has {len(value)}.")
+                    raise ParameterError(
+                        f"{name} needs {count} numbers, in pixels; it has {len(value)}.",
+                        code="bad-option",
+                        option=name,
+                    )
                 object.__setattr__(self, name, tuple(value))
         for name in NAMED_FILES:
             if isinstance(value := getattr(self, name), os.PathLike):
@@ -118,7 +122,7 @@ class ReadOptions:
         return -lights if self.reverse_lights else lights
 
     def axes_given(self) -> str:
-        """What both options about axes come to, as one of ``--lights-axes``; nothing where neither was given.
+        """Both options about axes as one ``lights_axes``; an empty string if neither was given.
 
         >>> ReadOptions(lights_axes="x,-y,z", reverse_lights=True).axes_given()
         '-x,y,-z'

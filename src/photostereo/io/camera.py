@@ -167,9 +167,7 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
             return None
     if shot.focal_35mm:
         return float(shot.focal_35mm * (long**2 + short**2) ** 0.5 / _FILM)
-    unit = {2: 25.4, 3: 10.0, 4: 1.0}.get(
-        int(shot.plane_unit or 2)
-    )  # an inch where none is named: the standard
+    unit = {2: 25.4, 3: 10.0, 4: 1.0}.get(int(shot.plane_unit or 2))  # by default an inch
     if shot.focal and shot.plane_resolution and unit and shot.width:
         return float(shot.focal * shot.plane_resolution / unit * scale)
     return None

@@ -22,26 +22,10 @@ _EXR_RATIO = 4 * DEFLATE_RATIO
 EXR_SUFFIXES = frozenset({".exr"})
 #: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
 #: inside.
-RAW_SUFFIXES = frozenset(
-    [
-        *(".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos"),
-        *(
-            ".mrw",
-            ".nef",
-            ".nrw",
-            ".orf",
-            ".pef",
-            ".raf",
-            ".raw",
-            ".rw2",
-            ".rwl",
-            ".sr2",
-            ".srf",
-            ".srw",
-            ".x3f",
-        ),
-    ]
+_RAW_NAMES = (
+    "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 )
+RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
 
 
 def read_exr(path: Path) -> NDArray[np.float32]:

@@ -76,7 +76,7 @@ def decode_image(
     Parameters
     ----------
     path : a PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras
-    alpha : keep the fourth channel where there is one
+    alpha : keep the fourth channel, if there is one
     seen : called with the bytes of the file, for its digest; not for EXR and RAW, which are read by their libraries
 
     Returns
@@ -93,7 +93,7 @@ def decode_image(
     suffix = path.suffix.lower()
     if suffix in EXR_SUFFIXES | RAW_SUFFIXES:
         with opened(path, "image", remedy=_MISSING):
-            pass  # their libraries want a name; whether it can be read is told here
+            pass  # their libraries need a name; whether the file can be read is checked here
     if suffix in EXR_SUFFIXES:
         return read_exr(path)
     if suffix in RAW_SUFFIXES:

@@ -1,1 +1,1 @@
-"""Where the light was: light files, balls that mirror the lamps, checks, and what a set of directions can see."""
+"""Light directions and strengths: the :class:`Lights` object, light files, balls, near lights."""

@@ -1,11 +1,11 @@
 """Axis conventions of light files: how they are written, and which of them fits a surface.
 
 A light file in another convention gives scaled normals in that convention: the photographs are explained just as
-well, so no residual tells. Three things do. A visible surface faces the camera (n_z > 0). Its slopes are those of a
-height, so their curl vanishes. And where the outline of the object is its own edge, the normals there point outwards.
+well, so residuals do not help. Three things do. A visible surface faces the camera (n_z > 0). Its slopes are those of a
+height, so their curl vanishes. And if the outline of the object is its own edge, the normals there point outwards.
 
-The curl does not change where x and y are both reversed (a hollow lit from the other side looks like a bump), so it
-leaves pairs; the outline decides between the two, where there is one.
+The curl does not change if x and y are both reversed (a hollow lit from the other side looks like a bump), so it
+leaves pairs; the outline, if there is one, decides between the two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.lights.thumbnail import Thumbnail, bright_enough
 
-#: Slopes are limited to this; beyond it a coarse grid tells nothing.
+#: Slopes are limited to this; beyond it a coarse grid is not informative.
 STEEPEST = 5.0
 #: A mean change of slope below this over two cells is a plane.
 FLAT = 0.01
@@ -45,7 +45,9 @@ def axes_matrix(words: str) -> FloatArray:
     if sorted(names) != ["x", "y", "z"]:
         raise ParameterError(
             f'"{words}" are not axes. Write x, y and z of the light file in the order right, up, towards the camera, '
-            "each with a minus where it points the other way, for instance x,-y,z."
+            "each with a minus if it points the other way, for instance x,-y,z.",
+            code="bad-axes",
+            axes=words,
         )
     for column, (part, name) in enumerate(zip(parts, names, strict=True)):
         matrix["xyz".index(name), column] = -1.0 if part.startswith("-") else 1.0
@@ -72,7 +74,7 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
             matrix[list(order), range(3)] = signs
             if depth_too or matrix[2, 2] > 0:
                 found.append(matrix)
-    # y downwards is the usual way of pictures, arrows from the lamp the usual way of renderers.
+    # y downwards is the usual way of pictures, arrows from the light the usual way of renderers.
     usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
     return sorted(found, key=lambda matrix: usual.get(axes_words(matrix), 9))
 
@@ -85,7 +87,7 @@ class SurfaceEvidence:
     ----------
     away : share of the normals that point away from the camera
     curl : mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
-    curved_share : share of the cells that bear the curvature; small where it is one edge, which tells
+    curved_share : share of the cells that bear the curvature; small if it is one edge, which is informative
         little; 0 for a plane and for structure finer than the grid
     outwards : mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
     outwards_share : share of the outline where they point outwards; nan without one

@@ -92,7 +92,7 @@ def compass_word(azimuth: float) -> str:
 
 
 def direction_words(direction: FloatArray) -> str:
-    """Where a light in this direction stands, as seen in the picture; both sides where either serves.
+    """From which side of the picture a light in this direction comes; both sides if either is possible.
 
     >>> direction_words(np.array([0.0, 0.0, 1.0]))
     'from in front, near the camera'

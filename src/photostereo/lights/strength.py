@@ -1,4 +1,4 @@
-"""How strong each lamp is, from photographs of anything whose shading is not known: one number per photograph.
+"""How strong each light is, from photographs of anything whose shading is not known: one number per photograph.
 
 A Lambertian pixel with b = albedo · normal shows I_i = s_i l_i·b. With the unknown w_i = 1 / s_i and P the projection
 onto what no b can explain,  P = 1 - L (LᵀL)⁻¹ Lᵀ,  every pixel y asks for P diag(w) y = 0, so all pixels together
@@ -28,7 +28,7 @@ _MOST_PIXELS = 3000
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """Strengths of the lamps and how well they are known.
+    """Strengths of the lights and how well they are known.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Strengths:
 def sample_pixels(
     images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS, overexposed: bool = False
 ) -> FloatArray:
-    """Pixels (n, d) that tell something: neither dark in every photograph nor white in one, evenly over the mask.
+    """Informative pixels (n, d): neither dark in every photograph nor white in one, evenly over the mask.
 
     With ``overexposed`` pixels may be white in up to half of the photographs; those values are NaN.
     """
@@ -58,7 +58,7 @@ def sample_pixels(
         return values
     top = float(values.max())
     brightest = values.max(axis=1)
-    least = 0.03 if overexposed else 0.2  # beside what is white, the ground tells more
+    least = 0.03 if overexposed else 0.2  # beside white parts the ground is more informative
     good = brightest > max(least * float(np.percentile(brightest, 90)), 1e-12)
     if overexposed:
         values = np.where(values >= 0.98 * top, np.nan, values)
@@ -103,7 +103,7 @@ def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float
 def strengths_from_shading(
     images: FloatArray, directions: FloatArray, mask: BoolArray | None = None, *, max_iter: int = 200
 ) -> Strengths:
-    """Strengths of the lamps from any matte object, together with its normals.
+    """Strengths of the lights from any matte object, together with its normals.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def strengths_from_shading(
     Raises
     ------
     CaptureError
-        With fewer than five photographs: three are needed for a normal, and what is left must tell the strengths.
+        With fewer than five photographs: three are needed for a normal, and the others determine the strengths.
     """
     if len(images) < 5:
         raise CaptureError(
@@ -136,16 +136,16 @@ def strengths_from_shading(
     weight = np.ones(pixels.shape)
     constant: FloatArray = np.zeros(3)
     for _ in range(max_iter):
-        lamps = strengths[:, None] * directions + constant
-        surface = weighted_normals(pixels, lamps, weight)
-        model = surface @ lamps.T
+        lights = strengths[:, None] * directions + constant
+        surface = weighted_normals(pixels, lights, weight)
+        model = surface @ lights.T
         # Dark entries are shadows if the model says dark too, or shadows that the model cannot know.
         keep = model > 0.05 * model.max(axis=1, keepdims=True)
         keep &= pixels > 0.08 * pixels.max(axis=1, keepdims=True)
         miss = pixels - model
         scale = max(1.4826 * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
         weight = np.where(keep, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) ** 2, 0.0)
-        better, constant = _lamps_of(pixels, surface, weight, directions)
+        better, constant = _lights_of(pixels, surface, weight, directions)
         moved = float(np.abs(np.log(better / strengths)).max())
         # The alternation creeps along the valley of normals and strengths: overstep it.
         strengths = strengths * (better / strengths) ** 1.7
@@ -158,7 +158,7 @@ def strengths_from_shading(
     return Strengths(strengths, share, spread / np.maximum(level, 1e-12) / np.sqrt(used / 10.0))
 
 
-def _lamps_of(
+def _lights_of(
     pixels: FloatArray, surface: FloatArray, weight: FloatArray, directions: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Strengths along the directions, and one vector that is in all photographs: light that is always on."""
@@ -181,7 +181,7 @@ def _lamps_of(
 
 
 def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
-    """Whether lamps of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
+    """Whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
     axes, _ = np.linalg.qr(directions)
     unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
     left = unit - (unit @ axes) @ axes.T
@@ -192,7 +192,7 @@ def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
 def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArray:
     """Strengths from pixels (n, d) of something flat that faces the camera, such as a relief or the table.
 
-    Where all normals are alike, a lamp's strength and its cosine cannot be told apart from shading; that the flat thing
+    If all normals are alike, a light's strength and its cosine cannot be separated; that the flat thing
     faces the camera settles it. Values that are NaN are left out.
 
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])

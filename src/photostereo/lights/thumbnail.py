@@ -12,7 +12,7 @@ from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 
 #: Pixels along the longer side of the object.
 SIDE = 64
-#: A pixel whose brightness is below this share of the usual tells nothing.
+#: A pixel whose brightness is below this share of the usual is not informative.
 DIM = 0.05
 
 
@@ -102,6 +102,6 @@ def matte_fit(
 
 
 def bright_enough(values: FloatArray) -> BoolArray:
-    """(N,) which pixels are bright enough to tell anything."""
+    """(N,) which pixels are bright enough to be informative."""
     size = np.linalg.norm(values, axis=0)
     return np.asarray(size > DIM * np.percentile(size, 95))

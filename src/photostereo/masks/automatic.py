@@ -1,7 +1,7 @@
 """The object found in a stack of photographs, before black cloth or on a table.
 
 The ground is what reaches the border of the frame (:mod:`.ground`). What differs from it for certain (brighter, of
-another color, not following the lamps as the ground does) gives a first guess, the convex hull of it. From there both
+another color, not following the lights as the ground does) gives a first guess, the convex hull of it. From there both
 are learned: how often each combination of clues is ground and object, and the outline that is cheapest under these odds
 and runs along edges (:mod:`.relaxed_cut`), in turns. A ball that is the object is taken as the disc that it is, since a
 mirror may look like its ground for half of its outline; balls beside the object leave the mask.
@@ -30,7 +30,7 @@ from photostereo.masks.relaxed_cut import cheapest_outline
 
 Float32 = NDArray[np.float32]
 
-#: So many times the ground's own spread from its middle, a pixel is certainly something else.
+#: A pixel this many times the ground's own spread from its median is certainly not ground.
 CERTAIN = 3.0
 #: How much farther from the median the last tenth of a bell curve begins than its last quarter.
 TENTH_PER_QUARTER = 1.9
@@ -46,9 +46,12 @@ CELLS = 24
 SPECK = 0.02
 #: Holes below the first share of the object are dark spots of it; below the second they must look like ground to stay.
 SPOT, HOLE = 0.003, 0.02
-#: Balls are looked for in so many of the photographs, shrunk to so many pixels.
+#: Balls are searched in this many photographs, reduced to this many pixels.
 BALL_FRAMES, BALL_PIXELS = 8, 120_000
-#: A ball is the object where it holds this share of the light that was found.
+#: Masks that are enlarged by more than the first factor are smoothed by this many of their pixels: the steps of the
+#: reduced frame disappear, and details that it cannot show do not matter.
+SMOOTH_FROM, SMOOTHING = 1.5, 1.0
+#: A ball is the object if it has this share of the light that was found.
 IS_THE_OBJECT = 0.7
 
 
@@ -58,8 +61,8 @@ class FoundObject:
 
     Attributes
     ----------
-    mask : (H, W) bool; all False where nothing stands out from the border
-    doubt : why it may be wrong, in words; "" where it is sure
+    mask : (H, W) bool; all False if nothing stands out from the border
+    doubt : why it may be wrong; "" if it is certain
     """
 
     mask: BoolArray
@@ -85,13 +88,13 @@ def find_object(
 
     Parameters
     ----------
-    frames : the photographs, (H, W) or (H, W, 3); color tells much. Some two dozen are enough.
+    frames : the photographs, (H, W) or (H, W, 3); color helps. Two dozen are enough.
     without : (H, W) what is known not to be the object, such as a ball beside it
 
     Notes
     -----
-    It fails where the object reaches round most of the frame's border, where it lies flat and has the color and
-    brightness of its ground, or where its edge is as black as the ground; ``doubt`` tells most of that.
+    It fails if the object reaches most of the frame's border, if it lies flat and has the color and
+    brightness of its ground, or if its edge is as black as the ground; ``doubt`` reports most of that.
     """
     shape: tuple[int, ...] = ()
 
@@ -112,12 +115,19 @@ def find_object(
     found, odds = _cut(known, out, control)
     if found.any():
         found = _whole(found, odds, known.light)
-    found = found & ~out if out.any() else _with_balls(found, stack, known.light)
+    found = found & ~out if out.any() else _with_balls(found, stack, known.light, control)
     doubt = _doubt(found, odds, known)
-    mask = found
-    if found.shape != shape:
-        mask = cv2.resize(found.astype(np.float32), shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5
-    return FoundObject(np.asarray(mask, dtype=bool), doubt)
+    return FoundObject(_enlarged(found, shape), doubt)
+
+
+def _enlarged(mask: BoolArray, shape: tuple[int, ...]) -> BoolArray:
+    """A mask in the size of the photographs; if these are much larger its outline is smoothed, not a staircase."""
+    if mask.shape == shape:
+        return mask
+    soft = mask.astype(np.float32)
+    if shape[0] > SMOOTH_FROM * mask.shape[0]:
+        soft = cv2.GaussianBlur(soft, (0, 0), SMOOTHING)
+    return np.asarray(cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5)
 
 
 def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:
@@ -225,12 +235,12 @@ def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
     return np.asarray(mask | (fill[labels] & ~mask))
 
 
-def _with_balls(mask: BoolArray, stack: Float32, light: FloatArray) -> BoolArray:
-    """The mask, as a disc where the object is a ball, and without balls that lie beside it."""
+def _with_balls(mask: BoolArray, stack: Float32, light: FloatArray, control: Control) -> BoolArray:
+    """The mask, as a disc if the object is a ball, and without balls that lie beside it."""
     some = stack[:: max(1, len(stack) // BALL_FRAMES)]
     gray = shrunk((gray_from_rgb(image) if image.ndim == 3 else image for image in some), most=BALL_PIXELS)
     total = float(light[mask].sum())
-    balls = find_balls(gray)
+    balls = find_balls(gray, control=control)
     for ball in balls:
         circle = ball.circle.scaled(mask.shape[0] / gray.shape[1])
         disc = circle.inside(mask.shape)

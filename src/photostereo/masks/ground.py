@@ -1,9 +1,9 @@
 """How the pixels of a stack differ from the ground, which is what reaches the border of the frame.
 
-Four things tell an object from its ground, each over the photographs as a median, which neither highlights nor cast
-shadows move: how bright a pixel is; how far its brightness does not follow that of the ground from lamp to lamp (a flat
-ground turns to all lamps alike, whatever its texture, while an object turns its sides to other lamps); its color; and
-the edges that stay where they are under every lamp.
+Four clues separate an object from its ground, each over the photographs as a median, which neither highlights nor cast
+shadows move: how bright a pixel is; how far its brightness does not follow that of the ground from light to light (a flat
+ground turns to all lights alike, whatever its texture, while an object turns its sides to other lights); its color; and
+the edges that stay where they are under every light.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, FloatArray
 
 Float32 = NDArray[np.float32]
 
-#: Photographs are shrunk to at most so many pixels, and so many are looked at.
+#: Photographs are reduced to at most this many pixels, and at most this many are used.
 MOST_PIXELS, MOST_FRAMES = 250_000, 32
 #: Shares of the brightest below which brightness, color and agreement with the ground mean nothing.
 DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
@@ -41,7 +41,7 @@ class Clues:
     level : (h, w) logarithm of the median brightness
     strangeness : (h, w) logarithm of how far the brightness does not follow the ground's over the photographs
     color : (h, w, 2) logarithms of red and blue against green, or None in gray
-    edges : (h, w) strength of the edges that are there under most lamps
+    edges : (h, w) strength of the edges that are there under most lights
     light : (h, w) mean brightness
     border : (h, w) the border of the frame
     """
@@ -69,7 +69,7 @@ def shrunk(frames: Iterable[NDArray[Any]], *, most: int = MOST_PIXELS) -> Float3
 
 
 def clues(stack: Float32, out: BoolArray) -> Clues | None:
-    """What the shrunk photographs (d, h, w) or (d, h, w, 3) tell; None where all is black.
+    """Clues from the reduced photographs (d, h, w) or (d, h, w, 3); None if all are black.
 
     ``out`` (h, w) is known not to be object nor ground, so that it does not count as border.
     """
@@ -144,7 +144,7 @@ def _strangeness(stack: Float32, median: Float32, border: BoolArray) -> Float32:
     """How far a pixel does not follow the ground, in the photographs in which it does best: others may be in shadow."""
     pattern = np.log(stack + np.float32(DARK_PATTERN)) - np.log(median + np.float32(DARK_PATTERN))
     down, right = np.mgrid[-1 : 1 : stack.shape[1] * 1j, -1 : 1 : stack.shape[2] * 1j]
-    # Lamps fall off over the frame: the pattern of the ground is a quadratic in the place.
+    # Lights fall off over the frame: the pattern of the ground is a quadratic in the place.
     terms = np.stack([np.ones_like(right), right, down, right**2, right * down, down**2], axis=-1)
     share = median[border] / (median[border] + DARK_PATTERN)
     coefficients = _robust_fit(terms[border], pattern[:, border].T, np.clip(share, 0.02, 1))

@@ -82,7 +82,7 @@ def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
 
     The threshold is found on the square root of the maximum over the photographs, so that dim parts of the
     object count; holes are filled and specks below one per cent of the largest part dropped. It needs a
-    background that stays dark under every light, and fails where that reflects as much as the object: paint a
+    background that stays dark under every light, and fails if that reflects as much as the object: paint a
     mask then.
 
     Parameters

@@ -68,23 +68,6 @@ def cheapest_outline(cost: Float32, length: Float32, start: BoolArray | None = N
     return np.asarray(u > 0.5)
 
 
-def descend_readable(u: Float32, cost: Float32, length: Float32, iterations: int) -> Float32:
-    """The descent as it is written in the paper; :func:`descend` is its compiled twin."""
-    right, down = np.zeros_like(u), np.zeros_like(u)
-    ahead = u
-    for _ in range(iterations):
-        right[:, :-1] += np.float32(STEP) * np.diff(ahead, axis=1)
-        down[:-1] += np.float32(STEP) * np.diff(ahead, axis=0)
-        excess = np.maximum(np.sqrt(right**2 + down**2) / length, 1)
-        right, down = right / excess, down / excess
-        divergence = right + down
-        divergence[:, 1:] -= right[:, :-1]
-        divergence[1:] -= down[:-1]
-        new = np.clip(u + np.float32(STEP) * (divergence - cost), 0, 1)
-        ahead, u = 2 * new - u, new
-    return np.asarray(u, dtype=np.float32)
-
-
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def descend(u: Float32, cost: Float32, length: Float32, iterations: int) -> Float32:
     """``iterations`` steps of the primal–dual descent from u (0 to 1), with the dual variables at zero."""

@@ -36,10 +36,10 @@ def find_brackets(
 ) -> list[list[int]] | None:
     """Which photographs are exposures of the same light, as places in ``files`` and in their order; None if none are.
 
-    Recognized where every photograph says its exposure, and
+    Recognized if every photograph records its exposure, and
 
     - the light file has a line for each photograph, and those of a group are the same;
-    - or it has a line for each group: so many photographs one after another, or a whole series after another, have the
+    - or it has a line for each group: several photographs in a row, or a whole series after another, have the
       same sequence of different exposures; or their names differ in the last number or word only;
     - or there is no light file, and the same sequence of exposures repeats itself.
 
@@ -80,7 +80,7 @@ def find_brackets(
 def shortest_of(
     groups: Sequence[Sequence[int]], files: Sequence[Path], shots: Sequence[Shot]
 ) -> tuple[list[Path], dict[Path, tuple[Path, ...]]]:
-    """The shortest exposure of each group, and for it all of the group where it is not alone."""
+    """The shortest exposure of each group, and all of the group for it, if it is not alone."""
     chosen, brackets = [], {}
     for group in groups:
         shortest = files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)]
@@ -97,7 +97,7 @@ def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Seq
     ----------
     linear : the photographs, (H, W) or (H, W, 3), linear, full scale 1
     times : their exposures, in any unit
-    full : their values as they are stored, full scale 1, by which clipping is told
+    full : their values as they are stored, full scale 1, by which clipping is detected
 
     Examples
     --------

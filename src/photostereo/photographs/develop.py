@@ -62,7 +62,7 @@ def full_scale(stored: NDArray[Any]) -> float:
 
 
 def linear_part(stored: NDArray[Any], *, srgb: bool) -> NDArray[np.float32]:
-    """Stored values with full scale 1, the sRGB curve undone where they carry it."""
+    """Stored values with full scale 1, the sRGB curve undone if they carry it."""
     return decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
 
 

@@ -1,4 +1,4 @@
-"""Sixteen digits that tell one capture from another."""
+"""Sixteen hexadecimal digits that identify a capture."""
 
 from __future__ import annotations
 

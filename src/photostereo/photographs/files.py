@@ -54,11 +54,11 @@ class PhotographFiles:
         three channels are scaled alike, so that the color stays and the gray value of the result is the
         clipped one
     framing : the part that is used
-    ambient : a photograph with the lamps off: subtracted in linear values, at the exposure of each
+    ambient : a photograph with the lights off: subtracted in linear values, at the exposure of each
     flat : a photograph of an even surface: each is divided by it, its mean being 1
     brackets : for a photograph that is one of several exposures of its light, all of them: they are merged
-    heads : what is known of the files already; the others are looked at once
-    workers : threads; as many as there are processors where missing
+    heads : headers that were read already; the others are read once
+    workers : threads; by default one per processor
 
     Raises
     ------

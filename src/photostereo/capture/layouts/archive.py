@@ -173,7 +173,7 @@ def _linear(
     top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
     images = np.empty(shape, dtype=np.float32)
     for target, image, strength in zip(images, stored, strengths, strict=True):
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is told as such
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
             values = image.astype(np.float32) / np.float32(top)
         if options.srgb:
             values = linear_from_srgb(values)

@@ -11,7 +11,7 @@
 
 The benchmark's published figures come from gray intensities clipped to at most 1 after the division, and the
 clip matters: without it least squares gives 4.17 instead of 4.10 degrees on ball and 19.94 instead of 19.80
-on reading (the other shared objects have no such values). So the reader clips, except where
+on reading (the other shared objects have no such values). So the reader clips, except if
 ``photostereo.json`` says that larger values are meant, as in captures with noise.
 
 References

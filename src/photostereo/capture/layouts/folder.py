@@ -1,11 +1,11 @@
-"""A plain folder: photographs and a light file, as anyone with a camera and a lamp can make it.
+"""A plain folder: photographs and a light file, as anyone with a camera and a light can make it.
 
 ======================================  ======================================================================
 ``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
 ``lights.csv | .txt | .json``           a direction for each, perhaps a strength (:mod:`photostereo.lights.files.reading`)
 ``intensities.txt | .csv``              strengths in a file of their own (optional)
 ``ambient.*``, ``flat.*``               with the lights off; of an even surface (optional)
-``mask.png``                            white on the object (optional; the full frame where missing)
+``mask.png``                            white on the object (optional; by default the full frame)
 ======================================  ======================================================================
 """
 

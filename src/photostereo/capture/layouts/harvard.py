@@ -4,7 +4,7 @@
     refined_light.txt        3 × d, commas or blanks; a vector's norm is the strength of its light
     light_directions.txt     3 × d, unit
 
-The refined lights are the authors' own improvement of the chrome-sphere calibration, so they are used where
+The refined lights are the authors' own improvement of the chrome-sphere calibration, so they are used if
 they exist; ``lights="directions"`` takes the others. There is no mask: the objects stand before black cloth,
 so the mask is found in the photographs; ``mask="full"`` takes the full frame. The axes are ours (checked: the
 brightest side of the objects moves right with x and up with y).

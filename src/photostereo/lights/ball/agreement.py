@@ -1,7 +1,7 @@
 """One direction per photograph from everything that speaks of it, and the photographs on which it disagrees.
 
 Balls may disagree with each other; and the object itself is a witness: its normals follow from all other photographs,
-and then its shading in this one says where the lamp was. That mends a highlight that is not there, and names one that
+and then its shading in this one says where the light was. That mends a highlight that is not there, and names one that
 is another reflection.
 """
 
@@ -22,20 +22,20 @@ _DISAGREES, _UNUSUAL = 8.0, 4.0
 _SOLID = 0.15
 #: Degrees by which the shading of a matte ball may be off beside its scatter: nothing is quite matte.
 _SHADING = 0.5
-#: The same between two balls, which see a lamp more sharply than an object does.
+#: The same between two balls, which see a light more sharply than an object does.
 _BALLS_DISAGREE = 4.0
 
 
 def combine_balls(
     balls: Sequence[FoundBall], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[str]]:
-    """One direction per photograph from all balls, and sentences about those that disagree or show two lamps."""
+    """One direction per photograph from all balls, and sentences about those that disagree or show two lights."""
     trusted = [ball for ball in balls if ball.kind == "shiny"] or list(balls)
     trusted += [ball for ball in balls if ball not in trusted]
     shiny = np.array([ball.kind == "shiny" for ball in trusted])
     stack = np.stack([ball.directions for ball in trusted])
     sure = np.stack([ball.residual for ball in trusted])
-    if shiny.any():  # where a mirror tells well, shading adds little
+    if shiny.any():  # a mirror is more accurate than shading
         sure[~shiny] = np.hypot(sure[~shiny], _SHADING)
     known = np.isfinite(stack).all(axis=2) & np.isfinite(sure)
     weight = np.where(known, 1.0 / np.maximum(np.where(known, sure, 1.0), 0.05) ** 2, 0.0)
@@ -49,19 +49,19 @@ def combine_balls(
     if sharp.sum() > 1:
         apart = angles_between(stack, directions[None])[sharp]
         worst = np.nanmax(np.where(known[sharp], apart, np.nan), axis=0, initial=0.0)
-        # Near lamps make balls differ a little in every photograph; one that differs much more is a wrong highlight.
+        # Near lights make balls differ a little in every photograph; one that differs much more is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
             warnings.append(
-                f"{names[number]}: the balls disagree about the lamp by {2 * worst[number]:.0f}°: one of the "
+                f"{names[number]}: the balls disagree about the light by {2 * worst[number]:.0f}°: one of the "
                 "highlights is another reflection. Look at the picture of the calibration"
             )
-    double = np.any([ball.highlights.two_lamps for ball in trusted if ball.highlights is not None], axis=0)
+    double = np.any([ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0)
     if np.any(double):
         listed = _listed([names[i] for i in np.flatnonzero(double).tolist()])
         warnings.append(
-            f"two highlights that move in {listed}: two lamps at once? The stronger one is used; photometric stereo "
-            "needs one lamp at a time"
+            f"two highlights that move in {listed}: two lights at once? The stronger one is used; photometric stereo "
+            "needs one light at a time"
         )
     places = [f"{ball.kind} ball at {ball.circle.x:.0f},{ball.circle.y:.0f}" for ball in trusted]
     return directions, residual, (" and ".join(places),) * len(directions), warnings
@@ -116,7 +116,7 @@ def mend_and_check(
 
 
 def is_solid(pixels: FloatArray, directions: FloatArray) -> bool:
-    """Whether the object turns towards all sides: a flat thing says nothing about where a lamp was."""
+    """Whether the object turns towards all sides: a flat thing says nothing about where a light was."""
     lit = pixels > 0.1 * pixels.max(axis=1, keepdims=True)
     surface = _normals(pixels, directions, lit)
     surface = surface / np.maximum(np.linalg.norm(surface, axis=1, keepdims=True), 1e-12)
@@ -125,9 +125,9 @@ def is_solid(pixels: FloatArray, directions: FloatArray) -> bool:
 
 
 def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatArray:
-    """Where each lamp was, from the shading of an object (n, d) and the other lamps; (d, 3) unit.
+    """Where each light was, from the shading of an object (n, d) and the other lights; (d, 3) unit.
 
-    The normals follow from all other photographs by robust least squares, each lamp from the normals. Lamps of unequal
+    The normals follow from all other photographs by robust least squares, each light from the normals. Lights of unequal
     strength are allowed; directions that are NaN are ignored.
     """
     known = np.asarray(np.isfinite(directions).all(axis=1))

@@ -18,11 +18,9 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import Camera
-from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.picture import Picture, calibration_picture
-from photostereo.lights.ball.positions import lamp_positions
+from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
 from photostereo.lights.lights import Lights
 from photostereo.lights.strength import (
@@ -141,7 +139,7 @@ def calibrate_lights(
     directions, residual, words, warnings = combine_balls(balls, names)
     pixels = _scene_pixels(images, scene, mask, balls)
     directions, residual, words, more = mend_and_check(directions, residual, words, pixels, names)
-    positions, distance = lamp_positions(balls, frame)
+    positions, distance = light_positions(balls, frame)
     if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
@@ -183,7 +181,12 @@ def _balls(
     balls = [_given_ball(images, circle, camera) for circle in circles]
     balls = balls or find_balls(images, camera=camera, faint=True, control=control)
     if not balls:
-        raise CaptureError(_why_no_ball(images), code="no-ball", remedy="give-ball")
+        raise CaptureError(
+            "No ball was found in the photographs: nothing round shows a small highlight that moves with the light, or the "
+            "shading of a matte ball.",
+            code="no-ball",
+            remedy="give-ball",
+        )
     return balls
 
 
@@ -207,37 +210,6 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
             circle=(circle.x, circle.y, circle.radius),
         )
     return ball
-
-
-def _why_no_ball(images: FloatArray) -> str:
-    """What there is instead of a ball."""
-    frame = images.shape[1:3]
-    whole = Circle(frame[1] / 2, frame[0] / 2, float(np.hypot(*frame)))
-    highlights = find_highlights(images, whole)
-    found = highlights.found
-    bright = float(np.percentile(images[:, ::4, ::4], 99.9))
-    a_lamp = (
-        found.mean() > 0.7
-        and np.median(highlights.contrast[found]) > 3
-        and np.median(highlights.peak[found]) > 0.5 * bright
-        and np.median(highlights.area[found]) < 0.01
-    )
-    x, y = (float(np.median(part[found])) if found.any() else np.nan for part in (highlights.x, highlights.y))
-    round_things = [circle for circle in find_circles(images, most=6) if circle.coverage > 0.85]
-    if round_things and not (
-        a_lamp and np.hypot(x - round_things[0].x, y - round_things[0].y) > round_things[0].radius
-    ):
-        circle = round_things[0]
-        return (
-            f"No ball was found. There is something round at column {circle.x:.0f}, row {circle.y:.0f} with radius "
-            f"{circle.radius:.0f}, but it shows neither a highlight that moves with the light nor the shading of a ball."
-        )
-    if a_lamp:
-        return (
-            f"No ball was found: around column {x:.0f}, row {y:.0f} a highlight moves with the light, but no outline of "
-            "a ball is visible around it. Leave some space around the ball, and put something gray under it."
-        )
-    return "No ball was found in the photographs."
 
 
 def _scene_pixels(

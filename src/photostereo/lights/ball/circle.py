@@ -23,7 +23,7 @@ class Circle:
     coverage : share of the outline inside the frame that is seen as an edge
     residual : root mean square distance of those edges from the circle, in pixels
     points : (n, 2) the edges themselves
-    errors : standard errors of the center and of the radius in pixels, where the pixels of the rim told them
+    errors : standard errors of the center and of the radius in pixels, if the pixels of the rim determined them
     """
 
     x: float
@@ -48,7 +48,7 @@ class Circle:
         return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)
 
     def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
-        """The circle moved by so many pixels and larger by ``growth``; its points go with it."""
+        """The circle moved by (dx, dy) pixels and larger by ``growth``; its points go with it."""
         center = np.array([self.x, self.y])
         points = (self.points - center) * (1 + growth / self.radius) + center + np.array([dx, dy])
         return replace(
@@ -73,7 +73,7 @@ class Circle:
         )
 
     def standard_errors(self) -> tuple[float, float]:
-        """Standard errors of the center and the radius in pixels: told by the rim, by its edges, or as typed by hand.
+        """Standard errors of the center and the radius in pixels: from the rim, from its edges, or as given by hand.
 
         >>> Circle(10, 10, 5).standard_errors()
         (0.5, 0.5)

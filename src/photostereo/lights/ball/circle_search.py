@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle, visible_share
 from photostereo.lights.ball.hough import same_circle, vote_for_circles
@@ -27,9 +28,9 @@ from photostereo.lights.ball.outlines import Outlines, black_level, shared_outli
 _SMALLEST, _LARGEST = 9.0, 100.0
 #: Frames are halved down to this width or height.
 _COARSEST = 60.0
-#: Smaller circles than this, in pixels of the photographs, are not looked for.
+#: Smaller circles than this, in pixels of the photographs, are not searched.
 LEAST_RADIUS = 16.0
-#: Frames are halved until they have no more pixels than this before anything is looked for.
+#: Frames are halved until they have no more pixels than this before the search.
 _MOST_PIXELS = 4_000_000
 #: A circle of this radius is known well enough: finer levels would see the blur of the lens, not more of the edge.
 _FINE_ENOUGH = 100.0
@@ -37,18 +38,18 @@ _FINE_ENOUGH = 100.0
 LEAST_COVERAGE = 0.5
 
 
-def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
+def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILENT) -> list[Circle]:
     """Circles in the photographs (d, H, W) of a stack, those with the longest outlines first.
 
     Parameters
     ----------
     images : (d, H, W) linear intensities
-    most : so many at the most
+    most : the largest number of circles
 
     Notes
     -----
     Finds circles of 32 pixels' width and more (in frames above four megapixels of as much more as these are
-    larger), also where up to half of the outline is outside the frame or invisible against the background.
+    larger), even if up to half of the outline is outside the frame or invisible against the background.
 
     Examples
     --------
@@ -65,12 +66,13 @@ def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
         stack, scale = _halved(stack), 2.0 * scale
     first_scale = scale
     while True:
-        pyramid.append(shared_outlines(stack, black=black))
+        pyramid.append(shared_outlines(stack, black=black, control=control))
         if min(stack.shape[1:]) < _COARSEST:
             break
         stack = _halved(stack)
     votes: list[tuple[float, int, Circle]] = []
     for level, outlines in enumerate(pyramid):
+        control.check()
         last = level == len(pyramid) - 1
         largest = 1.2 * max(outlines.frame) if last else _LARGEST
         smallest = max(_SMALLEST, LEAST_RADIUS / 2**level / first_scale)
@@ -78,6 +80,7 @@ def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
     votes.sort(key=lambda vote: -vote[0])
     found: list[Circle] = []
     for _, level, circle in votes[: 4 * most]:
+        control.check()
         fitted = _refined(pyramid, level, circle)
         if fitted is not None and not any(same_circle(fitted, other) for other in found):
             found.append(fitted)
@@ -86,7 +89,7 @@ def find_circles(images: FloatArray, *, most: int = 12) -> list[Circle]:
 
 
 def _refined(pyramid: Sequence[Outlines], level: int, guess: Circle) -> Circle | None:
-    """The circle fitted from its level of the pyramid to the finest that tells more."""
+    """The circle fitted from its level of the pyramid to the finest that improves it."""
     fitted: Circle | None = guess
     for finer in range(level, -1, -1):
         assert fitted is not None
@@ -116,38 +119,13 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
         for ratio in np.arange(1.09, 1.8, 0.07)
         if (outer := fit_circle(outlines, _grown(local, float(ratio)), slack=0.05))
         and np.hypot(outer.x - local.x, outer.y - local.y) < 0.15 * local.radius
-    ] or _faint_around(outlines, local)
+    ]
     found = [outer.scaled(2.0**halvings) if halvings else outer for outer in found]
     return [replace(o, x=o.x + left, y=o.y + top, points=o.points + np.array([left, top])) for o in found]
 
 
-def _faint_around(outlines: Outlines, circle: Circle) -> list[Circle]:
-    """Around a circle, one with the same center whose edge is too faint for single rays but not for their mean."""
-    angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
-    shares = np.arange(1.08, 1.8, 0.5 / circle.radius)
-    x = circle.x + circle.radius * shares[None] * np.cos(angles)[:, None]
-    y = circle.y + circle.radius * shares[None] * np.sin(angles)[:, None]
-    inside = (x >= 1) & (x <= outlines.frame[1] - 2) & (y >= 1) & (y <= outlines.frame[0] - 2)
-    edges = np.where(inside, outlines.across_rays(x, y, circle.x, circle.y), np.nan)
-    sectors = [part for part in np.array_split(edges, 12) if np.isfinite(part).mean() > 0.8]
-    if len(sectors) < 5:
-        return []
-    profiles = np.stack([np.nanmean(part, axis=0) for part in sectors])
-    mean = profiles.mean(axis=0)
-    place = int(np.nanargmax(mean))
-    beside = max(float(np.nanmin(mean[: place + 1])), float(np.nanmin(mean[place:])))
-    # The whole way round, not a piece of something else that happens to lie there.
-    peaks = profiles[:, max(place - 2, 0) : place + 3].max(axis=1) > 1.5 * np.nanmedian(profiles, axis=1)
-    if mean[place] < 2.0 * float(np.nanmedian(mean)) or beside > 0.5 * mean[place] or peaks.mean() < 0.8:
-        return []
-    radius = float(circle.radius * shares[place])
-    seen = inside[:, place]
-    points = np.stack([circle.x + radius * np.cos(angles), circle.y + radius * np.sin(angles)], axis=1)[seen]
-    return [vague_circle(circle, radius, points)]
-
-
 def vague_circle(inner: Circle, radius: float, points: FloatArray) -> Circle:
-    """A circle around another one, whose center is that of the inner one until its rim tells better.
+    """A circle around another one, whose center is that of the inner one until its rim is fitted.
 
     Perspective, and a table that is not level, move a horizon inside the ball that mirrors it.
     """

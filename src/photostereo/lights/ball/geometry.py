@@ -1,4 +1,4 @@
-"""The geometry of a ball: its normals, and the direction of the lamp that a highlight on it mirrors.
+"""The geometry of a ball: its normals, and the direction of the light that a highlight on it mirrors.
 
 The camera looks along -z. On an orthographic picture a point of the ball at (dx, dy) from its center, in units of
 the radius and y up, has the normal n = (dx, dy, √(1 - dx² - dy²)).
@@ -60,7 +60,7 @@ def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | 
 def mirrored_directions(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
 ) -> FloatArray:
-    """Unit directions to the lamp whose highlights are at pixels (columns x, rows y); NaN outside the disc.
+    """Unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc.
 
     >>> mirrored_directions(Circle(10, 10, 5), np.array([10.0, 13.0]), np.array([10.0, 10.0])) + 0.0
     array([[0.  , 0.  , 1.  ],

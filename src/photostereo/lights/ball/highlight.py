@@ -1,16 +1,16 @@
-"""The highlight of the lamp on a shiny ball, in each photograph, to a fraction of a pixel.
+"""The highlight of the light on a shiny ball, in each photograph, to a fraction of a pixel.
 
-A ball mirrors the whole room: windows, the table, the object, a lamp that is always on. All of these stay where
-they are. What moves with the lamp is the highlight, so each pixel is compared with what it shows in the other
+A ball mirrors the whole room: windows, the table, the object, a light that is always on. All of these stay where
+they are. What moves with the light is the highlight, so each pixel is compared with what it shows in the other
 photographs:
 
     moving_i(p) = max(0, I_i(p) - k_i median_j I_j(p))
 
-with k_i ≥ 1 where a stronger lamp makes the mirrored table brighter as a whole.
+with k_i ≥ 1 where a stronger light makes the mirrored table brighter as a whole.
 The highlight is the patch of ``moving_i`` above half of its peak; its middle is the patch's centroid. A saturated
 highlight is a flat patch, often with rays of glare; these are thin, so they are taken off by opening the patch with
 most of the largest disc that fits into it. Of a double highlight (two tubes, a glass ball) the parts are one patch if
-they are closer than a lamp's width.
+they are closer than a light's width.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.spot import CLIPPED, spot_middle
 
-#: Highlights are looked for within this share of the radius: further out a mirror shows what is behind it.
+#: Highlights are searched within this share of the radius: further out a mirror shows what is behind it.
 _REACH = 0.97
-#: Patches closer than this share of the radius are one highlight (about 6 degrees of lamp).
+#: Patches closer than this share of the radius are one highlight (about 6 degrees of light).
 _TOGETHER = 0.06
 #: A patch of fewer pixels has most of what is known of its place in the slopes around it.
 _SMALL = 40
 #: The middle of a patch with no more pixels than this comes from its flanks.
 _FITTED = 60
-#: A patch with more than so many times the area of the largest disc inside it has rays.
+#: A patch with more than this many times the area of the largest disc inside it has rays.
 _COMPACT = 2.0
-#: A second patch with this share of the first one's peak and mass is a second lamp.
+#: A second patch with this share of the first one's peak and mass is a second light.
 _RIVAL = 0.5
-#: A highlight rises above so many deviations of the noise.
+#: A highlight rises above this many deviations of the noise.
 _ABOVE_NOISE = 6.0
 #: A highlight has at least this share of the usual peak; less is a reflection of something else.
 _FAINT = 0.25
@@ -75,13 +75,13 @@ class Highlights:
         return np.isfinite(self.x)
 
     @property
-    def two_lamps(self) -> BoolArray:
+    def two_lights(self) -> BoolArray:
         """Which photographs show a second highlight that moves and is nearly as strong."""
         return np.asarray(self.found & (self.rival > _RIVAL))
 
 
 def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
-    """The highlight of the moving lamp inside a circle, for each photograph (d, H, W).
+    """The highlight of the moving light inside a circle, for each photograph (d, H, W).
 
     Examples
     --------
@@ -98,7 +98,7 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     stack = np.asarray(images[:, window[0], window[1]], np.float32)
     local = Circle(circle.x - window[1].start, circle.y - window[0].start, circle.radius)
     disc = local.inside(stack.shape[1:], share=_REACH)
-    # With few photographs the middle one may show the lamp itself: then what is left is the second darkest.
+    # With few photographs the middle one may show the light itself: then what is left is the second darkest.
     room = np.partition(stack, (count - 1) // 2, axis=0)[(count - 1) // 2]
     size = max(0.6, 0.004 * circle.radius)
     table = np.full((count, 9), np.nan)
@@ -177,7 +177,7 @@ def _measure(
     if top <= _ABOVE_NOISE * noise or top <= 0:
         return nothing
     binary = (smooth > 0.5 * top).astype(np.uint8)
-    # Parts of one lamp are joined before they are told apart from other reflections.
+    # Parts of one light are joined before they are separated from other reflections.
     gap = 2 * int(max(_TOGETHER * ball.radius, 1.0) / 2) + 1
     joined = cv2.dilate(binary, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (gap, gap)))
     labels_of, labels = cv2.connectedComponents(joined, connectivity=8)
@@ -187,8 +187,8 @@ def _measure(
     peak = np.array([smooth[labels == k].max() if k else 0.0 for k in range(labels_of)])
     pixels = np.bincount(flat, minlength=labels_of)
     mass[0] = 0
-    # The lamp is the brightest thing in the room, and where several reach white, the largest of them. Its own
-    # light falls onto pixels that are dark otherwise; a bright wall that turns a little brighter is no lamp.
+    # The light is the brightest thing in the room, and where several reach white, the largest of them. Its own
+    # light falls onto pixels that are dark otherwise; a bright wall that turns a little brighter is no light.
     dark = np.bincount(
         flat, weights=(smooth / np.maximum(smooth + room, 1e-12)).reshape(-1), minlength=labels_of
     )

@@ -25,22 +25,23 @@ import cv2
 import numpy as np
 from scipy.special import ndtr
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.ball.circle import Circle
 
-#: Pixels within this many pixels of the outline are looked at, or this share of the radius inside it.
+#: Pixels within this many pixels of the outline are used, or this share of the radius inside it.
 _BAND, _DEEP = 4.0, 0.12
-#: Pieces of the outline, each about so many pixels long, within limits.
+#: Pieces of the outline, each about this many pixels long, within limits.
 _PIECE, _FEWEST, _MOST = 9.0, 16, 64
-#: The outline moves no further from where its edges are than this many pixels, this share of the radius, or so many
+#: The outline moves no further from where its edges are than this many pixels, this share of the radius, or this many
 #: times the scatter of the edges; the radius may grow by what a mirroring rim hides.
 _FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
 #: By these shares of the radius a mirroring rim usually hides what is beyond its edges; other growth is less certain.
 _USUAL_GROWTH = (0.0, 0.02)
-#: Larger balls are looked at in halved photographs.
+#: Larger balls are fitted in photographs of half the size.
 _LARGE = 100.0
-#: A circle whose edges scatter by more than this share of its radius is looked at in halved photographs first, if its
-#: radius has so many pixels.
+#: A circle whose edges scatter by more than this share of its radius is fitted in photographs of half the size first, if
+#: its radius has this many pixels.
 _VAGUE, _COARSE = 0.01, 40.0
 #: The ground that is mirrored: from this many pixels beyond the outline to this share of the radius.
 _GROUND_FROM, _GROUND_TO = 2.5, 1.35
@@ -53,11 +54,11 @@ _TURNS = 15
 #: Errors are this many times what the scatter of the pieces says, and no less than this many pixels: what is wrong with
 #: the model is wrong alike in many pieces.
 _MODEL, _LEAST = 2.0, 0.005
-#: A center that moves by so many pixels is looked at once more.
+#: If the center moves by this many pixels the fit is repeated.
 _MOVED = 0.2
 #: A circle lies as close to the edges as another where their usual distance grows by no more than this factor.
 _AS_CLOSE = 1.15
-#: Edges and pixels that place the center further apart than so many standard errors contradict each other.
+#: Edges and pixels that place the center further apart than this many standard errors contradict each other.
 _CONTRADICTION = 3.0
 
 
@@ -150,7 +151,7 @@ def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 
     return np.asarray(np.interp(away, cells + 0.5 * step, blurred))
 
 
-def settle_outline(images: FloatArray, circle: Circle) -> Circle:
+def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT) -> Circle:
     """The outline that fits the rim in the photographs (d, H, W) best, near one that was found from edges.
 
     Its ``errors`` say how well it is known. Where the rim is not seen well enough, the circle is returned as it is.
@@ -164,19 +165,19 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
     (40.3, 39.6, 25.0)
     """
     if circle.radius > _LARGE:
-        return _settled_in_halves(images, circle)
+        return _settled_in_halves(images, circle, control)
     if circle.residual > _VAGUE * circle.radius and circle.radius > _COARSE:
         far = _VAGUE * circle.radius
-        circle = replace(_settled_in_halves(images, circle), residual=far, errors=(far, far))
+        circle = replace(_settled_in_halves(images, circle, control), residual=far, errors=(far, far))
     rim = _Rim(images, circle)
     if len(rim.pieces) < 6 or rim.share < 0.3 or not rim.ground.size:
         return circle
-    settled = _best_fit(rim, circle)
+    settled = _best_fit(rim, circle, control)
     if settled is None:
         return circle
     apart, agree = _agreement(circle, settled)
     if agree and apart >= _MOVED:  # the pixels were those along a circle that lay elsewhere
-        settled = _best_fit(_Rim(images, settled), settled) or settled
+        settled = _best_fit(_Rim(images, settled), settled, control) or settled
         apart, agree = _agreement(circle, settled)
     if agree:  # where two readings of one outline differ, neither is known better than by half of that
         error, radius_error = settled.standard_errors()
@@ -184,8 +185,8 @@ def settle_outline(images: FloatArray, circle: Circle) -> Circle:
         odd = max(_USUAL_GROWTH[0] - growth, growth - _USUAL_GROWTH[1], 0.0) * circle.radius
         return replace(settled, errors=(max(error, 0.5 * apart), max(radius_error, 0.5 * odd)))
     # Edges and pixels contradict each other: the rim is none of those that the model knows. Edges assume less; what is
-    # left to tell is how far inside the outline they are.
-    grown = _best_fit(rim, circle, center=False)
+    # left to find is how far inside the outline they are.
+    grown = _best_fit(rim, circle, control, center=False)
     radius = circle.radius if grown is None else grown.radius
     return replace(circle.moved(0.0, 0.0, radius - circle.radius), errors=(0.5 * apart, 0.5 * apart))
 
@@ -205,11 +206,11 @@ def _agreement(edges: Circle, settled: Circle) -> tuple[float, bool]:
     return apart, after <= _AS_CLOSE * before
 
 
-def _best_fit(rim: _Rim, circle: Circle, *, center: bool = True) -> Circle | None:
+def _best_fit(rim: _Rim, circle: Circle, control: Control, *, center: bool = True) -> Circle | None:
     """The better of two fits: to a rim that mirrors all ground around the ball, and to one that ends sharply."""
     fits = [
-        _fit(rim, circle, behind=False, gloss=1.0, center=center),
-        _fit(rim, circle, behind=True, gloss=0.3, center=center),
+        _fit(rim, circle, control, behind=False, gloss=1.0, center=center),
+        _fit(rim, circle, control, behind=True, gloss=0.3, center=center),
     ]
     usual = 2.0 * min(float(np.median(misfit)) for misfit, _, _ in fits) + 1e-15
     _, state, errors = min(fits, key=lambda fit: float((fit[0] / (fit[0] + usual)).sum()))
@@ -224,7 +225,7 @@ def _best_fit(rim: _Rim, circle: Circle, *, center: bool = True) -> Circle | Non
     return replace(moved, errors=(float(np.hypot(error[0], error[1])), float(error[2])))
 
 
-def _settled_in_halves(images: FloatArray, circle: Circle) -> Circle:
+def _settled_in_halves(images: FloatArray, circle: Circle, control: Control) -> Circle:
     """As :func:`settle_outline`, of a large ball in photographs of half the size around it."""
     reach = (_GROUND_TO + 0.02) * circle.radius + 8
     left, top = max(int(circle.x - reach), 0) // 2 * 2, max(int(circle.y - reach), 0) // 2 * 2
@@ -242,12 +243,12 @@ def _settled_in_halves(images: FloatArray, circle: Circle) -> Circle:
     )
     corner = np.array([left, top])
     local = replace(circle, x=circle.x - left, y=circle.y - top, points=circle.points - corner)
-    settled = settle_outline(half, local.scaled(0.5)).scaled(2.0)
+    settled = settle_outline(half, local.scaled(0.5), control).scaled(2.0)
     return replace(settled, x=settled.x + left, y=settled.y + top, points=settled.points + corner)
 
 
 def _fit(
-    rim: _Rim, circle: Circle, *, behind: bool, gloss: float, center: bool
+    rim: _Rim, circle: Circle, control: Control, *, behind: bool, gloss: float, center: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Misfit of each piece, state, and standard errors of x, y and radius, by Levenberg and Marquardt."""
     mirrored = rim.mirrored(behind=behind)
@@ -257,6 +258,7 @@ def _fit(
     left = rim.left_over(state, mirrored)
     damping, usual, first = 1e-3, 1.0, 0 if center else 2
     for turn in range(_TURNS):
+        control.check()
         misfit = _misfits(left)
         if turn < 5:
             usual = max(2.0 * float(np.median(misfit)), 1e-15)
@@ -264,7 +266,7 @@ def _fit(
         slopes = []
         for number, step in list(enumerate(_STEPS))[first:]:
             beside = state.copy()
-            # Gloss is looked at from the side where it may be.
+            # The derivative by gloss is taken on the side where gloss may be.
             beside[number] += step if state[number] + step <= high[number] else -step
             difference = beside[number] - state[number]
             slopes.append(

@@ -21,18 +21,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 
 #: A change of brightness by this share is no edge.
 _FLAT = 0.04
-#: One part in so many of the brightest values is black.
+#: The brightest value divided by this is black.
 _DARK = 4095.0
 _SMOOTHING = 1.0
 _AROUND = 7
 #: Side in pixels of the blocks in which the usual strength is taken.
 _BLOCK = 24
-#: Rows that are sorted at a time: in the cache, and without a second stack.
-_ROWS = 16
 #: Noise is measured where the frame is darkest, in this share of it: bright places have more, but more contrast too.
 _DARKEST = 0.2
 
@@ -78,7 +77,7 @@ class Outlines:
         return np.asarray(np.maximum(agreement, 0.0), dtype=np.float32)
 
 
-def shared_outlines(images: FloatArray, *, black: float | None = None) -> Outlines:
+def shared_outlines(images: FloatArray, *, black: float | None = None, control: Control = SILENT) -> Outlines:
     """Edges that the photographs (d, H, W) of a stack share; ``black`` is a difference that counts as none.
 
     Cost: a few passes over the photographs, one at a time.
@@ -95,6 +94,7 @@ def shared_outlines(images: FloatArray, *, black: float | None = None) -> Outlin
     difference, cross = (np.zeros(images.shape[1:3], np.float32) for _ in range(2))
     window = np.ones((_AROUND, _AROUND), np.uint8)
     for image in images:
+        control.check()
         value = cv2.GaussianBlur(np.asarray(image, np.float32), (0, 0), _SMOOTHING)
         gx = cv2.Sobel(value, cv2.CV_32F, 1, 0, scale=0.125, borderType=cv2.BORDER_REPLICATE)
         gy = cv2.Sobel(value, cv2.CV_32F, 0, 1, scale=0.125, borderType=cv2.BORDER_REPLICATE)
@@ -123,24 +123,6 @@ def _usual_around(strength: NDArray[np.float32]) -> NDArray[np.float32]:
     # The next block may be much calmer or rougher; a ball's edge lies on both.
     calm = cv2.blur(np.array(blocks, np.float32), (3, 3), borderType=cv2.BORDER_REPLICATE)
     return np.asarray(cv2.resize(calm, (width, height), interpolation=cv2.INTER_LINEAR))
-
-
-def calm_photograph(images: FloatArray) -> NDArray[np.float32]:
-    """What stays in the photographs (d, H, W): the mean of the middle half of each pixel's values, (H, W).
-
-    Highlights wander and fall out; noise and the steps of the file average out, so that an outline of one level in 255
-    can be seen.
-
-    >>> calm_photograph(np.array([0.0, 0.2, 0.4, 9.0]).reshape(4, 1, 1)).round(3)
-    array([[0.3]], dtype=float32)
-    """
-    count, cut = len(images), len(images) // 4
-    calm = np.empty(images.shape[1:], np.float32)
-    for top in range(0, len(calm), _ROWS):
-        rows = slice(top, top + _ROWS)
-        ordered = np.sort(np.asarray(images[:, rows], np.float32), axis=0)
-        calm[rows] = ordered[cut : count - cut].mean(axis=0)
-    return calm
 
 
 def black_level(images: FloatArray) -> float:

@@ -30,18 +30,18 @@ def calibration_picture(
     strengths: FloatArray,
     suspects: Sequence[int] = (),
 ) -> Picture:
-    """Two titled panels side by side, RGB: the ball with its highlights, and the lamps seen from above.
+    """Two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above.
 
     Parameters
     ----------
     images : (d, H, W), in which the balls are
-    directions, strengths : of the lamps
-    suspects : numbers of lamps to be marked in red
+    directions, strengths : of the lights
+    suspects : numbers of lights to be marked in red
     """
     panels = (
         ("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects)),
         (
-            "Lamps: the camera in the middle, degrees above the table",
+            "Lights: the camera in the middle, degrees above the table",
             _hemisphere(directions, strengths, suspects),
         ),
     )
@@ -90,7 +90,7 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
 
 
 def _hemisphere(directions: FloatArray, strengths: FloatArray, suspects: Sequence[int]) -> Picture:
-    """Lamps on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
+    """Lights on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
     for tilt in (30, 60, 90):

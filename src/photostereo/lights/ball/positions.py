@@ -1,12 +1,12 @@
-"""Where lamps stand, from several balls: lines from the balls that meet.
+"""Where lights stand, from several balls: lines from the balls that meet.
 
-A shiny ball at c sees the lamp from its highlight c + r n along a direction l. Two balls or more give lines that
-meet at the lamp, in least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is least at the solution of a 3 × 3 system. The balls
+A shiny ball at c sees the light from its highlight c + r n along a direction l. Two balls or more give lines that
+meet at the light, in least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is least at the solution of a 3 × 3 system. The balls
 stand on one table that faces the camera, so their centers are one radius above it. How well the distance is known
 follows from how far the balls are apart: with the base b and an error e of the directions, the relative error of the
-distance D is about e D / b, and where this is above a half the lamp is as good as infinitely far. So it is where the
+distance D is about e D / b, and where this is above a half the light is as good as infinitely far. So it is where the
 balls see it in directions that differ by no more than what each may be off: lines that are nearly parallel meet
-somewhere, but not where the lamp is.
+somewhere, but not where the light is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.ball.search import FoundBall
 
-#: Directions differ where they are so many standard errors apart.
+#: Directions differ if they are this many standard errors apart.
 _SURE = 3.0
 
 
@@ -33,10 +33,10 @@ def meeting_point(points: FloatArray, directions: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(moment, (project @ points[:, :, None]).sum(axis=0)[:, 0]))
 
 
-def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[FloatArray | None, str]:
-    """Positions (d, 3) of the lamps in pixels from the middle of the frame on the table, and a sentence.
+def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[FloatArray | None, str]:
+    """Positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a sentence.
 
-    None and an empty sentence where there are not two balls, or the lamps are too far to tell.
+    None and an empty sentence if there are fewer than two balls, or the lights are too far away.
     """
     shiny = [ball for ball in balls if ball.kind == "shiny"]
     if len(shiny) < 2:
@@ -61,13 +61,13 @@ def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[
         return None, ""
     distance = float(np.median(np.linalg.norm(positions[known], axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
-    # One lamp on an arm: the spread of the distances tells how well they are known, if the base does not.
+    # One light on an arm: the spread of the distances shows how well they are known, if the base does not.
     if error * distance / base > 0.5 or not known.all():
         return None, ""
     width = float(max(frame))
     bend = np.degrees(np.arctan2(0.5 * width, distance))
     sentence = (
-        f"the lamps are near: {distance / width:.1f} times the width of the frame, so their direction turns by "
+        f"the lights are near: {distance / width:.1f} times the width of the frame, so their direction turns by "
         f"{bend:.0f}° from the middle to the edge"
         if bend > 3
         else ""
@@ -76,7 +76,7 @@ def lamp_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[
 
 
 def _differ(balls: Sequence[FoundBall]) -> bool:
-    """Whether some two balls see the lamps in directions that differ by more than what both may be off."""
+    """Whether some two balls see the lights in directions that differ by more than what both may be off."""
     for number, one in enumerate(balls):
         for other in balls[:number]:
             apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))

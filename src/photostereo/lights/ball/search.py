@@ -1,8 +1,8 @@
-"""Balls among circles: what its pixels do under the lamps decides whether a circle is a ball, and of which kind.
+"""Balls among circles: what its pixels do under the lights decides whether a circle is a ball, and of which kind.
 
 A *shiny* ball shows, in nearly every photograph, one small bright highlight on ground that is dark otherwise, and it
 wanders. A *matte* ball is explained by the shading of a sphere. An eye, a coin, a plate or a round part of the object
-is neither. Where circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the
+is neither. If circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the
 directions that explain the shading of everything else in the frame win.
 """
 
@@ -21,41 +21,54 @@ from photostereo.lights.ball.facing import facing_view
 from photostereo.lights.ball.geometry import Camera, mirrored_directions
 from photostereo.lights.ball.highlight import Highlights, find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
-from photostereo.lights.ball.outlines import calm_photograph
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
-from photostereo.lights.ball.shiny import SHINY_FOUND, is_faintly_shiny, is_shiny, looks_shiny, mirrors_a_lamp
+from photostereo.lights.ball.shiny import (
+    SHINY_FOUND,
+    is_faintly_shiny,
+    is_shiny,
+    looks_shiny,
+    mirrors_a_light,
+)
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
-#: How well the middle of a highlight is known: so many pixels, this share of its extent, and so many pixels times its
+#: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
 #: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
 _SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
-#: A circle is the horizon in a ball where the ball leaves less than this share of what the circle leaves unexplained.
+#: A circle is the horizon in a ball if the ball leaves less than this share of what the circle leaves unexplained.
 _HORIZON = 0.75
-#: Balls that see a lamp within so many degrees of each other see the same lamp; a horizon is off by more.
-_ONE_LAMP = 5.0
-#: Around a circle of this coverage another one is looked for.
+#: Balls that see a light within this many degrees of each other see the same light; a horizon is off by more.
+_ONE_LIGHT = 5.0
+#: Around a circle of this coverage another one is searched.
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
 _MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
-#: So much of a matte ball's disc lies inside the frame: the shading of a mere cap fits many things.
+#: The share of a matte ball's disc that must lie inside the frame: the shading of a mere cap fits many things.
 _MATTE_SHARE = 0.4
 #: A ball is of one color; an eye, a button or a head is not.
 _MATTE_PATCHINESS = 0.35
 #: Deviation of a photograph from that shading, as a share of its brightness.
 _MATTE_RESIDUAL = 0.05
+#: Circles whose radii differ by less are two readings of one outline.
+_SAME_EDGE = 0.88
+#: Circles of which one is this many times larger are two: a horizon and an outline.
+_RINGS = 1.25
+#: Degrees by which near lights may differ between balls; more is no ball.
+_ALIKE = 35.0
+#: The same for a matte ball beside a shiny one: something round that is not quite a ball is no help.
+_MATTE_ALIKE = 6.0
 
 
 @dataclass(frozen=True, eq=False)
 class FoundBall:
-    """A ball and what it says about the lamps.
+    """A ball and the lights that follow from it.
 
     Attributes
     ----------
     kind : ``"shiny"`` or ``"matte"``
     circle : its outline
-    directions : (d, 3) unit; NaN where the highlight is not there
-    strengths : (d,) with geometric mean 1, or None: a mirror image tells no strength
-    residual : (d,) how far off each direction may be, in degrees
+    directions : (d, 3) unit; NaN if the highlight is missing
+    strengths : (d,) with geometric mean 1, or None: a mirror image has no strength
+    residual : (d,) expected error of each direction, in degrees
     highlights : of a shiny ball
     shading : of a matte ball
     """
@@ -84,18 +97,13 @@ def find_balls(
     images : (d, H, W) linear intensities, strengths not divided out
     camera : for the perspective of balls away from the middle of the frame
     most : the largest number of balls
-    faint : there must be a ball; if none is found, accept one whose highlight is faint
+    faint : if no ball is found, accept a shiny one whose highlight is faint
     """
-    calm = calm_photograph(images)[None]
-    circles = find_circles(images, most=24)
-    candidates = _candidates(images, calm, circles, camera, control)
-    if not candidates:
-        # What is too faint in every photograph may be seen in what they have in common: a dark ball, that is. Of a matte
-        # one they share the middle of its shading, which ends inside its outline.
-        shared = find_circles(calm, most=24)
-        candidates = _shiny(_candidates(images, calm, shared, camera, control))
-        if faint and not candidates:
-            candidates = _shiny(_candidates(images, calm, [*circles, *shared], camera, control, faint=True))
+    circles = find_circles(images, most=24, control=control)
+    candidates = _candidates(images, circles, camera, control)
+    if faint and not candidates:
+        retried = _candidates(images, circles, camera, control, faint=True)
+        candidates = [ball for ball in retried if ball.kind == "shiny"]
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
     for number, ball in enumerate(chosen):
@@ -103,27 +111,26 @@ def find_balls(
         others = chosen[:number] + chosen[number + 1 :]
         chosen[number] = _around_its_horizon(images, ball, others, camera)
     bright = _bright(images)
-    # Lamps first; then what merely glitters, as a coin may; then what is matte.
+    # Lights first; then what merely glitters, as a coin may; then what is matte.
     chosen.sort(
         key=lambda ball: (
             ball.kind != "shiny",
-            ball.highlights is not None and not mirrors_a_lamp(ball.highlights, ball.circle, bright),
+            ball.highlights is not None and not mirrors_a_light(ball.highlights, ball.circle, bright),
             -ball.circle.coverage * ball.circle.radius,
         )
     )
-    return [settled(images, ball, camera) for ball in _agreeing(images, chosen)[:most]]
+    return [settled(images, ball, camera, control) for ball in _agreeing(images, chosen)[:most]]
 
 
 def _candidates(
     images: FloatArray,
-    calm: FloatArray,
     circles: Sequence[Circle],
     camera: Camera | None,
     control: Control,
     *,
     faint: bool = False,
 ) -> list[FoundBall]:
-    """Circles that may be balls; with ``faint`` also those whose highlight is hardly brighter than what is mirrored."""
+    """Circles that may be balls."""
     candidates = []
     for circle in circles:
         control.check()
@@ -132,14 +139,9 @@ def _candidates(
             continue
         candidates.append(ball)
         if ball.kind == "shiny" and circle.coverage > _CLEAR:
-            around = [*circles_around(images, circle), *circles_around(calm, circle)]
-            outer = (_shiny_around(images, other, camera) for other in around)
+            outer = (_shiny_around(images, other, camera) for other in circles_around(images, circle))
             candidates += [other for other in outer if other is not None]
     return candidates
-
-
-def _shiny(balls: Sequence[FoundBall]) -> list[FoundBall]:
-    return [ball for ball in balls if ball.kind == "shiny"]
 
 
 def ball_at(
@@ -152,15 +154,14 @@ def ball_at(
 ) -> FoundBall | None:
     """The ball in a circle, or None if its pixels do not behave like one.
 
-    With ``certain`` (the user says that a ball is there) the more likely kind is taken; with ``faint`` (no other ball is
-    there) a highlight need not be bright.
+    With ``certain`` (the user marked the ball) the more likely kind is taken; with ``faint`` its highlight may be faint.
     """
     highlights = find_highlights(images, circle)
     shiny = is_shiny(highlights, circle, bright=_bright(images))
     shiny = shiny or (faint and is_faintly_shiny(highlights, circle))
     if shiny or (certain and looks_shiny(highlights)):
         ball = shiny_ball(circle, highlights, camera)
-        # What glitters at its rim alone, as a coin does, would have its lamps below the table.
+        # What glitters at its rim alone, as a coin does, would have its lights below the table.
         return ball if certain or _in_front(ball.directions[highlights.found]) else None
     if not certain and (circle.coverage < _MATTE_COVERAGE or _share_in(images, circle) < _MATTE_SHARE):
         return None
@@ -176,7 +177,7 @@ def ball_at(
 
 
 def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall | None:
-    """The ball in a circle around one that mirrors a lamp: that is known, and need not be shown by its highlights again."""
+    """The ball in a circle around one that mirrors a light: that is known, and need not be shown by its highlights again."""
     highlights = find_highlights(images, circle)
     if highlights.found.mean() < SHINY_FOUND:
         return None
@@ -201,18 +202,20 @@ def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
     return FoundBall("matte", circle, shading.directions, shading.strengths, residual, shading=shading)
 
 
-def settled(images: FloatArray, ball: FoundBall, camera: Camera | None = None) -> FoundBall:
+def settled(
+    images: FloatArray, ball: FoundBall, camera: Camera | None = None, control: Control = SILENT
+) -> FoundBall:
     """The ball with its circle from all of its pixels, not from single edges."""
     if ball.kind == "matte":
         circle = settle_circle(images, ball.circle, camera)
         return matte_ball(circle, fit_shading(images, circle, camera))
     circle = ball.circle
     if camera is None:
-        circle = settle_outline(images, circle)
+        circle = settle_outline(images, circle, control)
     elif circle.radius < camera.focal and len(circle.points) >= 24:
         # Only a camera that looks at the ball sees a circle; but the highlights are those of the photographs.
         view = facing_view(images, circle, camera)
-        circle = view.in_photographs(settle_outline(view.images, view.circle))
+        circle = view.in_photographs(settle_outline(view.images, view.circle, control))
     return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
@@ -253,14 +256,14 @@ def _around_its_horizon(
         return ball
     apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
     if others:  # they know better than a scene, which may be flat
-        return outer if apart[1] < _ONE_LAMP < apart[0] else ball
+        return outer if apart[1] < _ONE_LIGHT < apart[0] else ball
     outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
     inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
     return outer if outer_misfit < _HORIZON * inner_misfit else ball
 
 
 def _usual_angle(a: FoundBall, b: FoundBall) -> float:
-    """Degrees by which two balls usually differ about a lamp; NaN where they do not speak of the same."""
+    """Degrees by which two balls usually differ about a light; NaN where they do not speak of the same."""
     cosine = (a.directions * b.directions).sum(axis=1)
     known = np.isfinite(cosine)
     return float(np.degrees(np.arccos(np.clip(np.median(cosine[known]), -1, 1)))) if known.any() else np.nan
@@ -305,12 +308,6 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
     )
 
 
-#: Circles whose radii differ by less are two readings of one outline.
-_SAME_EDGE = 0.88
-#: Circles of which one is so many times larger are two: a horizon and an outline.
-_RINGS = 1.25
-
-
 def _concentric(a: Circle, b: Circle) -> bool:
     return float(np.hypot(a.x - b.x, a.y - b.y)) < 0.15 * min(a.radius, b.radius)
 
@@ -327,7 +324,7 @@ def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -
 
 
 def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]:
-    """Balls whose directions agree with those of the most trusted one: lamps are where they are."""
+    """Balls whose directions agree with those of the most trusted one: lights are where they are."""
     kept: list[FoundBall] = []
     for ball in balls:
         if kept:
@@ -336,9 +333,3 @@ def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]
                 continue
         kept.append(ball)
     return kept
-
-
-#: Degrees by which near lamps may differ between balls; more is no ball.
-_ALIKE = 35.0
-#: The same for a matte ball beside a shiny one: something round that is not quite a ball is no help.
-_MATTE_ALIKE = 6.0

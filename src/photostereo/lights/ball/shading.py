@@ -1,12 +1,12 @@
-"""Lamps from the shading of a matte ball: directions and strengths.
+"""Lights from the shading of a matte ball: directions and strengths.
 
-A matte ball under lamp i, in a room with a little light of its own, shows
+A matte ball under light i, in a room with a little light of its own, shows
 
     I_i(p) = ρ(p) · ( max(0, n·s_i) + max(0, n·a) + e ),        s_i = strength · direction
 
-with n known from the circle, a texture ρ that is the same in all photographs, a second lamp a that is always on and
-light e from all sides. Where a pixel is lit by lamp i the model is linear in (s_i, a, e); where it is turned away from
-it, the pixel shows the room alone, which tells a and e from the s_i. All are solved together by reweighted least
+with n known from the circle, a texture ρ that is the same in all photographs, a second light a that is always on and
+light e from all sides. Where a pixel is lit by light i the model is linear in (s_i, a, e); where it is turned away from
+it, the pixel shows the room alone, which separates a and e from the s_i. All are solved together by reweighted least
 squares: highlights, cast shadows and saturated pixels are forgotten by their residuals.
 """
 
@@ -22,13 +22,13 @@ from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, ball_normals
 
 _MOST_PIXELS = 4000
-#: Pixels whose cosine to the lamp is within this of zero are left out: there a lamp's width shows.
+#: Pixels whose cosine to the light is within this of zero are left out: there a light's width shows.
 _TERMINATOR = 0.06
-#: A pixel with a cosine to the lamp below minus this is turned away from it.
+#: A pixel with a cosine to the light below minus this is turned away from it.
 _AWAY = 0.12
 #: Into the pixels so close to the outline the lens mixes what lies beyond it.
 _LENS = 2.5
-#: Pixels whose deviations from the model are alike, as a number of neighbors: at least so many, and as many as are seen
+#: Pixels whose deviations from the model are alike, as a number of neighbors: at least this many, and as many as are seen
 #: in squares with this share of the radius as their side (noise differs from pixel to pixel, paint that is not quite
 #: matte does not).
 _ALIKE, _SQUARE = 4.0, 0.3
@@ -40,7 +40,7 @@ _ROOM_HELPS = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Shading:
-    """Lamps fitted to a matte ball.
+    """Lights fitted to a matte ball.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Shading:
     residual : (d,) median deviation of the photograph from the fit, as a share of its brightness there
     explained : share of the variance over pixels and photographs that the fit explains
     patchiness : range of the ball's albedo between its 10th and 90th percentile, as a share of the median
-    constant : light of the room that is in every photograph, as a share of the lamps'
+    constant : light of the room that is in every photograph, as a share of the lights'
     """
 
     directions: FloatArray
@@ -61,7 +61,7 @@ class Shading:
 
 
 def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None) -> Shading:
-    """Directions and strengths of the lamps from a matte ball in the photographs (d, H, W).
+    """Directions and strengths of the lights from a matte ball in the photographs (d, H, W).
 
     Examples
     --------
@@ -75,15 +75,15 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     """
     values, normals, _ = _pixels(images, circle, camera)
     usable = _unclipped(values)
-    lamps, room, texture = _fit_with_room(values, normals, usable)
-    fitted = texture * _model(normals, lamps, room)
+    lights, room, texture = _fit_with_room(values, normals, usable)
+    fitted = texture * _model(normals, lights, room)
     error = np.where(usable, values - fitted, 0)
     level = np.maximum(values.mean(axis=1), 1e-12)
     # Pixels forgotten by the fit count here: a circle that is no ball leaves most of them.
     explained = 1.0 - float(np.mean(error[usable] ** 2)) / max(float(np.var(values[usable])), 1e-12)
-    strength = np.maximum(np.linalg.norm(lamps, axis=1), 1e-12)
+    strength = np.maximum(np.linalg.norm(lights, axis=1), 1e-12)
     return Shading(
-        directions=lamps / strength[:, None],
+        directions=lights / strength[:, None],
         strengths=strength / np.exp(np.mean(np.log(strength))),
         residual=1.4826 * np.median(np.abs(error), axis=1) / level,
         explained=explained,
@@ -98,7 +98,7 @@ def settle_circle(
     """The circle with which a matte ball's shading agrees best, and its outline within ``edge`` pixels or so.
 
     All pixels of the ball know where its middle is, not those of the outline alone. With the derivatives of the normals
-    by center and radius the model is linear in these three numbers too; the lamps are eliminated photograph by
+    by center and radius the model is linear in these three numbers too; the lights are eliminated photograph by
     photograph, which leaves 3 × 3 equations. The outline enters as a prior.
 
     Examples
@@ -115,10 +115,10 @@ def settle_circle(
     for _ in range(12):
         values, normals, places = _pixels(images, circle, camera, share=0.93)
         usable = _unclipped(values)
-        lamps, room, texture = _fit_with_room(values, normals, usable)
+        lights, room, texture = _fit_with_room(values, normals, usable)
         if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOR:
             texture = np.ones_like(texture)  # what varies then is the error of the circle
-        miss = values - texture * _model(normals, lamps, room)
+        miss = values - texture * _model(normals, lights, room)
         slopes = np.stack(
             [
                 (ball_normals(circle.moved(*(0.05 * axis)), *places, camera) - normals) / 0.05
@@ -133,9 +133,9 @@ def settle_circle(
         joint, pull = np.zeros((7, 7)), np.zeros(7)
         together = single = 0.0
         block = _blocks(places, circle.radius)
-        for number, lamp in enumerate(lamps):
-            bright = float(np.linalg.norm(lamp))
-            cosine = normals @ lamp / max(bright, 1e-12)
+        for number, light in enumerate(lights):
+            bright = float(np.linalg.norm(light))
+            cosine = normals @ light / max(bright, 1e-12)
             lit = (cosine > _TERMINATOR)[:, None]
             chosen = usable[number] & known & (np.abs(cosine) > _TERMINATOR)
             if chosen.sum() < 20:
@@ -146,7 +146,7 @@ def settle_circle(
             together += float((np.bincount(block, weights=left) ** 2).sum())
             single += float((left**2).sum())
             own = normals * texture[:, None] * lit
-            source = lit * lamp + facing * room[:3]
+            source = lit * light + facing * room[:3]
             shift = np.hstack([np.einsum("pcs,pc->ps", slopes, source) * texture[:, None], shared])
             inner = own.T @ (weight[:, None] * own) + 1e-9 * np.eye(3)
             cross = own.T @ (weight[:, None] * shift)
@@ -154,7 +154,7 @@ def settle_circle(
             joint += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :7]
             pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
         moment, right = _without_room(joint, pull, lit=bool(room.any()))
-        # What the model cannot explain is alike in neighboring pixels: so many of them count as one.
+        # What the model cannot explain is alike in neighboring pixels: a group of them counts as one.
         alike = max(_ALIKE, together / max(single, 1e-30))
         moment, right = moment / alike, right / alike
         prior = np.eye(3) / edge**2
@@ -188,14 +188,14 @@ def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[
 def _fit_with_room(
     values: FloatArray, normals: FloatArray, usable: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lamps (d, 3), room (4,) and texture (n,); the room is dark unless the photographs say otherwise.
+    """Lights (d, 3), room (4,) and texture (n,); the room is dark unless the photographs say otherwise.
 
-    Pixels that are turned away from the lamp show the room alone, so they decide whether it is lit: shading that is not
+    Pixels that are turned away from the light show the room alone, so they decide whether it is lit: shading that is not
     quite Lambertian can look like light of the room, but not there.
     """
     dark = _fit(values, normals, usable, with_room=False)
-    lamps = dark[0]
-    away = usable & (lamps @ normals.T < -_AWAY * np.linalg.norm(lamps, axis=1)[:, None])
+    lights = dark[0]
+    away = usable & (lights @ normals.T < -_AWAY * np.linalg.norm(lights, axis=1)[:, None])
     if away.sum() < 20:
         return dark
     lit = _fit(values, normals, usable, with_room=True)
@@ -212,17 +212,17 @@ def _unclipped(values: FloatArray) -> BoolArray:
 def _fit(
     values: FloatArray, normals: FloatArray, usable: BoolArray, *, with_room: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lamps (d, 3), room (4,) and texture (n,)."""
-    lamps = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
+    """Lights (d, 3), room (4,) and texture (n,)."""
+    lights = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
     room: FloatArray = np.zeros(4)
     texture: FloatArray = np.ones(len(normals))
     for turn in range(12):
-        lamps, room = _solve(
-            values, normals, texture, usable, lamps, room, first=turn == 0, with_room=with_room
+        lights, room = _solve(
+            values, normals, texture, usable, lights, room, first=turn == 0, with_room=with_room
         )
         if turn in (2, 5, 8):
-            texture = _texture(values, _model(normals, lamps, room), usable)
-    return lamps, room, texture
+            texture = _texture(values, _model(normals, lights, room), usable)
+    return lights, room, texture
 
 
 def _misfit(values: FloatArray, fitted: FloatArray, chosen: BoolArray) -> float:
@@ -246,7 +246,7 @@ def _pixels(
 
 
 def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatArray:
-    """A first lamp: least squares over the brighter pixels, then over those that it lights."""
+    """A first light: least squares over the brighter pixels, then over those that it lights."""
     chosen = usable & (values > 0.3 * np.percentile(values, 95))
     vector = np.array([0.0, 0.0, 1e-9])
     for _ in range(4):
@@ -258,10 +258,10 @@ def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatA
     return vector
 
 
-def _model(normals: FloatArray, lamps: FloatArray, room: FloatArray) -> FloatArray:
+def _model(normals: FloatArray, lights: FloatArray, room: FloatArray) -> FloatArray:
     """What the model shows for texture 1, (d, n)."""
     constant = np.maximum(normals @ room[:3], 0) + room[3]
-    return np.asarray(np.maximum(lamps @ normals.T, 0) + constant)
+    return np.asarray(np.maximum(lights @ normals.T, 0) + constant)
 
 
 def _solve(
@@ -269,23 +269,23 @@ def _solve(
     normals: FloatArray,
     texture: FloatArray,
     usable: BoolArray,
-    lamps: FloatArray,
+    lights: FloatArray,
     room: FloatArray,
     *,
     first: bool,
     with_room: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """One step of reweighted least squares for all lamps and the room."""
+    """One step of reweighted least squares for all lights and the room."""
     count = len(values)
     size = 3 * count + 4
     moment, right = np.zeros((size, size)), np.zeros(size)
-    bright = np.linalg.norm(lamps, axis=1)
+    bright = np.linalg.norm(lights, axis=1)
     facing = normals @ room[:3] > 0 if room[:3].any() else np.ones(len(normals), dtype=bool)
     shared = np.column_stack([normals * facing[:, None], np.ones(len(normals))]) * texture[:, None]
     common = slice(3 * count, size)
-    model = texture * _model(normals, lamps, room)
+    model = texture * _model(normals, lights, room)
     for number in range(count):
-        cosine = normals @ lamps[number] / max(bright[number], 1e-12)
+        cosine = normals @ lights[number] / max(bright[number], 1e-12)
         lit, dark = cosine > _TERMINATOR, cosine < -_TERMINATOR
         chosen = usable[number] & (lit | dark)
         miss = values[number] - model[number]
@@ -304,7 +304,7 @@ def _solve(
         moment[common, common] += shared.T @ (weight[:, None] * shared)
         right[own] += design.T @ (weight * values[number])
         right[common] += shared.T @ (weight * values[number])
-    # Without shadows the room cannot be told from the lamps; then it is taken to be dark.
+    # Without shadows the room cannot be separated from the lights; it is then assumed to be dark.
     known = size if with_room else 3 * count
     ridge = np.full(known, 1e-9 * np.trace(moment) / size + 1e-12)
     ridge[3 * count :] *= 1e5

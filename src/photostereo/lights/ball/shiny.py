@@ -11,18 +11,18 @@ from photostereo.lights.ball.highlight import Highlights
 SHINY_FOUND = 0.7
 #: ... covers at most this share of its disc, ...
 _SHINY_AREA = 0.05
-#: ... is so many times as bright as what is mirrored there otherwise, ...
+#: ... is this many times as bright as the surface around it, ...
 _SHINY_CONTRAST = 3.0
-#: ... and wanders by this share of the radius.
+#: ... and moves by this share of the radius.
 _SHINY_WANDER = 0.06
-#: A lamp is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
+#: A light is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
 _SHINY_PEAK = 0.2
-#: Where the outline is whole and a speck wanders far over it in nearly every photograph, it may be fainter.
+#: If the outline is complete and a small highlight moves far over it in nearly every photograph, it may be fainter.
 _CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
 _CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
-#: A highlight of so many pixels is a speck in any ball: the lens makes it no smaller.
+#: A highlight of this many pixels is small on any ball: the blur of the lens.
 _SPECK = 12.0
-#: A faint highlight is believed where this share of the outline is seen, and it is as bright as what is mirrored there.
+#: A faint highlight is accepted if this share of the outline is visible and it is as bright as the surface around it.
 _WHOLE, _FAINT_CONTRAST = 0.85, 1.0
 
 
@@ -39,11 +39,11 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
         and wander > _CERTAIN_WANDER
     ):
         return contrast > _CERTAIN_CONTRAST and peak > _CERTAIN_PEAK * bright
-    return mirrors_a_lamp(highlights, circle, bright)
+    return mirrors_a_light(highlights, circle, bright)
 
 
 def is_faintly_shiny(highlights: Highlights, circle: Circle) -> bool:
-    """A speck that wanders far over a round thing with a whole outline: a small lamp in a small black ball."""
+    """A speck that wanders far over a round thing with a whole outline: a small light in a small black ball."""
     found = highlights.found
     if circle.coverage < _WHOLE or found.sum() < 5 or found.mean() < _CERTAIN_FOUND:
         return False
@@ -57,8 +57,8 @@ def looks_shiny(highlights: Highlights) -> bool:
     return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)
 
 
-def mirrors_a_lamp(highlights: Highlights, circle: Circle, bright: float) -> bool:
-    """Whether the highlights are small, wander, and are as bright on dark ground as only a lamp is."""
+def mirrors_a_light(highlights: Highlights, circle: Circle, bright: float) -> bool:
+    """Whether the highlights are small, wander, and are as bright on dark ground as only a light is."""
     wander, area, contrast, peak = _usual_highlight(highlights, circle)
     return (
         area < _SHINY_AREA

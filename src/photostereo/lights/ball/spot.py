@@ -1,6 +1,6 @@
 """The middle of a small highlight, where the sensor has clipped it.
 
-A small highlight is the lamp's disc blurred by the lens. Its flank looks much like that of a Gaussian, but the lamp is
+A small highlight is the light's disc blurred by the lens. Its flank looks much like that of a Gaussian, but the light is
 many times brighter than white, so what is stored is the flank alone around a flat top:
 
     I(p) = min( white, room(p) + a · exp(-½ (p - m)ᵀ Q (p - m)) )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 
-#: Names under which directions and strengths are usually stored, in the order in which they are looked for.
+#: Names under which directions and strengths are usually stored, in order of preference.
 _DIRECTIONS = (
     "light_directions",
     "lightdirections",

@@ -7,7 +7,7 @@ Text and CSV
 
     A line ``Header: ...`` and a line with the number of lights may come first.
 
-    Columns ``position_x``, ``position_y``, ``position_z`` say where near lamps stand, in pixels from the middle of the
+    Columns ``position_x``, ``position_y``, ``position_z`` say where near lights stand, in pixels from the middle of the
     frame; columns ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from its middle.
 
 JSON
@@ -187,7 +187,7 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     in_widths = not places and all(word in header for word in _WIDTHS_WORDS)
     if in_widths:
         places = [header.index(word) for word in _WIDTHS_WORDS]
-    if not axes and len(places) == 3:  # where a lamp stands says in which direction it is seen
+    if not axes and len(places) == 3:  # where a light stands says in which direction it is seen
         axes = dict(enumerate(places))
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
         raise CaptureError(

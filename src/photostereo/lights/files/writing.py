@@ -14,8 +14,8 @@ from photostereo.lights.ball.lines import ball_line
 def lights_table(calibration: Calibration) -> str:
     """The text of ``lights.csv``.
 
-    Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the lamp in pixels from the
-    middle of the frame where it is known. Balls in the photographs themselves are written down above it, so that they
+    Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the light in pixels from the
+    middle of the frame if it is known. Balls in the photographs themselves are written down above it, so that they
     leave the object's mask when the file is read back.
     """
     positions = calibration.positions
