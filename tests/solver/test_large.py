@@ -268,6 +268,13 @@ def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
     assert not fits(noisy, entry, need - 1)
 
 
+def test_black_photographs_are_refused_in_tiles_too(noisy: ps.Capture, monkeypatch) -> None:
+    monkeypatch.setattr(large_module, "SAMPLE_PIXELS", 100)
+    with pytest.raises(ps.CaptureError) as caught:
+        ps.solve(noisy.with_images(np.zeros_like(noisy.images)), "dlnv")
+    assert caught.value.code == "black-photographs"
+
+
 def test_amounts_of_memory() -> None:
     assert parse_memory("4GB") == 4 * 10**9
     assert parse_memory(" 1.5 GiB ") == 3 * 2**29

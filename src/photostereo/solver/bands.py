@@ -24,7 +24,7 @@ from photostereo.solver.survey import Learned, Survey
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
 from photostereo.solver.within_noise import WithinNoise
 
-#: Steps in which the progress of a band is told; when its photographs are read, and when its own answer is found.
+#: Steps in which the progress of a band is reported; the share of them after reading, and after the model's own answer.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
 #: Of several bands, maps with more values per pixel are left out: those of every photograph would fill the memory.
 MAP_VALUES = 8
@@ -48,14 +48,14 @@ class SolvedBand(NamedTuple):
 
 
 class Within(Control):
-    """The stages of a band, told as so many steps of the whole: each part of them has its share of the time."""
+    """Reports the stages of a band as ``steps`` steps of the whole; each part has its share of the time."""
 
     def __init__(self, whole: Control, steps: int) -> None:
-        self.whole, self.steps, self.told = whole, steps, 0
+        self.whole, self.steps, self.reported = whole, steps, 0
         self.part(0.0, 1.0)
 
     def part(self, begin: float, end: float, total: int = 1) -> None:
-        """What is told from now on lies between these shares of the band; ``total`` steps of it are expected."""
+        """Steps reported from now on lie between these shares of the band; ``total`` of them are expected."""
         self.begin, self.share, self.total, self.done = begin, end - begin, total, 0
 
     def check(self) -> None:
@@ -66,21 +66,21 @@ class Within(Control):
 
     def on_advance(self, steps: int) -> None:
         self.done += steps
-        self._tell(self.begin + self.share * min(1.0, self.done / self.total))
+        self._report(self.begin + self.share * min(1.0, self.done / self.total))
 
     def end(self) -> None:
-        """All steps are done, whatever was told."""
-        self._tell(1.0)
+        """All steps are done, whatever was reported."""
+        self._report(1.0)
 
-    def _tell(self, share: float) -> None:
+    def _report(self, share: float) -> None:
         steps = int(self.steps * share)
-        if steps > self.told:
-            self.whole.advance(steps - self.told)
-            self.told = steps
+        if steps > self.reported:
+            self.whole.advance(steps - self.reported)
+            self.reported = steps
 
 
 def some_at_a_time(count: int) -> Iterator[slice]:
-    """Which photographs are read together."""
+    """Slices of the photographs that are read together."""
     for first in range(0, count, READ_AT_A_TIME):
         yield slice(first, min(first + READ_AT_A_TIME, count))
 
@@ -120,7 +120,7 @@ def pixels_of_band(
 
 
 def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[Any], device: Device) -> Array:
-    """The same where a GPU gathers and transposes faster than the photographs arrive."""
+    """The same on a GPU, which gathers and transposes faster than the photographs arrive."""
     chosen = device.put(index)
     gray = empty((index.size, len(capture)), chosen, "float32")
     for some in some_at_a_time(len(capture)):
@@ -135,8 +135,7 @@ def model_of_band(
 ) -> Model:
     """The model of a band, with what was measured on the sample.
 
-    A model that keeps nothing but sums of each pixel is made of a few rows at a time: the photographs are let go as
-    the sums grow.
+    A model that keeps only sums of each pixel is made of a few rows at a time, so that the photographs can be freed.
     """
     if entry.model.joins and not device.uses_torch:
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])

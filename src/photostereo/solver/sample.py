@@ -1,4 +1,4 @@
-"""A sample of a capture to learn a dictionary on: square crops, spread evenly over the object.
+"""A sample of a capture for a prior to learn on: square crops, spread evenly over the object.
 
 A dictionary of 192 atoms does not need a million patches. What decides is how many there are and how well they
 are spread (``benchmarks/README.md`` has the figures): a few thousand give the error of learning on all, to 1 %.
@@ -17,7 +17,7 @@ SIDE = 32
 CROPS = 200
 #: Pixels of the sample. An object with fewer is learned on as a whole.
 SAMPLE_PIXELS = CROPS * SIDE**2
-#: A crop lies on the object with at least this share of its pixels, where there are such crops.
+#: At least this share of a crop's pixels lies on the object, if there are such crops.
 SHARE = 0.25
 #: The golden ratio: its multiples are spread evenly however many are taken.
 GOLDEN = 0.6180339887498949
@@ -40,7 +40,7 @@ class Sample:
 
 
 def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Sample:
-    """Crops on the object, evenly spread; all of them where there are not more than ``crops``.
+    """Crops on the object, evenly spread; all of them if there are no more than ``crops``.
 
     Examples
     --------

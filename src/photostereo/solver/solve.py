@@ -98,6 +98,8 @@ def solve(
     where = device_for(entry, device)
     whole = prepared is not None or resume is not None or checkpoint is not None
     if not whole and needs_tiles(capture, entry, where, memory):
+        if capture.in_memory:
+            capture.require_light()
         result = solve_large(
             capture, entry, memory=memory, device=device, control=control, strengths=strengths, **parameters
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import in_words
 
-#: Rows of a halo: three patches of the default size; beyond them a neighbor's pull is below what can be seen.
+#: Rows of a halo: three patches of the default size; the pull of pixels beyond them cannot be seen.
 HALO = 24
 #: No band has fewer rows of its own.
 SMALLEST = 64
@@ -53,9 +53,9 @@ def bytes_of_row(
     sums: bool = False,
     workspace: int = 0,
 ) -> int:
-    """What one row takes while it is solved: intensities by pixels (in color too where the model looks at
-    ``colors``) and the few photographs being read, unless the model ``sums`` them up; the model (with so many bytes of
-    ``workspace`` for each intensity), the prior."""
+    """Bytes of one row while it is solved: intensities by pixel (in color too if the model looks at ``colors``) and the few
+    photographs being read, unless the model ``sums`` them up; the model, with ``workspace`` bytes for each intensity; the
+    prior."""
     looked_at = 1 + (channels if colors else 0)
     intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
     if sums:
@@ -73,7 +73,7 @@ def bytes_in_whole(
     colors: bool = False,
     workspace: int = 0,
 ) -> int:
-    """What a solve in one go takes."""
+    """Bytes of a solve in one go."""
     height, width = frame
     row = bytes_of_row(width, photographs, channels, prior=prior, colors=colors, workspace=workspace)
     # The photographs stay, and weights of every photograph and pixel are kept as a map.
@@ -96,8 +96,8 @@ def plan_bands(
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
 
-    They have a halo where there is a prior, or where the model itself looks at ``neighbors``; the other options are
-    those of :func:`bytes_of_row`.
+    They have a halo if there is a prior, or if the model itself looks at ``neighbors``; the other options are those of
+    :func:`bytes_of_row`.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def plan_bands(
 
 
 def bytes_for_sums(frame: tuple[int, int], pixels: int, channels: int) -> int:
-    """What least squares takes, photograph by photograph.
+    """Bytes of least squares, photograph by photograph.
 
     Beside the sums there are four photographs at a time: two being decoded, two decoded.
     """

@@ -1,27 +1,27 @@
-"""A prior that does no harm: the answer stays within what the noise of the photographs allows.
+"""Keep a prior within the noise: the answer stays within what the noise of the photographs allows.
 
-A prior knows the shape only in part. What it does not know (fine detail that no atom holds yet, a material edge)
-it takes for noise. But the photographs say how large noise can be: around the model's own normal m its variance
+A prior knows the shape only in part. What it does not know (fine detail that no atom holds yet, a material edge) it
+treats as noise. But the photographs say how large noise can be: around the model's own normal m its variance
 is τ² = v trace(H⁻¹) / 3 in each component, with H the mean Hessian of the data cost and v the noise of an
 intensity. So with a prior of automatic strength each pixel solves
 
     minimize  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
 
-β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot tell one normal from
-another, and the prior may choose; beyond it they speak against it.
+β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot distinguish one normal
+from another, and the prior may choose; beyond it they contradict the prior.
 
-v is the noise of the capture, or the pixel's own mean squared misfit where that is larger: photographs that
+v is the noise of the capture, or the pixel's own mean squared misfit if that is larger: photographs that
 disagree among themselves (a highlight on a matte model) say less.
 
 A model with a curve for each pixel makes a · noise of an intensity's noise, a the slope of the pixel's own curve. Where an
 entry many times too bright has bent the curve, a is a tenth of the others', the normal is a tenth as long, and a ball of
-the capture's noise would be several times its length: the prior could turn it anywhere. Its misfit s² tells that its
+the capture's noise would be several times its length: the prior could turn it anywhere. Its misfit s² shows that its
 noise is smaller. With f degrees of freedom f s² / v is χ², so v ≤ f s² / χ²_f(0.1 %) in all but a thousandth of the
 pixels, and v is no larger than that.
 
 The ball is convex and does not move, the descent starts inside it, and each step is the exact minimizer over it: the
 cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
-pull q + ν m, so every model has it for nothing. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
+pull q + ν m, so every model has it for free. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
 nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
 doi:10.1137/0904038): a few secant steps.
 
@@ -67,10 +67,10 @@ class NoiseEvidence:
     sigma : standard deviation of an intensity, of what is noise to the model
     disturbing : the same of what disturbs the model's normals: also noise that the model bends its curve around
     common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
-    doubtful : t, so many times that variance a misfit must exceed to tell that the model is wrong
+    doubtful : t, the multiple of that variance above which a misfit shows that the model is wrong
     fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
-    told : so many times its misfit the variance of a pixel's noise may be, where its curve scales noise
-    tried : how noise disturbs the model's normals (N, 3), where that is to be tried out
+    most : the largest variance of a pixel's noise as a multiple of its misfit, if its curve scales noise
+    tried : how noise disturbs the model's normals (N, 3), if that has to be tried out
     """
 
     sigma: float
@@ -78,7 +78,7 @@ class NoiseEvidence:
     common: float
     doubtful: float
     fields: Array
-    told: float = float("inf")
+    most: float = float("inf")
     tried: Callable[[Array], TriedNoise] | None = None
 
     @classmethod
@@ -102,7 +102,7 @@ class NoiseEvidence:
             common=common,
             doubtful=doubtful,
             fields=noise_fields(pixels, lights, measured),
-            told=most_noise(lights.shape[1] - 3) if model.scales_noise else float("inf"),
+            most=most_noise(lights.shape[1] - 3) if model.scales_noise else float("inf"),
             tried=tried if model.bends and pixels.shape[1] > 3 else None,
         )
 
@@ -116,7 +116,7 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     if model.noise is not None:
         return model.noise
     if photographs <= 3:
-        return 0.0  # no residual: noise cannot be told from texture, and a prior must not guess
+        return 0.0  # no residual: noise cannot be distinguished from texture, and a prior must not guess
     if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
         return measured  # a matte model explains no more than the least squares of the estimate itself
     misfit = model.misfit(*model.start(SILENT))
@@ -177,8 +177,8 @@ class WithinNoise(Model):
         variance = sigma**2 + 0.0 * self._center[..., 0]
         if self._misfit is not None:
             xp = namespace(variance)
-            if self._evidence is not None and self._evidence.told < float("inf"):
-                variance = xp.minimum(variance, self._evidence.told * self._misfit)
+            if self._evidence is not None and self._evidence.most < float("inf"):
+                variance = xp.minimum(variance, self._evidence.most * self._misfit)
             variance = xp.maximum(variance, self._misfit)
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
