@@ -1,4 +1,4 @@
-"""Whether photographs were stored as JPEG, by what its 8 × 8 blocks leave in them."""
+"""Detect photographs that were stored as JPEG by the traces of its 8 × 8 blocks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.order import row_quantiles
 
-#: JPEG's blocks are seen where what they do to the jumps is so many times what anything else does (0.1 % of F with eight and
-#: six degrees of freedom).
+#: Blocks are detected if their effect on the jumps is this many times that of anything else (0.1 % of F with eight and six
+#: degrees of freedom).
 JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
-#: Photographs that are looked at for blocks: so many at least, and as many as have so many values; and half the rows.
+#: The fewest photographs to examine, the number of values up to which there are more, and half the number of rows.
 LOOKED_AT, LOOKED_VALUES, BAND = 12, 1 << 20, 96
-#: Jumps beyond this quantile are edges of shadows and count as that.
+#: Jumps beyond this quantile are edges of shadows; they are clipped to it.
 EDGES = 0.9
 
 
 def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     """Whether the jumps of the matte residuals follow the 8 × 8 blocks of a JPEG, which begin at the corner of the file.
 
-    Between blocks the errors are independent, within they are smooth, or ripple; so the power of a jump goes by its place in
-    the block. A block looks the same from both of its ends. What the object does to the eight places has no
-    reason to be alike from both ends, so what is not tells how much of the rest may be chance: an analysis of variance.
+    Between blocks the errors are independent, within they are smooth, or ripple; so the power of a jump depends on its place
+    in the block. A block looks the same from both of its ends. What the object does to the eight places has no reason to be
+    symmetric, so the asymmetric part shows how much of the rest may be chance: an analysis of variance.
 
     Examples
     --------

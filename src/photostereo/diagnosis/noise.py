@@ -1,4 +1,4 @@
-"""How noisy the photographs are, without knowing the truth: the one estimate behind λ, μ and the advice.
+"""The noise of photographs, estimated without knowing the truth: used for λ, μ and the advice.
 
 What is noise and what is the object? Texture is the same in all photographs, shadows and highlights are smooth in
 space, noise is neither. So: take from each photograph its least-squares matte fit (removes texture), then a second
@@ -7,14 +7,14 @@ white noise). The squares are summed over the photographs, because a normal is f
 that was lost disturbs it as noise of the same variance does; their median over the blocks leaves out the edges of
 shadows and highlights.
 
-Two kinds of error escape a high-pass filter, and are measured apart:
+Two kinds of error escape a high-pass filter, and are measured separately:
 
-- **Steps.** Eight bits leave few levels. Where noise is smaller than a step, neighbors fall on the same level and
-  the filter sees nothing, yet each value is wrong by up to half a step: its variance is step²/12.
-- **Blocks.** JPEG removes fine noise and leaves errors that hang together over 8 × 8 pixels. They show as jumps that are
+- **Steps.** Eight bits leave few levels. If noise is smaller than a step, neighbors fall on the same level and
+  the filter gives zero, yet each value is wrong by up to half a step: its variance is step²/12.
+- **Blocks.** JPEG removes fine noise and leaves errors that are correlated over 8 × 8 pixels. They show as jumps that are
   larger, or smaller, at every eighth column and row of the file; a second difference over eight pixels, from block
-  to block, measures them. They count
-  in the advice, but not for λ and μ: what hangs together over a patch is no noise that a dictionary could remove.
+  to block, measures them. They count in the advice, but not for λ and μ: a dictionary cannot remove errors that are
+  correlated over a patch.
 
 References
 ----------
@@ -34,11 +34,11 @@ from photostereo.diagnosis.blocks import has_blocks
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, to_numpy
 from photostereo.runtime.order import median
 
-#: The noise is estimated on so many 2 × 2 blocks, up to twice as many, evenly spread.
+#: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread.
 BLOCKS = 10_000
-#: What the signal is measured on: so many pixels, up to twice as many, evenly spread.
+#: Pixels that the signal is measured on, up to twice as many, evenly spread.
 SAMPLED = 30_000
-#: Photographs are quantized where each of their levels is taken so often in the sample.
+#: Photographs are quantized if each of their levels occurs this often in the sample.
 VALUES_PER_LEVEL = 8
 #: Pixels whose residuals the noise is read from, up to twice as many.
 RESIDUALS_FROM = 20_000
@@ -57,9 +57,9 @@ class NoiseEstimate:
     sigma : root mean square error of one intensity from noise, steps and blocks, in the units of the photographs
     snr_db : 10 log10(mean intensity² / σ²) inside the mask; infinite without noise, -infinite without signal
     expected_error : the median angle in degrees by which this noise alone turns a least-squares normal
-    from_residual : False where three photographs left no residual, so fine texture counts as noise
-    step : between the levels of the photographs where they have few; 0 where they do not
-    blocks : whether the 8 × 8 blocks of JPEG compression are seen
+    from_residual : False if three photographs left no residual, so that fine texture counts as noise
+    step : distance between the levels of the photographs if they have few; else 0
+    blocks : whether the 8 × 8 blocks of JPEG compression were detected
     """
 
     sigma: float
@@ -74,7 +74,7 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
     """σ, the standard deviation of one intensity's error from noise and steps: what λ and μ are chosen from.
 
     Three photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as
-    noise. Returns 0 where the mask holds no 2 × 2 block.
+    noise. Returns 0 if the mask holds no 2 × 2 block.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
 
 
 def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, measured: float = 0.0) -> float:
-    """σ from pixels eight apart, or that of :func:`noise_of_intensities`, ``measured``, where it is larger.
+    """σ from pixels eight apart, or that of :func:`noise_of_intensities`, ``measured``, if it is larger.
 
-    Noise that hangs together over the blocks of a JPEG escapes a filter over neighbors, not one from block to block.
+    Noise that is correlated over the blocks of a JPEG escapes a filter over neighbors, not one from block to block.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, meas
 
 
 def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NoiseEstimate:
-    """The noise of gray photographs (d, H, W) under lights (d, 3) in the words of the advice.
+    """The noise of gray photographs (d, H, W) under lights (d, 3), for the advice.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
 
 
 def step_of_levels(sample: Array) -> float:
-    """The typical distance between the levels of a photograph, 0 where they are many; sample (pixels, d)."""
+    """The typical distance between the levels of a photograph, 0 if there are many; sample (pixels, d)."""
     if is_tensor(sample):
         return _step_of_tensor(sample)
     steps: list[float] = []
@@ -218,7 +218,7 @@ def step_of_levels(sample: Array) -> float:
     for number, values in enumerate(sample.T):
         if 2 * (len(steps) + photographs - number) <= photographs:
             return 0.0  # most have many levels, whatever the others have
-        # A part of the values tells most photographs with many levels; sorting them all takes long.
+        # A part of the values rules out most photographs with many levels; sorting them all is slow.
         if VALUES_PER_LEVEL * len(np.unique(values[::4])) > count:
             continue
         levels, counts = np.unique(values, return_counts=True)
@@ -234,7 +234,7 @@ def _step_of_tensor(sample: Any) -> float:
     """:func:`step_of_levels` with all photographs at once.
 
     A level's gap is half of the distance between its neighbors; of the values of a photograph, sorted by the gap of their
-    level, the middle one tells the step.
+    level, the middle one gives the step.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""A network that was trained on synthetic pixels of many materials, beside the matte fit and the outline."""
+"""A network trained on synthetic pixels of many materials, combined with the matte fit and the outline."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ def _path_or_none(value: object) -> str | None:
 
 @dataclass(frozen=True)
 class LearnedParameters:
-    """Of :class:`.model.Learned`."""
+    """Parameters of :class:`.model.Learned`."""
 
     weights: str | None = custom(
         None,
-        "a file that `photostereo train` wrote; the package's own where missing",
+        "a weights file written by `photostereo train`; by default the package's own",
         "the path of a file",
         _path_or_none,
     )
     outline: bool = flag(
-        True, "the mask's outline is where the surface turns away, wherever that is plausible"
+        True, "use the outline of the mask: the surface turns away there, if that is plausible"
     )
-    neighbors: bool = flag(True, "look at neighbors together where the noise cannot tell them apart")
+    neighbors: bool = flag(True, "average neighbors that cannot be distinguished within the noise")
 
 
 NET = ModelEntry(
     name="net",
     title="A learned reflectance model",
-    assumes="Any material, 4 to 200 photographs. Knows glossy, metallic and shadowed pixels from synthetic ones.",
+    assumes="Any material, 4 to 200 photographs. Trained on synthetic glossy, metallic and shadowed pixels.",
     model="photostereo.reflectance.learned.model:Learned",
     citation="photostereo, docs/methods/learned.md",
     look=Look("net", "#cc3311", "d"),

@@ -5,16 +5,16 @@ outline, and n points outwards. So the outermost pixel, of depths 0 to 1, has on
 
     n_z = (2/3) n_z(r) / √r,
 
-with n_z(r) what the other witnesses say a few pixels within. Where their normal there points elsewhere, the outline is
-not an occluding contour (a coin's edge, the foot of a vase) and says nothing. Nor does it where the surface still faces
-the camera one pixel further in: there the mask was cut. Nor where the surface is steep but does not turn: by the same law
-n_z one pixel further in is 0.65 of that at r = 4, and on a bevel, or where a mask cuts through a slope, it is the same.
+with n_z(r) from the other witnesses a few pixels inside. If their normal there points elsewhere, the outline is not an
+occluding contour (a coin's edge, the foot of a vase) and is ignored. It is also ignored if the surface still faces the
+camera one pixel further in, where the mask was cut, or if it is steep but does not turn: by the same law n_z one pixel
+further in is 0.65 of that at r = 4, while on a bevel, or if a mask cuts through a slope, it is the same.
 
-A pixel on the outline may also show the ground behind the object, which is often brighter than a surface seen at a
-grazing angle. The photographs then tell of a normal between the two. It shows: n_z must fall towards the outline, to
-0.6 of the next pixel's on a circle. Where it hardly falls, the other witnesses count for less; not so the matte fit, as far
-as it explains the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares has,
-too. The other way around a flat rim, which no photograph speaks against, would be bent.)
+A pixel on the outline may also show the background, which is often brighter than a surface seen at a grazing angle. The
+photographs then give a normal between the two. This can be detected: n_z must fall towards the outline, to 0.6 of the next
+pixel's on a circle. If it hardly falls, the other witnesses count for less, except for the matte fit as far as it explains
+the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares has too. Otherwise
+a flat rim, which no photograph contradicts, would be bent.)
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from numpy.typing import NDArray
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
-#: How deep within the outline the surface is asked how fast it turns away, and where the next pixel is, in pixels.
+#: Depths below the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.
 INSIDE, NEXT = 4.0, 1.7
-#: How well the outline tells, and how wrong a normal is where the ground shines through (radians).
+#: Error of the outline's normal, and of a normal mixed with the background (radians).
 RIM_ERROR, GROUND_ERROR = 0.26, 0.5
-#: n_z over that of the next pixel: up to the first nothing but surface, from the second on ground.
+#: n_z over that of the next pixel: only surface up to the first, background from the second on.
 SURFACE, GROUND = 0.7, 0.9
 #: n_z of the next pixel: a contour up to the first, a cut from the second on.
 CONTOUR, CUT = 0.55, 0.7
-#: n_z of the next pixel over that within: up to the first the surface turns away, from the second on it does not.
+#: n_z of the next pixel over that inside: up to the first the surface turns away, from the second on it does not.
 TURNING, STRAIGHT = 0.8, 0.95
-#: Normals within that are further than this from a contour's typical one are those of no occluding contour.
+#: The outline is no occluding contour if the normals inside are farther than this from its typical one.
 TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
 
 
@@ -62,7 +62,7 @@ class Rim:
 
 
 def rim_of(mask: NDArray[np.bool_]) -> Rim:
-    """The rim of a mask. The frame's own border is no outline; parts too thin to look inside have none.
+    """The rim of a mask. The border of the frame is no outline; parts that are too thin have none.
 
     >>> mask = np.zeros((30, 30), bool); mask[5:25, 5:25] = True
     >>> rim = rim_of(mask)
@@ -102,9 +102,9 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
 
 
 def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:
-    """The witnesses so far, and the outline where it is an occluding contour.
+    """The witnesses so far, and the outline if it is an occluding contour.
 
-    ``matte`` (N,) is the matte fit's share of what is known of a pixel: that no ground takes away.
+    ``matte`` (N,) is the share of the matte fit in the precision of a pixel, which the background does not reduce.
     """
     rim = rim_of(mask)
 

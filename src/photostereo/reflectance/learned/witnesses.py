@@ -1,8 +1,8 @@
-"""What a pixel's normal is known from, and how well.
+"""Sources of a pixel's normal and their uncertainty.
 
 Each witness (the network, the matte fit, the outline of the mask) is a unit normal with a variance (mean squared angle,
-radians²). They are averaged by inverse variance, so none is switched on or off: where the matte model explains the
-photographs within their noise its variance is far below the network's, and elsewhere far above.
+radians²). They are averaged by inverse variance, so none is switched on or off: if the matte model explains the
+photographs within their noise, its variance is far below the network's, otherwise far above.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from photostereo.runtime.arrays import Array, namespace
 
 @dataclass(frozen=True)
 class Witness:
-    """Unit normals (N, 3) and their variances (N,) in radians²; an infinite variance says nothing."""
+    """Unit normals (N, 3) and their variances (N,) in radians²; infinite if nothing is known."""
 
     normals: Array
     variance: Array
