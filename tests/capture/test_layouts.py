@@ -250,8 +250,8 @@ def test_jpeg_folder_in_srgb(tmp_path, shots):
     shots.write_lights(place)
     linear, curved = load(place, srgb=False), load(place)
     assert linear.origin.bit_depth == 8
-    assert any("--linear" in note for note in curved.origin.notes)
-    assert not any("--linear" in note for note in linear.origin.notes)
+    assert any("sRGB curve is undone" in note for note in curved.origin.notes)
+    assert not any("sRGB curve is undone" in note for note in linear.origin.notes)
     np.testing.assert_array_equal(load(place, srgb=True).images, curved.images)
     assert (curved.images <= linear.images + 1e-6).all()
     assert curved.images.mean() < 0.8 * linear.images.mean()
