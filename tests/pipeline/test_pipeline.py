@@ -126,3 +126,9 @@ def test_a_path_in_the_place_of_a_capture_is_explained(folder):
     with pytest.raises(ParameterError) as caught:
         ps.solve(str(folder))
     assert caught.value.code == "not-a-capture"
+
+
+def test_the_movement_of_the_camera_is_estimated_once(folder):
+    pipeline = ps.Pipeline(folder, method="ls")
+    assert pipeline.alignment.is_still
+    assert pipeline.configure(method="pls").alignment is pipeline.alignment

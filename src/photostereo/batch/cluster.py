@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the
 #: dictionary.
 BYTES_PER_WORKER = 1.5e9
-#: A trial that takes so many workers with it is given up.
+#: A trial during which this number of workers died is given up.
 ALLOWED_FAILURES = 2
 #: BLAS reads these when it is loaded. Numba's threads are set in the worker (``worker.set_threads``): its
 #: variable must not change in a process that has launched them, and Dask sets what it hands to its workers

@@ -30,7 +30,7 @@ TICK = 1.0
 #: Seconds to wait for the result of a job that has ended, at once and in all: networks are slow, workers die.
 FETCH_SECONDS = 0.5
 RESULT_SECONDS = 60.0
-#: A job that was running when so many workers died is run once more, alone.
+#: A job that was running when this number of workers died is run once more, alone.
 DEATHS = 2
 #: Seconds that a worker has to come back when it is started again.
 RESTART_SECONDS = 20

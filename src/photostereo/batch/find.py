@@ -68,7 +68,7 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
 
 
 def name_captures(paths: Sequence[Path], taken: Iterable[Item] = ()) -> list[Item]:
-    """A folder name of its own for each capture; two captures of one name are told apart by a number."""
+    """A unique folder name for each capture; captures of the same name get numbers."""
     by_path = {item.path: item.name for item in taken}
     used = set(by_path.values())
     items = []

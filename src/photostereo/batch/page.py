@@ -15,7 +15,7 @@ from photostereo.batch.ledger import Ledger
 
 #: Pixels along the longer side of a thumbnail.
 THUMBNAIL = 128
-#: A figure so many robust standard deviations from the median of its batch is spoken of.
+#: A figure this number of robust standard deviations from the median of its batch is an outlier.
 UNUSUAL = 4.0
 #: The words for the figures of :func:`.worker.figures_of`.
 WORDS = {

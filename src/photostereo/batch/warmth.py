@@ -17,7 +17,7 @@ from photostereo.batch.progress import RunControl
 if TYPE_CHECKING:
     from distributed import Client
 
-#: A cold cache is spoken of after so many seconds; a warm one takes less.
+#: Compilation is announced after this number of seconds; with a warm cache it takes less.
 COLD_SECONDS = 5.0
 
 _warm: set[tuple[str, str]] = set()

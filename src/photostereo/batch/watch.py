@@ -20,7 +20,7 @@ class Watch:
     look : lists the captures that are there now
     quiet : seconds for which the files of a capture must have stood still
     every : seconds between two looks
-    idle : end after so many seconds without a new capture; None: go on until interrupted
+    idle : stop after this number of seconds without a new capture; None: continue until interrupted
 
     Examples
     --------

@@ -48,7 +48,7 @@ def linear_from_srgb(encoded: FloatArray) -> FloatArray:
 
 
 def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]:
-    """Runs of rows of about so many pixels: what is made of a large picture then needs no second one beside it.
+    """Runs of rows of about this number of pixels: what is made of a large picture then needs no second one beside it.
 
     >>> [(rows.start, rows.stop) for rows in row_bands(5, 100, pixels=200)]
     [(0, 2), (2, 4), (4, 5)]

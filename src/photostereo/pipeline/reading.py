@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from photostereo.capture.found import Found
     from photostereo.capture.lighting import Lighting
     from photostereo.core.conventions import BoolArray
+    from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.files import PhotographFiles
     from photostereo.photographs.source import Photographs
     from photostereo.solver.methods import Method
@@ -123,10 +124,12 @@ class ReadingStages(Staged):
         """The photographs, on disk or in memory."""
         return self.capture.photographs
 
-    @property
-    def alignment(self) -> None:
-        """The shifts that undo the shake of a camera; None, as photographs are used as they are."""
-        return
+    @stage(after=("capture",))
+    def alignment(self) -> Alignment:
+        """How far the camera moved between the photographs. It is estimated if asked for; nothing is undone."""
+        from photostereo.photographs.alignment.source import find_alignment
+
+        return find_alignment(self.capture.photographs, self.control)
 
     @property
     def lights(self) -> Any:

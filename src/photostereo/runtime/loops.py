@@ -1,6 +1,6 @@
 """Numba, for the compiled loops of this package: it says when it compiles (:mod:`photostereo.runtime.compiling`).
 
-Numba tells of a compilation by an event; a loop that comes from its cache on disk causes none.
+Numba reports a compilation by an event; a loop that comes from its cache on disk causes none.
 """
 
 from __future__ import annotations

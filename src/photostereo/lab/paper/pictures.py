@@ -128,7 +128,7 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
 def picture_of_surface(
     depth: NDArray[Any], mask: NDArray[Any], *, turn: float = 32.0, tilt: float = 12.0, size: int = 420
 ) -> NDArray[np.float64]:
-    """A matte surface turned and tilted by so many degrees, as a gray picture of at most ``size`` rows,
+    """A matte surface turned and tilted by these angles in degrees, as a gray picture of at most ``size`` rows,
     white around.
 
     The pixels are painted from the back to the front; what the larger spacing after turning leaves open is

@@ -36,7 +36,7 @@ def draw_curves(
     axis : a cell's place on the axis; None leaves it out
     paper : points that the paper prints, drawn as crosses in the panel of the oracle
     log : logarithmic axis
-    panels : captures, one row of panels each; all of them averaged in one row where missing
+    panels : captures, one row of panels each; by default all of them averaged in one row
     """
     rows: Sequence[str | None] = panels or [None]
     figure = new_figure(10, 3.6 * len(rows) + 0.4)
