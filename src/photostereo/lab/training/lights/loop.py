@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+import torch._dynamo
 from torch import Tensor
 
 from photostereo.lab.training.lights.export import archive_of
@@ -120,20 +121,22 @@ def train(
     say: Callable[[str], None] | None = None,
     every: float = 45.0,
 ) -> LightNetwork:
-    """Train for ``settings.minutes`` of wall clock, counted over all sessions; returns the averaged network.
+    """Train for ``settings.minutes`` of wall clock, counted over all runs; returns the averaged network.
 
     Parameters
     ----------
     out : folder for ``checkpoint.pt``, ``optimizer.pt``, ``curve.jsonl`` and ``weights.npz``
     resume : folder with a checkpoint to go on from
-    stop_after : minutes after which this session stops with a checkpoint, even if the training is not over
-    steps : stop after this number of steps, counted over all sessions
+    stop_after : minutes after which this run stops with a checkpoint, even if the training is not over
+    steps : stop after this number of steps, counted over all runs
     say : receives each line of the learning curve
     every : seconds between two evaluations
     """
     torch.manual_seed(settings.seed)
     network = LightNetwork().to(device).to(memory_format=torch.channels_last)
     on_gpu = not device.startswith("cpu")
+    if on_gpu:
+        torch._dynamo.config.suppress_errors = True  # what cannot be fused runs as it is
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.rate, weight_decay=2e-3, betas=(0.9, 0.99), fused=on_gpu
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from photostereo.lab.training.heights import draw_heights, fractal, slopes, smooth_noise
 
@@ -62,10 +61,3 @@ def _outlines(count: int, x: Tensor, y: Tensor, device: torch.device | str) -> t
     rim = torch.exp(-(((level - 0.93) / 0.05) ** 2))
     # Never nothing: a small disc is always part of it.
     return (level < 1) | (disc < 0.3), rim
-
-
-def smoothed(values: Tensor, times: int = 1) -> Tensor:
-    """Box-blurred maps (S, G, G)."""
-    for _ in range(times):
-        values = functional.avg_pool2d(values[:, None], 3, 1, 1, count_include_pad=False)[:, 0]
-    return values

@@ -22,6 +22,8 @@ from photostereo.lights.unknown.architecture import SIDE
 
 #: Share of solids with an outline; the others are reliefs.
 SOLIDS = 0.72
+#: A scene has an object on this share of the frame or more.
+LEAST_AREA = 0.04
 
 
 @dataclass
@@ -65,12 +67,12 @@ def draw_pool(count: int, device: torch.device | str, size: int = SIDE, solids: 
         parts.append(draw_reliefs(count - outlined, size, device))
     heights, normals, mask = (torch.cat(values) for values in zip(*parts, strict=True))
     relief = torch.arange(count, device=device) >= outlined
-    # What is hardly there (cut away to nothing) is left to its neighbor in the pool.
-    usable = torch.nonzero(mask.sum((1, 2)) > 0.04 * size * size)[:, 0]
-    chosen = usable[torch.randint(0, len(usable), (count,), device=device)]
-    every = torch.arange(count, device=device)
-    good = mask.sum((1, 2)) > 0.04 * size * size
-    order = torch.where(good, every, chosen)[torch.randperm(count, device=device)]
+    # What is hardly there (cut away to nothing) is replaced by another scene of the pool.
+    good = mask.sum((1, 2)) > LEAST_AREA * size * size
+    usable = torch.nonzero(good)[:, 0]
+    other = usable[torch.randint(0, len(usable), (count,), device=device)]
+    order = torch.where(good, torch.arange(count, device=device), other)
+    order = order[torch.randperm(count, device=device)]
     heights, normals, mask, relief = heights[order], normals[order], mask[order], relief[order]
     return Pool(heights, normals, mask, find_horizons(heights), exchange(heights, normals, mask), relief)
 
@@ -115,7 +117,7 @@ def show(pool: Pool, photographs: int) -> Shot:
     tint = 1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
     image = image * strengths[..., None, None, None] * tint
 
-    mask, _ = imperfect(pool.mask)
+    mask = imperfect(pool.mask)
     background = image.mean((1, 2, 3, 4), keepdim=True) * u(0, 1.0)[..., None]
     image = torch.where(pool.mask[:, None, None], image, background)
     image = torch.nan_to_num(expose(image, mask), nan=0.0, posinf=0.0)

@@ -49,8 +49,8 @@ def expose(clean: Tensor, mask: Tensor) -> Tensor:
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def imperfect(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Masks as users draw them, (S, G, G), and where they may be wrong: grown, shrunk, with pieces missing."""
+def imperfect(mask: Tensor) -> Tensor:
+    """Masks (S, G, G) as users draw them: some grown, some shrunk, some with a piece missing."""
     count, device = len(mask), mask.device
     kind = torch.rand(count, 1, 1, device=device)
     given = mask.float()[:, None]
@@ -66,4 +66,4 @@ def imperfect(mask: Tensor) -> tuple[Tensor, Tensor]:
         (torch.rand(count, 1, 1, device=device) < 0.06) & bite, torch.zeros_like(found), found
     )
     # Never nothing.
-    return torch.where(found.sum((1, 2), keepdim=True) < 40, mask, found), grown
+    return torch.where(found.sum((1, 2), keepdim=True) < 40, mask, found)
