@@ -100,7 +100,7 @@ def names_twice_but_for_the_case(folder):
 @pytest.mark.parametrize(
     ("spoil", "file", "code"),
     [
-        (drop_lights, "thing", "no-lights"),
+        (drop_lights, "thing", "lights-not-estimated"),
         (fewer_lights, "lights.txt", "lights-count"),
         (more_lights, "lights.txt", "lights-count"),
         (another_size, "shot7.png", "size-mismatch"),

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from photostereo.capture import load, write_diligent
+from photostereo.capture import calibrate, load, write_diligent
 from photostereo.core.errors import CaptureError
 
 #: Mean and median angular error of least squares, as published with the benchmark.
@@ -111,11 +111,14 @@ def test_harvard_strengths_make_the_photographs_agree_better(data_dir):
 
 
 @pytest.mark.data
-def test_captures_without_lights_say_so(data_dir, tmp_path):
+def test_lights_of_a_capture_without_any_are_estimated(data_dir, tmp_path):
     place = tmp_path / "cat"  # away from the chrome ball beside it
     shutil.copytree(data_dir / "uw" / "cat", place)
-    with pytest.raises(CaptureError, check=lambda e: e.code == "no-lights" and e.values["photographs"] == 12):
-        load(place)
+    estimated = load(place)
+    truth = calibrate(data_dir / "uw" / "cat").directions
+    off = np.degrees(np.arccos(np.clip((estimated.lights.directions * truth).sum(axis=1), -1, 1)))
+    assert off.mean() < 12 and set(estimated.lights.source) == {"estimated"}
+    assert any("the lights are estimated" in note for note in estimated.origin.notes)
     with pytest.raises(CaptureError, check=lambda e: e.code == "several-captures"):
         load(data_dir / "diligent" / "pmsData")
     # With lights from elsewhere it loads, and its mask is found under its own name.

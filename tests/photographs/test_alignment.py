@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from photostereo.capture import load
 from photostereo.core.control import Cancelled, Control
+from photostereo.core.errors import ParameterError
+from photostereo.io.sixteen_bit import write_png
 from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.photographs.alignment.finding import find_alignment
 from photostereo.photographs.alignment.motion import estimate_motion
-from photostereo.photographs.alignment.source import AlignedPhotographs, find_alignment
+from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.framing import Framing
 from photostereo.photographs.source import PhotographsInMemory
 from photostereo.scenes import dome_lights
 
@@ -75,30 +82,53 @@ def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
     assert np.abs(found - expected).max() < within
 
 
+def written(images: list[np.ndarray], folder: Path) -> list[Path]:
+    files = [folder / f"{number:02d}.png" for number in range(len(images))]
+    for file, image in zip(files, images, strict=True):
+        write_png(file, np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16))
+    return files
+
+
 @pytest.mark.parametrize("textured", [True, False])
-def test_a_still_camera_is_left_alone(textured: bool) -> None:
-    images = np.stack(photographs(np.zeros((12, 2)), textured))
-    source = PhotographsInMemory(images)
+def test_a_still_camera_is_left_alone(textured: bool, tmp_path: Path) -> None:
+    source = PhotographFiles(written(photographs(np.zeros((12, 2)), textured), tmp_path))
     alignment = find_alignment(source)
-    assert alignment.is_still and not alignment.uncertain.any()
-    aligned = AlignedPhotographs(source, alignment.corrected)
-    assert all(np.array_equal(mine, image) for mine, image in zip(aligned.frames(), images, strict=True))
-    assert np.array_equal(aligned.rows(20, 60), images[:, 20:60])
+    assert alignment.is_still and not alignment.uncertain.any() and not alignment.notes(["a"] * 12)
+    assert np.array_equal(source.moved_back(alignment.corrected).all(), source.all())
 
 
-def test_movement_is_undone_in_frames_and_in_bands() -> None:
+def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     moves = moves_of("some")
-    source = PhotographsInMemory(np.stack(photographs(moves, noise=0.0)))
+    source = PhotographFiles(written(photographs(moves, noise=0.0), tmp_path))
     alignment = find_alignment(source)
     assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
-    aligned = AlignedPhotographs(source, alignment.corrected)
-    still = photographs(np.zeros_like(moves), noise=0.0)
-    inner = (slice(30, -30), slice(30, -30))
-    for mine, truth in zip(aligned.frames(), still, strict=True):
-        assert np.abs(mine[inner] - truth[inner]).max() < 0.03
+    assert "4 of 12 photographs" in alignment.notes([file.name for file in source.files])[0]
+    aligned = source.moved_back(alignment.corrected)
     whole = aligned.all()
-    assert np.abs(aligned.rows(50, 90) - whole[:, 50:90]).max() < 1e-6
+    still = photographs(np.zeros_like(moves), noise=0.0)
+    for mine, truth in zip(whole, still, strict=True):
+        assert np.abs(mine[30:-30, 30:-30] - truth[30:-30, 30:-30]).max() < 0.05
+    assert np.array_equal(aligned.rows(50, 90), whole[:, 50:90])
     assert np.array_equal(aligned.take([1, 2]).all(), whole[[1, 2]])
+    part = aligned.framed(Framing((40, 60, 80, 70))).all()
+    assert np.array_equal(part, whole[:, 60:130, 40:120])
+
+
+def test_load_undoes_movement_unless_told_not_to(tmp_path: Path) -> None:
+    moves = moves_of("some")
+    written(photographs(moves), tmp_path)
+    rows = [f"{k:02d}.png,{x},{y},{z}" for k, (x, y, z) in enumerate(dome_lights(12, max_angle=55))]
+    (tmp_path / "lights.csv").write_text("\n".join(["file,x,y,z", *rows]))
+    capture = load(tmp_path)
+    assert capture.origin is not None and capture.origin.alignment is not None
+    assert any("the camera moved" in note for note in capture.origin.notes)
+    as_taken = load(tmp_path, align="off")
+    assert as_taken.origin is not None and as_taken.origin.alignment is None
+    assert not np.array_equal(as_taken.images[1], capture.images[1])
+    assert np.array_equal(as_taken.images[0], capture.images[0])
+    with pytest.raises(ParameterError) as caught:
+        load(tmp_path, align="perhaps")
+    assert caught.value.code == "unknown-align"
 
 
 def test_a_photograph_of_another_object_is_uncertain_or_untouched() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.found import Found, open_photographs, require_truth_size, with_brackets
-from photostereo.capture.lighting import Lighting, find_lights
+from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, not_known
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
@@ -18,6 +18,8 @@ from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 from photostereo.masks.ground import MOST_FRAMES
+from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.photographs.alignment.finding import find_alignment
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.notes import bit_depth, notes_on
 from photostereo.photographs.source import PhotographsInMemory
@@ -38,17 +40,31 @@ def assemble(
     found : files of the capture
     options : how to read them
     lazy : leave the photographs on disk; those under near lights are decoded, as they have to be corrected
-    need_lights : whether it is an error if there is neither a light file nor a ball
+    need_lights : whether the lights are estimated from the photographs if there is neither a light file nor a ball
     """
     found = with_brackets(found)
     photographs = open_photographs(found, options)
+    alignment = None
+    if options.align == "auto":
+        photographs.keep_decoded()  # they are read again for the lights and the solution
+        alignment = find_alignment(photographs.in_gray(), control)
+        photographs = photographs.moved_back(alignment.corrected)
     try:
         lighting = find_lights(found, photographs, options, control)
     except CaptureError as error:
-        if error.code != "no-ball" or need_lights:
+        if error.code != "no-ball" or found.ball is not None:
             raise
-        lighting = Lighting(Lights(count=len(found.files)), notes=("no light file and no ball",))
-    return put_together(found, photographs, lighting, options, lazy=lazy, control=control)
+        lighting = not_known(found)
+    return put_together(
+        found,
+        photographs,
+        lighting,
+        options,
+        lazy=lazy,
+        estimate=need_lights,
+        alignment=alignment,
+        control=control,
+    )
 
 
 def put_together(
@@ -58,6 +74,8 @@ def put_together(
     options: ReadOptions,
     *,
     lazy: bool = False,
+    estimate: bool = True,
+    alignment: Alignment | None = None,
     control: Control = SILENT,
 ) -> Capture:
     """A capture from opened photographs and their lights: the mask, the truth and the correction of near lights."""
@@ -83,6 +101,13 @@ def put_together(
         balls=balls,
         control=control,
     )
+    if estimate and not lighting.lights.known:
+        frames = framed.frames() if images is None else iter(images)
+        lighting = estimate_from_shading(frames, mask, found, control)
+        strengths = lighting.lights.strengths
+        framed = framed.with_strengths(strengths)
+        if images is not None:
+            images /= strengths.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
     lights = lighting.lights
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
@@ -94,6 +119,7 @@ def put_together(
         *found.notes,
         *_corrections(found, options),
         *notes_on(photographs),
+        *(() if alignment is None else alignment.notes([file.name for file in found.files])),
         *mask_notes,
         *lighting.notes,
         *near_notes,
@@ -114,6 +140,7 @@ def put_together(
         files=tuple(file.name for file in found.files),
         notes=tuple(dict.fromkeys(notes)),  # a capture that photostereo wrote brings its notes along
         calibration=lighting.calibration,
+        alignment=alignment,
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )

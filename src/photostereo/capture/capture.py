@@ -27,6 +27,7 @@ from photostereo.photographs.source import Photographs, PhotographsInMemory
 
 if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
+    from photostereo.photographs.alignment.alignment import Alignment
 
 #: The brightness scale is taken from about this many mask pixels, evenly spread; more change its fourth digit.
 SAMPLED_PIXELS = 5_000
@@ -48,6 +49,7 @@ class Origin:
     files : names of the photographs, in the order of the lights
     notes : anything the reader noticed that the user should know
     calibration : how the lights were found from a ball, or None
+    alignment : how far the camera moved between the photographs, if that was estimated
     axes : how the light file was read, e.g. ``"x,-y,z"``, if the user said so
     straightened : whether a tone curve was undone
     """
@@ -58,6 +60,7 @@ class Origin:
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    alignment: Alignment | None = None
     axes: str = ""
     straightened: bool = False
 

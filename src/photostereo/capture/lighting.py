@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.found import Found
@@ -19,6 +20,8 @@ from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.lights import Lights
+from photostereo.lights.unknown.crops import crop_photographs
+from photostereo.lights.unknown.estimate import estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import PhotographFiles
 
@@ -54,6 +57,50 @@ def find_lights(
     if found.lights is not None:
         return _from_file(found, photographs, options)
     return lights_of_ball(calibrate_photographs(found, photographs, options, control))
+
+
+def not_known(found: Found) -> Lighting:
+    """Lights that neither a file nor a ball gives: they can be estimated once the object's mask is known."""
+    return Lighting(Lights(count=len(found.files)), notes=("no light file and no ball",))
+
+
+def estimate_from_shading(
+    photographs: Iterable[NDArray[np.float32]], mask: BoolArray, found: Found, control: Control = SILENT
+) -> Lighting:
+    """The lights from the photographs and the mask alone.
+
+    Raises
+    ------
+    CaptureError
+        ``"lights-not-estimated"``, if the photographs do not determine them.
+    """
+    estimated = estimate_lights(crop_photographs(photographs, mask), control=control)
+    verdict = estimated.verdict
+    if not verdict.usable:
+        why = [_UNUSABLE[reason] for reason in verdict.reasons]
+        raise CaptureError(
+            f"{found.path} has no light file, no ball was found in the photographs, and the lights cannot be estimated from "
+            f"them either: {'; '.join(why)}.",
+            code="lights-not-estimated",
+            file=found.path,
+            remedy="give-lights",
+            reasons=verdict.reasons,
+        )
+    depth = f"the relief may be too flat or too deep by a factor of up to {verdict.depth_factor:.1f}"
+    note = (
+        f"no light file and no ball: the lights are estimated from the photographs, to about "
+        f"{estimated.expected_error:.0f}°; {depth}. A shiny ball beside the object gives accurate lights"
+    )
+    flat = ("the object is flat, so the depth of its relief is assumed rather than measured",)
+    return Lighting(estimated.as_lights(), notes=(note, *(flat if verdict.is_flat else ())))
+
+
+#: Why lights cannot be estimated, by the verdict's reason.
+_UNUSABLE = {
+    "all-alike": "all photographs look alike, as with a single light or a surface without relief",
+    "not-one-object": "the photographs do not seem to show one object from one viewpoint",
+    "large-error": "the estimate would be too inaccurate to be useful",
+}
 
 
 def lights_of_ball(calibration: Calibration) -> Lighting:

@@ -18,7 +18,7 @@ from photostereo.capture.layouts import archive, diligent, folder, harvard, phot
 from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.errors import CaptureError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
@@ -69,6 +69,7 @@ def load(
     reverse_lights: bool = False,
     ambient: str | os.PathLike[str] | None = None,
     flat: str | os.PathLike[str] | None = None,
+    align: str = "auto",
     lazy: bool = False,
     control: Control = SILENT,
 ) -> Capture:
@@ -107,6 +108,8 @@ def load(
         A photograph with the lights off, which is subtracted; by default ``ambient.*`` in a plain folder.
     flat : path, optional
         A photograph of an even surface under the same light, to divide by; by default ``flat.*``.
+    align : {"auto", "off"}
+        Whether the movement of the camera between photographs is estimated, and undone if it is certain and matters.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
         :func:`photostereo.solver.large.solve_large`). An archive and photographs under near lights are read at once.
@@ -144,6 +147,7 @@ def load(
         reverse_lights=reverse_lights,
         ambient=ambient,
         flat=flat,
+        align=align,
         ball=ball,
         circle=circle,
         focal=focal,
@@ -170,7 +174,7 @@ def read_lazily(
     """As :func:`read`, but the photographs stay on disk until they are needed.
 
     An archive, photographs under near lights, and a format of another package that can only read everything are
-    read at once. Without ``need_lights`` a capture whose lights are not known is no error (see
+    read at once. Without ``need_lights`` lights that neither a file nor a ball gives are not estimated (see
     :attr:`photostereo.lights.lights.Lights.known`).
     """
     return _read(path, options, lazy=True, need_lights=need_lights, control=control)
@@ -182,24 +186,7 @@ def _read(
     found = find_capture(path, options)
     if isinstance(found, Capture):
         return found
-    try:
-        return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
-    except CaptureError as error:
-        raise explain_no_lights(error, found) from error
-
-
-def explain_no_lights(error: CaptureError, found: Found) -> PhotostereoError:
-    """The error of a ball that was not found, if nobody said that there is one; any other error as it is."""
-    if error.code != "no-ball" or found.ball is not None:
-        return error
-    return CaptureError(
-        f"{found.path} has {len(found.files)} photographs but no light file ({', '.join(folder.LIGHT_FILES)} or "
-        f"*.lp). {error.message}",
-        code="no-lights",
-        file=found.path,
-        remedy="give-lights",
-        photographs=len(found.files),
-    )
+    return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
 
 
 def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Options whose value may name a file or folder; results may not take its place.
 NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 
+#: Whether the movement of the camera is undone.
+ALIGNMENTS = ("auto", "off")
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -50,6 +53,9 @@ class ReadOptions:
         A photograph of an even surface, to divide by; by default ``flat.*`` in the folder.
     ball : path, optional
         Folder of photographs of a ball under the same lights; by default one is searched for.
+    align : str
+        ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
+        ``"off"`` to use them as they are.
     circle : sequence of 3 float, optional
         Center (x, y) and radius of the ball in pixels; by default it is found.
     focal : float, optional
@@ -78,6 +84,7 @@ class ReadOptions:
     ambient: str | os.PathLike[str] | None = None
     flat: str | os.PathLike[str] | None = None
     ball: str | os.PathLike[str] | None = None
+    align: str = "auto"
     circle: Sequence[float] | None = None
     focal: float | None = None
     card: Sequence[int] | None = None
@@ -95,6 +102,10 @@ class ReadOptions:
                         option=name,
                     )
                 object.__setattr__(self, name, tuple(value))
+        if self.align not in ALIGNMENTS:
+            raise ParameterError(
+                f'align must be one of {", ".join(ALIGNMENTS)}, not "{self.align}".', code="unknown-align"
+            )
         for name in NAMED_FILES:
             if isinstance(value := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(value))

@@ -177,6 +177,15 @@ class Reading:
         ),
     ] = None
 
+    align: Annotated[
+        str,
+        option(
+            "--align",
+            panel=ADVANCED,
+            help="Undo the movement of the camera between photographs: auto or off.",
+        ),
+    ] = "auto"
+
     def options(self) -> ReadOptions:
         """For the library."""
         return read_options(self)

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.lights.lights import Lights
+
 #: Up to this many degrees a result is good, and up to the second fair. The default method is within 5° on well-lit
 #: captures with truth and beyond 10° on those with a moved camera. Moving either by 1° changes only the word of
 #: results near it: the degrees are always reported with it.
@@ -73,8 +75,10 @@ class ExpectedError:
         return {"degrees": round(self.degrees, 2), "grade": self.grade}
 
 
-def expected_error(result: HasMaps) -> ExpectedError | None:
+def expected_error(result: HasMaps, lights: Lights | None = None) -> ExpectedError | None:
     """The mean expected error of a result, from its map ``spread``; None if its method estimates none.
+
+    ``lights`` adds the expected error of the light directions, if they were estimated: the method takes them as true.
 
     Examples
     --------
@@ -90,4 +94,9 @@ def expected_error(result: HasMaps) -> ExpectedError | None:
         return None
     inside = np.asarray(spread)[result.mask]
     known = inside[np.isfinite(inside)]
-    return ExpectedError(float(known.mean(dtype=np.float64))) if known.size else None
+    if not known.size:
+        return None
+    own, of_lights = float(known.mean(dtype=np.float64)), 0.0
+    if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
+        of_lights = float(np.nanmean(lights.expected_error))
+    return ExpectedError(float(np.hypot(own, of_lights)))

@@ -21,6 +21,7 @@ from photostereo.io.camera import Heads, changes, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import Spool, Spooled, open_spool
+from photostereo.photographs.alignment.motion import shifted
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part
 from photostereo.photographs.framing import Framing
@@ -127,6 +128,8 @@ class PhotographFiles:
         self._strengths = self._exposed[:, None] * np.ones(3)
         if intensities is not None:
             self._strengths = self._strengths * as_rgb(np.asarray(intensities, np.float64))
+        #: How far each photograph is displaced, in columns and rows: undone when it is read.
+        self._moves = np.zeros((len(files), 2))
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
         #: Decoded photographs on disk; shared with the parts and other views of these photographs.
@@ -149,6 +152,7 @@ class PhotographFiles:
         part.files = tuple(self.files[k] for k in chosen)
         part._strengths = self._strengths[list(chosen)]
         part._exposed = self._exposed[list(chosen)]
+        part._moves = self._moves[list(chosen)]
         part.curved = tuple(self.curved[k] for k in chosen)
         part.shape = (len(part.files), *self.shape[1:])
         return part
@@ -164,6 +168,12 @@ class PhotographFiles:
         """The same photographs divided by further strengths (d,) or (d, 3), found in the photographs as they are."""
         part = self._view()
         part._strengths = self._strengths * as_rgb(np.asarray(strengths, np.float64))
+        return part
+
+    def moved_back(self, moves: NDArray[np.float64]) -> PhotographFiles:
+        """The same photographs with displacements (d, 2), in columns and rows, undone."""
+        part = self._view()
+        part._moves = np.array(moves)
         return part
 
     def in_gray(self) -> PhotographFiles:
@@ -192,6 +202,12 @@ class PhotographFiles:
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         """Decode one photograph and write these rows of it."""
+        if self._moves[number].any():
+            still, whole = self._view(), np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
+            still._moves, still._framing = np.zeros_like(self._moves), Framing()
+            still.develop(number, whole)
+            target[:] = self._framing.picture(shifted(whole, self._moves[number]))[rows]
+            return
         lines, columns = self._framing.box(self.full_frame)
         if self._framing.scale == 1.0:
             first, last, _ = rows.indices(lines.stop - lines.start)

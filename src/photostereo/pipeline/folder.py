@@ -58,7 +58,7 @@ def fill_results(
     control.advance()
     conventions = write_pictures(folder, result, flip_y=output.flip_y, size=None if surface is None else size)
     control.advance()
-    expected = expected_error(result)
+    expected = expected_error(result, None if capture is None else capture.lights)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -111,6 +111,20 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         "width": width,
         "mask_pixels": capture.pixel_count,
     }
+    alignment = None if capture.origin is None else capture.origin.alignment
+    if (
+        alignment is not None
+        and capture.origin is not None
+        and len(capture.origin.files) == len(alignment.shifts)
+    ):
+        summary["alignment"] = alignment.as_dict(capture.origin.files)
+    if "estimated" in capture.lights.source:
+        summary["lights"] = {
+            "found_from": ["estimated"],
+            "strengths_from": capture.lights.strengths_source,
+            "expected_error_degrees": round(float(np.nanmean(capture.lights.expected_error)), 2),
+            "warnings": [],
+        }
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is not None:
         write_lights(calibration, folder / "lights.csv")

@@ -63,16 +63,29 @@ class ReadingStages(Staged):
         return with_brackets(found) if isinstance(found, Found) else found
 
     @stage(after=("found",))
+    def alignment(self) -> Alignment | None:
+        """How far the camera moved between photographs, and what of it is undone; None if that is not wanted."""
+        from photostereo.capture.found import Found
+        from photostereo.photographs.alignment.finding import find_alignment
+
+        if self.settings.reading.align == "off" or not isinstance(self.found, Found):
+            return None
+        photographs = self._as_taken(color=self._color[0])
+        photographs.keep_decoded()  # they are read again for the lights and the solution
+        return find_alignment(photographs.in_gray(), self.control)
+
+    @stage(after=("alignment",))
     def lighting(self) -> Lighting:
-        """The lights, from a light file or a ball, found in the whole photographs."""
-        from photostereo.capture.lighting import find_lights
-        from photostereo.capture.loading import explain_no_lights
+        """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
+        from photostereo.capture.lighting import find_lights, not_known
 
         found = self._files
         try:
             return find_lights(found, self._opened(color=self._color[0]), self._finding, self.control)
         except CaptureError as error:
-            raise explain_no_lights(error, found) from error
+            if error.code != "no-ball" or found.ball is not None:
+                raise
+            return not_known(found)
 
     @stage(uses=("settings.reading", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
@@ -98,7 +111,13 @@ class ReadingStages(Staged):
             if isinstance(found, Found):
                 photographs = self._opened(color=color)
                 return put_together(
-                    found, photographs, self.lighting, reading, lazy=True, control=self.control
+                    found,
+                    photographs,
+                    self.lighting,
+                    reading,
+                    lazy=True,
+                    alignment=self.alignment,
+                    control=self.control,
                 )
             read = comparable(self._finding) == comparable(reading)  # as it is an archive
             return found if read else read_lazily(self.path, reading, self.control)
@@ -106,6 +125,11 @@ class ReadingStages(Staged):
             raise problem.about(self.path) from problem
 
     def _opened(self, *, color: bool) -> PhotographFiles:
+        """The whole photographs on disk, with the movement of the camera undone."""
+        photographs, alignment = self._as_taken(color=color), self.alignment
+        return photographs if alignment is None else photographs.moved_back(alignment.corrected)
+
+    def _as_taken(self, *, color: bool) -> PhotographFiles:
         """The whole photographs on disk; opened once, as the first one is decoded for it."""
         from photostereo.capture.found import open_photographs
 
@@ -123,13 +147,6 @@ class ReadingStages(Staged):
     def photographs(self) -> Photographs:
         """The photographs, on disk or in memory."""
         return self.capture.photographs
-
-    @stage(after=("capture",))
-    def alignment(self) -> Alignment:
-        """How far the camera moved between the photographs. It is estimated if asked for; nothing is undone."""
-        from photostereo.photographs.alignment.source import find_alignment
-
-        return find_alignment(self.capture.photographs, self.control)
 
     @property
     def lights(self) -> Any:

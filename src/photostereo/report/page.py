@@ -112,7 +112,7 @@ def write_report(
     context: dict[str, Any] = {
         "title": name,
         "kicker": wording.kicker(result, capture),
-        "verdict": wording.verdict(result),
+        "verdict": wording.verdict(result, capture),
         "first_problem": "",
         "key_figures": wording.key_figures(result, capture),
         "stills": figures.still_figures(normals, known, albedo),

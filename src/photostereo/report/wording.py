@@ -40,11 +40,11 @@ def kicker(result: Reconstruction, capture: Capture | None) -> str:
     return words if capture is None else f"{words} · {len(capture)} photographs"
 
 
-def verdict(result: Reconstruction) -> dict[str, str]:
+def verdict(result: Reconstruction, capture: Capture | None = None) -> dict[str, str]:
     """How sure the result is of itself: a grade for the badge, and a sentence."""
     from photostereo.diagnosis.expected_error import expected_error
 
-    expected = expected_error(result)
+    expected = expected_error(result, None if capture is None else capture.lights)
     if expected is None:
         return {
             "grade": "unknown",

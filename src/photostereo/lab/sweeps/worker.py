@@ -247,7 +247,7 @@ def _make_scene(
 def _load(spec: CaptureSpec, color: bool) -> Capture:
     from photostereo.pipeline.pipeline import Pipeline
 
-    pipeline = Pipeline(spec.path, method="ls", color=color, workers=1, strengths="given")
+    pipeline = Pipeline(spec.path, method="ls", color=color, workers=1, strengths="given", align="off")
     if spec.reference == "ls":
         return replace(pipeline.loaded, truth=pipeline.solution.normals)
     return pipeline.loaded

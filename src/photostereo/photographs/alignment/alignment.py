@@ -1,13 +1,15 @@
-"""Decide what an estimated camera movement means, and undo it."""
+"""Decide what an estimated camera movement means."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.photographs.alignment.motion import Motion, shifted
+from photostereo.photographs.alignment.motion import Motion
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
 MATTERS = 1.0
@@ -16,6 +18,10 @@ CERTAIN = 6.0
 #: ... and if at least this share of the informative tiles agree on it. Shadows and highlights that wander with the light
 #: make tiles disagree: 0.3 to 0.6 agree by chance on still captures, 0.8 to 1 on moved ones.
 AGREEING = 0.6
+#: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
+LIKELY = 0.4
+#: Photographs that a note names.
+NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +50,10 @@ class Alignment:
         """Decide from an estimate."""
         length = np.hypot(*motion.shifts.T)
         large = length > MATTERS
-        certain = (length > CERTAIN * motion.errors) & (motion.agreement >= AGREEING)
-        corrected = np.where((large & certain)[:, None], motion.shifts, 0.0)
-        return cls(motion.shifts, motion.errors, corrected, large & ~certain)
+        likely = large & (length > CERTAIN * motion.errors) & (motion.agreement >= LIKELY)
+        certain = likely & (motion.agreement >= AGREEING)
+        corrected = np.where(certain[:, None], motion.shifts, 0.0)
+        return cls(motion.shifts, motion.errors, corrected, likely & ~certain)
 
     @classmethod
     def still(cls, count: int) -> Alignment:
@@ -59,6 +66,37 @@ class Alignment:
         """Whether nothing is undone."""
         return not self.corrected.any()
 
-    def apply(self, number: int, photograph: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A photograph (H, W) or (H, W, 3) with its movement undone; the same array if it is still."""
-        return shifted(photograph, self.corrected[number])
+    def notes(self, files: Sequence[str]) -> tuple[str, ...]:
+        """What the user should know: which photographs were moved back, and which seem to be displaced."""
+        notes = []
+        moved = np.flatnonzero(self.corrected.any(axis=1))
+        if len(moved):
+            most = float(np.hypot(*self.corrected.T).max())
+            notes.append(
+                f"the camera moved: {len(moved)} of {len(files)} photographs were shifted back, by up to {most:.1f} pixels "
+                f"({_some(files, moved)})"
+            )
+        doubtful = np.flatnonzero(self.uncertain)
+        if len(doubtful):
+            notes.append(
+                f"these photographs may be displaced, blurred or of something else, and were left as they are: "
+                f"{_some(files, doubtful)}. Check them, and leave them out if they do not match the others"
+            )
+        return tuple(notes)
+
+    def as_dict(self, files: Sequence[str]) -> dict[str, Any]:
+        """For JSON: whether anything was undone, and the displacement of every photograph."""
+        return {
+            "corrected": not self.is_still,
+            "largest_pixels": round(float(np.hypot(*self.shifts.T).max(initial=0.0)), 3),
+            "shifts": {
+                file: [round(float(v), 3) for v in shift]
+                for file, shift in zip(files, self.shifts, strict=True)
+            },
+            "uncertain": [file for file, doubt in zip(files, self.uncertain, strict=True) if doubt],
+        }
+
+
+def _some(files: Sequence[str], which: NDArray[np.intp]) -> str:
+    names = ", ".join(files[number] for number in which[:NAMED])
+    return names if len(which) <= NAMED else f"{names} and {len(which) - NAMED} more"

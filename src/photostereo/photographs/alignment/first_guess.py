@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Every photograph is compared with this many others.
-PARTNERS = 8
+PARTNERS = 5
 #: Detail finer than this blur is compared, each pixel relative to the contrast around it.
 DETAIL, CONTRAST = 3.0, 6.0
 #: Contrast that counts as none, as a share of the picture's brightness.

@@ -19,7 +19,7 @@ LONGEST = 1280
 #: more rounds change displacements by less than 0.05 pixel.
 LEVELS = ((80, 6), (160, 6), (320, 4), (640, 3), (LONGEST, 2))
 #: Pixels along the longer side in which large displacements are guessed.
-GUESS_SIZE = 320
+GUESS_SIZE = 200
 #: Tiles along the longer side, at least.
 ACROSS = 5
 #: Photographs that moved by less than this, in pixels of the reduced picture, are compared as they are.
@@ -79,20 +79,25 @@ def estimate_motion(
     moved = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
     found = Motion(moved, np.full(len(stack), np.inf), np.zeros(len(stack)))
     levels = list(_levels(longest))
-    control.stage("alignment", sum(rounds for _, rounds in levels))
+    control.stage("alignment", len(levels))
     for factor, rounds in levels:
         small = np.stack([cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in stack])
         small /= np.sqrt(np.mean(small * small)) + 1e-12
+        before = None
         for _ in range(rounds):
             # Photographs that seem still are left alone: if all were moved at once they would wander together, because
             # a displacement that follows the light is nearly a change of light.
             applied = np.where((np.hypot(*moved.T) * factor > STILL)[:, None], moved, 0.0)
+            if before is not None and np.array_equal(applied, before):
+                break
+            before = applied
             undone = np.stack([shifted(p, factor * m) for p, m in zip(small, applied, strict=True)])
             tiles = tile_shifts(undone, min(SIDE, max(undone.shape[1:]) // ACROSS, *undone.shape[1:]))
             found = _consensus(tiles, np.hypot(*applied.T) * factor)
             moved = applied + found.shifts / factor
             moved -= np.median(moved, axis=0)
-            control.advance()
+            control.check()
+        control.advance()
         found = Motion(moved, found.errors / factor, found.agreement)
     return Motion(moved / scale, found.errors / scale, found.agreement)
 
