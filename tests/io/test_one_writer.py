@@ -18,6 +18,7 @@ OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 ALLOWED = {
     "lab/sweeps/worker.py": "maps of a trial, into memory",
     "lab/training/export.py": "into memory",
+    "lab/training/lights/export.py": "into memory",
     "lab/sweeps/store.py": "JSON from our own database",
     "batch/ledger.py": "JSON from our own database",
     "batch/settings.py": "the content of a file, hashed",

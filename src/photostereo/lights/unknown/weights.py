@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.safe import read_npz
 from photostereo.lights.unknown.architecture import expected_shapes
 
 #: The archive that the package brings, and its digest.
@@ -60,23 +61,30 @@ def read_weights(path: str | Path) -> Weights:
     """
     try:
         _check_sizes(path)
-        with np.load(path, allow_pickle=False) as archive:
-            content = {name: np.asarray(archive[name]) for name in archive.files}
+        content = read_npz(Path(path), "network weights", remedy=_REMEDY)
     except FileNotFoundError as error:
-        raise ParameterError(f"There are no weights at {path}.") from error
-    except Exception as error:  # NumPy and zipfile raise whatever the bytes lead to
-        raise ParameterError(f"{path} is not a file of network weights ({error}).") from error
+        raise ParameterError(f"There are no weights at {path}.", code="no-weights", file=path) from error
+    except CaptureError as error:
+        raise ParameterError(error.message, code="not-weights", file=path) from error
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise ParameterError(
+            f"{path} is not a file of network weights ({error}). {_REMEDY}", code="not-weights", file=path
+        ) from error
     claimed = str(content.pop("digest"))
     for name, shape in expected_shapes().items():
         values = content[name]
         if values.dtype != np.float16 or values.shape != shape or not np.isfinite(values).all():
             raise ParameterError(
-                f"{path} is not a file of network weights ({name} is not what it should be)."
+                f"{path} is not a file of network weights ({name} is not what it should be). {_REMEDY}",
+                code="not-weights",
+                file=path,
             )
     if claimed != digest_of(content):
         raise ParameterError(
             f"The weights in {path} do not match their digest: the file was damaged or edited. Restore it, or train "
-            "the network again."
+            "the network again.",
+            code="damaged-weights",
+            file=path,
         )
     arrays = {name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()}
     for values in arrays.values():
@@ -84,8 +92,13 @@ def read_weights(path: str | Path) -> Weights:
     return Weights(arrays, claimed)
 
 
+_REMEDY = "Give a file that `photostereo train` wrote."
+
+
 def _check_sizes(path: str | Path) -> None:
     """Names and sizes by the archive's table of contents, before anything is unpacked."""
+    if not Path(path).is_file() and Path(path).exists():
+        raise ValueError("it is not a regular file")
     allowed = {
         f"{name}.npy": 2 * math.prod(shape) + HEADER_BYTES for name, shape in expected_shapes().items()
     }

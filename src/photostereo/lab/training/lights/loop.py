@@ -13,6 +13,7 @@ import torch
 import torch._dynamo
 from torch import Tensor
 
+from photostereo.io.atomic import write_bytes
 from photostereo.lab.training.lights.export import archive_of
 from photostereo.lab.training.lights.network import Answer, LightNetwork
 from photostereo.lab.training.lights.scenes import Shot, draw_pool, mirrored, show
@@ -169,7 +170,7 @@ def train(
         for name, content in (("checkpoint", state), ("optimizer", {"optimizer": optimizer.state_dict()})):
             torch.save(content, out / f"{name}.partial")
             (out / f"{name}.partial").replace(out / f"{name}.pt")
-        (out / "weights.npz").write_bytes(archive_of(average))
+        write_bytes(out / "weights.npz", archive_of(average))
 
     def note() -> None:
         line = {"step": step, "seconds": round(spent, 1), "loss": round(float(recent), 3), "scenes": scenes}
