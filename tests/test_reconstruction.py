@@ -29,5 +29,6 @@ def test_round_trip(tmp_path) -> None:
 
 
 def test_a_folder_of_something_else_is_told(tmp_path) -> None:
-    with pytest.raises(CaptureError, match="does not hold the results"):
+    with pytest.raises(CaptureError) as caught:
         Reconstruction.load(tmp_path)
+    assert caught.value.file == tmp_path / "summary.json"

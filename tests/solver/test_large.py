@@ -341,7 +341,9 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     write_diligent(noisy, tmp_path / "reliefPNG")
     asked: list[str] = []
     decode = photographs.decode_image
-    monkeypatch.setattr(photographs, "decode_image", lambda path: (asked.append(path.name), decode(path))[1])
+    monkeypatch.setattr(
+        photographs, "decode_image", lambda path, **how: (asked.append(path.name), decode(path, **how))[1]
+    )
     capture = load(tmp_path / "reliefPNG", lazy=True)
     expected = solve_large(load(tmp_path / "reliefPNG"), "pls")
     asked.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ class Origin:
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
-    alignment: Alignment | None = None
+    alignment: Alignment | None = field(default=None, compare=False)
     axes: str = ""
     straightened: bool = False
 

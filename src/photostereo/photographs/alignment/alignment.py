@@ -18,6 +18,9 @@ CERTAIN = 6.0
 #: ... and if at least this share of the informative tiles agree on it. Shadows and highlights that wander with the light
 #: make tiles disagree: 0.3 to 0.6 agree by chance on still captures, 0.8 to 1 on moved ones.
 AGREEING = 0.6
+#: A photograph must be explained this many times better with its displacement undone. Shading that is mistaken for movement
+#: gives 1 or less, movement of a pixel or more 1.5 to 30.
+GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
 #: Photographs that a note names.
@@ -50,7 +53,8 @@ class Alignment:
         """Decide from an estimate."""
         length = np.hypot(*motion.shifts.T)
         large = length > MATTERS
-        likely = large & (length > CERTAIN * motion.errors) & (motion.agreement >= LIKELY)
+        evident = (length > CERTAIN * motion.errors) & (motion.gain >= GAIN)
+        likely = large & evident & (motion.agreement >= LIKELY)
         certain = likely & (motion.agreement >= AGREEING)
         corrected = np.where(certain[:, None], motion.shifts, 0.0)
         return cls(motion.shifts, motion.errors, corrected, likely & ~certain)

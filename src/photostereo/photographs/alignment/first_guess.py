@@ -19,6 +19,8 @@ DETAIL, CONTRAST = 3.0, 6.0
 FLAT = 0.02
 #: A guess counts if half of its comparisons agree within this many pixels, and if it is not next to nothing.
 AGREED, LEAST = 1.0, 1.5
+#: A camera that slipped moves the picture by a few percent of its size. What repeats on the object may match farther away.
+FARTHEST = 0.06
 #: Rounds in which the positions that explain the comparisons settle.
 ROUNDS = 20
 
@@ -44,7 +46,8 @@ def first_guess(pictures: NDArray[np.float32]) -> NDArray[np.float64]:
         np.median([np.hypot(*(positions[other] + found - positions[number])) for other, found in own])
         for number, own in enumerate(compared)
     ]
-    believed = (np.array(off) < AGREED) & (np.hypot(*positions.T) > LEAST)
+    far = np.hypot(*positions.T)
+    believed = (np.array(off) < AGREED) & (far > LEAST) & (far < FARTHEST * max(pictures.shape[1:]))
     return np.where(believed[:, None], positions, 0.0)
 
 

@@ -49,11 +49,13 @@ class Motion(NamedTuple):
     shifts : (d, 2) columns and rows in pixels of the full photographs; the median photograph has none
     errors : (d,) standard errors in pixels, infinite if nothing was seen
     agreement : (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
+    gain : (d,) how many times less of a photograph is left unexplained with its displacement undone than as it was taken
     """
 
     shifts: NDArray[np.float64]
     errors: NDArray[np.float64]
     agreement: NDArray[np.float64]
+    gain: NDArray[np.float64]
 
 
 def estimate_motion(
@@ -77,7 +79,7 @@ def estimate_motion(
     longest = max(stack.shape[1:])
     factor = min(1.0, GUESS_SIZE / longest)
     moved = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
-    found = Motion(moved, np.full(len(stack), np.inf), np.zeros(len(stack)))
+    found = Motion(moved, np.full(len(stack), np.inf), np.zeros(len(stack)), np.ones(len(stack)))
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
@@ -92,14 +94,37 @@ def estimate_motion(
                 break
             before = applied
             undone = np.stack([shifted(p, factor * m) for p, m in zip(small, applied, strict=True)])
-            tiles = tile_shifts(undone, min(SIDE, max(undone.shape[1:]) // ACROSS, *undone.shape[1:]))
+            tiles = tile_shifts(undone, _side(undone))
             found = _consensus(tiles, np.hypot(*applied.T) * factor)
             moved = applied + found.shifts / factor
             moved -= np.median(moved, axis=0)
             control.check()
         control.advance()
-        found = Motion(moved, found.errors / factor, found.agreement)
-    return Motion(moved / scale, found.errors / scale, found.agreement)
+        found = Motion(moved, found.errors / factor, found.agreement, found.gain)
+    gain = _gain(small, moved * factor) if np.hypot(*moved.T).max() * factor > STILL else found.gain
+    return Motion(moved / scale, found.errors / scale, found.agreement, gain)
+
+
+def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much better each picture is explained with its displacement undone; 1 if nothing was seen.
+
+    Shading that a light from another side turns around may look like a displacement, of half a wave on a wavy surface. But
+    then the picture is explained as it is, too.
+    """
+    undone = np.stack([shifted(p, m) for p, m in zip(pictures, moved, strict=True)])
+    side = _side(undone)
+    after, before = tile_shifts(undone, side), tile_shifts(undone, side, judged=pictures)
+    informed = np.trace(after.information, axis1=2, axis2=3) > LEAST_INFORMATION
+    ratio = np.where(informed, before.misfit / after.misfit, np.nan)
+    seen = informed.any(axis=0)
+    gain = np.ones(len(pictures))
+    gain[seen] = np.nanmedian(ratio[:, seen], axis=0)
+    return gain
+
+
+def _side(pictures: NDArray[np.float32]) -> int:
+    """Pixels along a tile."""
+    return int(min(SIDE, max(pictures.shape[1:]) // ACROSS, *pictures.shape[1:]))
 
 
 def _levels(longest: int) -> Iterator[tuple[float, int]]:
@@ -165,4 +190,4 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64]) -> Motion:
         shifts[number], errors[number] = mean, float(np.sqrt(np.trace(spread) / 2))
         near = np.hypot(*off.T) < max(AGREEMENT_SHARE * undone[number], AGREEMENT_LEAST)
         agreement[number] = float(near.sum() / informed.sum())
-    return Motion(shifts, errors, agreement)
+    return Motion(shifts, errors, agreement, np.ones(count))

@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-#: Pixels along the side of a tile: enough of them to fit six unknowns, few enough for one plane of surface.
+#: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
 SIDE = 24
 #: Basis pictures of a tile: three for a matte plane under distant light, and one for what departs from it. With two a
 #: change of light is mistaken for movement; with five or more a shifted photograph explains itself.
@@ -41,10 +41,12 @@ class TileShifts(NamedTuple):
     ----------
     shifts : (T, d, 2) columns and rows, in pixels
     information : (T, d, 2, 2) inverse covariances
+    misfit : (T, d) variance that basis and displacement leave unexplained
     """
 
     shifts: NDArray[np.float64]
     information: NDArray[np.float64]
+    misfit: NDArray[np.float64]
 
 
 def cut_tiles(pictures: NDArray[np.float32], side: int = SIDE) -> NDArray[np.float32]:
@@ -55,11 +57,35 @@ def cut_tiles(pictures: NDArray[np.float32], side: int = SIDE) -> NDArray[np.flo
     return np.ascontiguousarray(cut.transpose(1, 3, 0, 2, 4)).reshape(rows * columns, count, side * side)
 
 
-def tile_shifts(pictures: NDArray[np.float32], side: int = SIDE) -> TileShifts:
+def tile_shifts(
+    pictures: NDArray[np.float32], side: int = SIDE, judged: NDArray[np.float32] | None = None
+) -> TileShifts:
     """Displacement of the tiles of every picture (d, H, W) from what the others predict.
 
-    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little.
+    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little. With ``judged`` (d, H, W) its
+    pictures take the place of each picture, while the others still predict it.
     """
+    values, slopes = _values_and_slopes(pictures, side)
+    steep = np.einsum("tdan,tdan->t", slopes, slopes)
+    chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
+    values, slopes = values[chosen], slopes[chosen]
+    own_values, own_slopes = values, slopes
+    if judged is not None:
+        own_values, own_slopes = (part[chosen] for part in _values_and_slopes(judged, side))
+    count = len(pictures)
+    folds = np.arange(count) % FOLDS if count >= 2 * FOLDS else np.arange(count)
+    parts: dict[int, tuple[NDArray[np.float64], ...]] = {}
+    for fold in np.unique(folds):
+        own = np.flatnonzero(folds == fold)
+        found = _fit(own_values[:, own], own_slopes[:, own], _basis(values[:, folds != fold]))
+        parts |= {int(number): tuple(part[:, k] for part in found) for k, number in enumerate(own)}
+    return TileShifts(*(np.stack([parts[k][which] for k in range(count)], axis=1) for which in range(3)))
+
+
+def _values_and_slopes(
+    pictures: NDArray[np.float32], side: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Tiles (T, d, side²) and their derivatives by columns and rows (T, d, 2, side²)."""
     values = cut_tiles(pictures, side)
     slopes = np.stack(
         [
@@ -67,26 +93,23 @@ def tile_shifts(pictures: NDArray[np.float32], side: int = SIDE) -> TileShifts:
             for axis in ((1, 0), (0, 1))
         ],
         axis=2,
-    )  # (T, d, 2, side²)
-    steep = np.einsum("tdan,tdan->t", slopes, slopes)
-    chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
-    values, slopes = values[chosen], slopes[chosen]
-    count = len(pictures)
-    shifts, information = np.zeros((len(values), count, 2)), np.zeros((len(values), count, 2, 2))
-    folds = np.arange(count) % FOLDS if count >= 2 * FOLDS else np.arange(count)
-    for fold in np.unique(folds):
-        own = np.flatnonzero(folds == fold)
-        found = _fit(values[:, own], slopes[:, own], _basis(values[:, folds != fold]))
-        shifts[:, own], information[:, own] = found
-    return TileShifts(shifts, information)
+    )
+    return values, slopes
 
 
 def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n)."""
+    """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n), and slow changes of light.
+
+    The light of a near lamp changes over a tile, which without detail looks as if the tile had moved. The mean picture
+    times the two coordinates explains that.
+    """
     gram = others @ others.transpose(0, 2, 1)
     size = min(BASIS, others.shape[1] - 1)
     leading = np.linalg.eigh(gram)[1][..., -size:]
-    basis = leading.transpose(0, 2, 1) @ others
+    side = round(others.shape[2] ** 0.5)
+    across = np.tile(np.linspace(-1, 1, side, dtype=np.float32), (side, 1))
+    slow = others.mean(axis=1, keepdims=True) * np.stack([across, across.T]).reshape(2, -1)
+    basis = np.concatenate([leading.transpose(0, 2, 1) @ others, slow], axis=1)
     return np.asarray(basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32)
 
 
@@ -109,4 +132,4 @@ def _fit(values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArra
     freedom = np.maximum(weights.sum(axis=2) - unknowns, 1.0)
     variance = (weights * left * left).sum(axis=2) / freedom + 1e-18
     information = np.linalg.inv(inverse[..., -2:, -2:]) / variance[..., None, None]
-    return TileShifts(solution[..., -2:, 0], information)
+    return TileShifts(solution[..., -2:, 0], information, variance)
