@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.core.control import Control
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
@@ -92,7 +92,13 @@ def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]
 
 
 def pixels_of_band(
-    capture: Capture, band: Band, scale: float, *, colors: bool, device: Device = CPU
+    capture: Capture,
+    band: Band,
+    scale: float,
+    *,
+    colors: bool,
+    device: Device = CPU,
+    control: Control = SILENT,
 ) -> tuple[Array, Array | None]:
     """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in color (N, d, 3) if asked for.
 
@@ -105,6 +111,7 @@ def pixels_of_band(
     gray = np.empty((index.size, d), dtype=np.float32)
     tinted = np.empty((index.size, d, 3), dtype=np.float32) if colors else None
     for some in some_at_a_time(d):
+        control.check()
         frames = capture.photographs.rows(band.first, band.last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
         for low in range(0, index.size, BLOCK):
@@ -131,7 +138,13 @@ def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[A
 
 
 def model_of_band(
-    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band, device: Device = CPU
+    capture: Capture,
+    entry: Method,
+    learned: Learned,
+    survey: Survey,
+    band: Band,
+    device: Device = CPU,
+    control: Control = SILENT,
 ) -> Model:
     """The model of a band, with what was measured on the sample.
 
@@ -141,19 +154,27 @@ def model_of_band(
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
         rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
         strips = [Band(*ends, *ends) for ends in rows if capture.mask[slice(*ends)].any()]
-        model = entry.model.join([_built(capture, entry, learned, survey, strip, device) for strip in strips])
+        model = entry.model.join(
+            [_built(capture, entry, learned, survey, strip, device, control) for strip in strips]
+        )
     else:
-        model = _built(capture, entry, learned, survey, band, device)
+        model = _built(capture, entry, learned, survey, band, device, control)
     model.adopt(learned.model)
     return model
 
 
 def _built(
-    capture: Capture, entry: Method, learned: Learned, survey: Survey, band: Band, device: Device
+    capture: Capture,
+    entry: Method,
+    learned: Learned,
+    survey: Survey,
+    band: Band,
+    device: Device,
+    control: Control,
 ) -> Model:
     mask = np.asarray(capture.mask[band.first : band.last])
     looks = looks_at_colors(capture, entry)
-    pixels, colors = pixels_of_band(capture, band, survey.scale, colors=looks, device=device)
+    pixels, colors = pixels_of_band(capture, band, survey.scale, colors=looks, device=device, control=control)
     noise = survey.conditions.noise_of(entry.model.sees, pixels)
     survey.conditions.correct(pixels)
     if colors is not None:
@@ -177,7 +198,7 @@ def solve_band(
     if not mask.any():
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32))
-    model = model_of_band(capture, entry, learned, survey, band, device)
+    model = model_of_band(capture, entry, learned, survey, band, device, control)
     control.part(READING, 1.0)
     if entry.prior is None:
         solution = Problem(model, device=device).solve(control=control)

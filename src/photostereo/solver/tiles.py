@@ -15,8 +15,8 @@ from photostereo.io.memory import in_words
 HALO = 24
 #: No band has fewer rows of its own.
 SMALLEST = 64
-#: Photographs of a band that are read at a time.
-READ_AT_A_TIME = 16
+#: Photographs of a band that are read at a time: enough for the threads, few enough to be cancelled in between.
+READ_AT_A_TIME = 4
 #: Pixels of a band whose sums are formed at a time, if sums are all that a model keeps.
 SUMMED_AT_A_TIME = 250_000
 #: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
@@ -108,7 +108,7 @@ def plan_bands(
     --------
     >>> bands = plan_bands((4000, 6000), 60, 1, 4_000_000_000, prior=True)
     >>> len(bands), bands[1].own_first - bands[1].first
-    (9, 24)
+    (8, 24)
     """
     height, width = frame
     top, bottom = (0, height) if rows is None else rows
