@@ -7,7 +7,7 @@ import io
 import numpy as np
 from torch import nn
 
-from photostereo.reflectance.learned.weights import digest_of
+from photostereo.io.weight_digest import digest_of
 
 
 def archive_of(network: nn.Module) -> bytes:

@@ -5,7 +5,6 @@ Every name, shape and type is known beforehand, so that a wrong file is refused 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import zipfile
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
+from photostereo.io.weight_digest import digest_of
 from photostereo.lights.unknown.architecture import expected_shapes
 
 #: The archive that the package brings, and its digest.
@@ -35,20 +35,6 @@ class Weights:
 
     arrays: dict[str, NDArray[np.float32]]
     digest: str
-
-
-def digest_of(arrays: dict[str, NDArray[np.float16]]) -> str:
-    """SHA-256 over names, shapes and numbers, in the order of the names.
-
-    >>> digest_of({"a": np.zeros(2, np.float16)})[:8]
-    'c89137e8'
-    """
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        values = np.ascontiguousarray(arrays[name], dtype="<f2")
-        total.update(f"{name}{values.shape}".encode())
-        total.update(values.tobytes())
-    return total.hexdigest()
 
 
 def read_weights(path: str | Path) -> Weights:

@@ -7,7 +7,6 @@ a compiled loop could read beyond its arrays.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
+from photostereo.io.weight_digest import digest_of
 from photostereo.reflectance.learned.constants import FEATURES
 
 #: The archive that the package brings, and its digest.
@@ -64,20 +64,6 @@ class Weights:
     @property
     def width(self) -> int:
         return int(self.stages[0].second.bias.size)
-
-
-def digest_of(arrays: dict[str, NDArray[np.float16]]) -> str:
-    """SHA-256 over names, shapes and numbers, in the order of the names.
-
-    >>> digest_of({"a": np.zeros(2, np.float16)})[:8]
-    'c89137e8'
-    """
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        values = np.ascontiguousarray(arrays[name], dtype="<f2")
-        total.update(f"{name}{values.shape}".encode())
-        total.update(values.tobytes())
-    return total.hexdigest()
 
 
 def assemble(arrays: dict[str, NDArray[np.float16]]) -> Weights:
