@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def assemble(
     photographs = open_photographs(found, options)
     alignment = None
     if options.align == "auto":
-        photographs.keep_decoded()  # they are read again for the lights and the solution
-        alignment = find_alignment(photographs.in_gray(), control)
+        with photographs.held():  # they are read again for the lights and the solution
+            alignment = find_alignment(photographs.in_gray(), control)
         photographs = photographs.moved_back(alignment.corrected)
     try:
         lighting = find_lights(found, photographs, options, control)
@@ -87,20 +88,21 @@ def put_together(
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
     default = found.mask_default if balls is None and lighting.calibration is None else "auto"
     chosen = options.mask if options.mask is not None else found.mask_file or default
-    if isinstance(chosen, str) and chosen == "auto":
-        framed.keep_decoded()  # the mask is found in color photographs, whatever is used later
-    images = None if lazy and not lighting.lights.is_near else framed.all(control)
-    mask, mask_notes = choose_mask(
-        options,
-        full,
-        framed.frames if images is None else PhotographsInMemory(images).frames,
-        found.mask_file,
-        name=found.name,
-        default=default,
-        colored=lambda: framed.sample(MOST_FRAMES, color=True).frames(),
-        balls=balls,
-        control=control,
-    )
+    automatic = isinstance(chosen, str) and chosen == "auto"
+    # An automatic mask is found in color photographs, whatever is used later: they are read again.
+    with framed.held() if automatic else nullcontext():
+        images = None if lazy and not lighting.lights.is_near else framed.all(control)
+        mask, mask_notes = choose_mask(
+            options,
+            full,
+            framed.frames if images is None else PhotographsInMemory(images).frames,
+            found.mask_file,
+            name=found.name,
+            default=default,
+            colored=lambda: framed.sample(MOST_FRAMES, color=True).frames(),
+            balls=balls,
+            control=control,
+        )
     if estimate and not lighting.lights.known:
         frames = framed.frames() if images is None else iter(images)
         lighting = estimate_from_shading(frames, mask, found, control)

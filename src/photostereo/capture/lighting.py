@@ -118,8 +118,8 @@ def calibrate_photographs(
     found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
     """The lights from a ball: in a folder that the user names, in one whose name suggests it, or in the photographs."""
-    photographs.keep_decoded()  # they are read again for the solution
-    scene = photographs.in_gray().all(control)
+    with photographs.held():  # they are read again for the solution
+        scene = photographs.in_gray().all(control)
     control.stage("lights")
     mask = None
     if found.mask_file is not None:

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,21 @@ from photostereo.runtime.threads import processors
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
+#: Photographs that take no more than this, as they are stored, wait in memory for their next reader.
+HELD_BYTES = 200_000_000
 
 
 @dataclass
 class _Kept:
-    """Photographs that have been decoded: the first one until it is used, and those in a temporary file."""
+    """Photographs that have been decoded: some until they are used, and those in a temporary file."""
 
     first: dict[Path, NDArray[Any]]
     spool: Spool | None = None
     places: dict[Path, Spooled] = field(default_factory=dict)
+    holds: bool = False
+
+    def __reduce__(self) -> Any:  # another process decodes for itself
+        return _Kept, ({},)
 
 
 class PhotographFiles:
@@ -146,6 +153,20 @@ class PhotographFiles:
             size = len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize
             self._kept.spool = open_spool(size)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What is read within the block is read again soon: small photographs stay in memory until then, others on disk."""
+        stored = next(iter(self.kinds.values())).itemsize * (3 if self.is_color else 1)
+        if len(self.files) * math.prod(self.full_frame) * stored > HELD_BYTES:
+            self.keep_decoded()
+            yield
+            return
+        self._kept.holds = True
+        try:
+            yield
+        finally:
+            self._kept.holds = False
+
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
         """Some of the photographs."""
         part = self._view()
@@ -240,6 +261,8 @@ class PhotographFiles:
         stored = self._kept.first.pop(path, None)
         if stored is None:
             stored = self._decode(path)
+        if self._kept.holds:
+            self._kept.first[path] = stored
         self._require_like_first(stored, path)
         self.kinds[path] = stored.dtype
         if spool is not None:

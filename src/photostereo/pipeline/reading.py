@@ -71,8 +71,8 @@ class ReadingStages(Staged):
         if self.settings.reading.align == "off" or not isinstance(self.found, Found):
             return None
         photographs = self._as_taken(color=self._color[0])
-        photographs.keep_decoded()  # they are read again for the lights and the solution
-        return find_alignment(photographs.in_gray(), self.control)
+        with photographs.held():  # they are read again for the lights and the solution
+            return find_alignment(photographs.in_gray(), self.control)
 
     @stage(after=("alignment",))
     def lighting(self) -> Lighting:
