@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = 500
+RUNS = 250
 
 
 @pytest.mark.slow
