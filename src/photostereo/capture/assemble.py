@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
 from photostereo.capture.found import Found, open_photographs, require_truth_size, with_brackets
-from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, not_known
+from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, moved, not_known
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
@@ -105,7 +106,7 @@ def put_together(
         )
     if estimate and not lighting.lights.known:
         frames = framed.frames() if images is None else iter(images)
-        lighting = estimate_from_shading(frames, mask, found, control)
+        lighting = moved(estimate_from_shading(frames, mask, found, control), found, options)
         strengths = lighting.lights.strengths
         framed = framed.with_strengths(strengths)
         if images is not None:
@@ -185,5 +186,7 @@ def _truths(found: Found, full: tuple[int, int]) -> dict[str, NDArray[Any]]:
 def _corrections(found: Found, options: ReadOptions) -> list[str]:
     ambient = options.path_of("ambient") or found.ambient
     flat = options.path_of("flat") or found.flat
-    notes = [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
+    edits = read_edits(found.path).used_in(options, found.path) if options.edits else Edits()
+    notes = [f"corrections by hand ({EDITS_FILE}): {edits.describe()}"] if edits else []
+    notes += [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
     return notes + ([] if flat is None else [f"the photographs are divided by {flat.name}"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.found import Found
 from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.options import ReadOptions
+from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
@@ -47,16 +47,38 @@ class Lighting:
 def find_lights(
     found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
 ) -> Lighting:
-    """The lights from the light file, if there is one, else from a ball.
+    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
 
     Raises
     ------
     CaptureError
         ``"no-ball"`` and others of :func:`photostereo.lights.ball.calibration.calibrate_lights`
     """
+    if options.lights == ESTIMATE:
+        return not_known(found)
     if found.lights is not None:
-        return _from_file(found, photographs, options)
-    return lights_of_ball(calibrate_photographs(found, photographs, options, control))
+        return moved(_from_file(found, photographs, options), found, options)
+    return moved(lights_of_ball(calibrate_photographs(found, photographs, options, control)), found, options)
+
+
+def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
+    """The lights with those that the user moved; their expected errors are not known."""
+    names = [file.name for file in found.files]
+    by_hand = {names.index(name): to for name, to in dict(options.moved_lights).items() if name in names}
+    lights, calibration = lighting.lights, lighting.calibration
+    if not by_hand or not lights.known:
+        return lighting
+    lights = lights.moved(by_hand)
+    if calibration is not None:
+        calibration = replace(
+            calibration,
+            directions=lights.directions,
+            residual=lights.expected_error,
+            found_from=lights.source,
+            positions=lights.positions,
+        )
+        lights = calibration.lights
+    return replace(lighting, lights=lights, calibration=calibration)
 
 
 def not_known(found: Found) -> Lighting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from photostereo.capture.assemble import assemble
 from photostereo.capture.capture import Capture
+from photostereo.capture.edits import with_edits
 from photostereo.capture.found import Found
 from photostereo.capture.layouts import archive, diligent, folder, harvard, photographs, rti
 from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.options import ReadOptions
+from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.core.plugins import announced
@@ -70,6 +71,9 @@ def load(
     ambient: str | os.PathLike[str] | None = None,
     flat: str | os.PathLike[str] | None = None,
     align: str = "auto",
+    leave_out: Sequence[str] = (),
+    moved_lights: Mapping[str, Sequence[float]] | Sequence[tuple[str, Sequence[float]]] = (),
+    edits: bool = True,
     lazy: bool = False,
     control: Control = SILENT,
 ) -> Capture:
@@ -89,8 +93,8 @@ def load(
         ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
         object on a dark background, a picture, or an array. By default the mask in the folder.
     lights : str or path, optional
-        Another light file, or another capture whose lights are used again. In the Harvard layout also ``"refined"``
-        (its default) or ``"directions"``. By default the light file in the folder.
+        Another light file, another capture whose lights are used again, or ``"estimate"``. In the Harvard layout also
+        ``"refined"`` (its default) or ``"directions"``. By default the light file in the folder.
     ball, circle, focal, card
         How to find the lights from a ball if there is no light file; see :func:`photostereo.calibrate`. With ``ball``
         or ``circle`` a light file in the folder is ignored.
@@ -110,6 +114,12 @@ def load(
         A photograph of an even surface under the same light, to divide by; by default ``flat.*``.
     align : {"auto", "off"}
         Whether the movement of the camera between photographs is estimated, and undone if it is certain and matters.
+    leave_out : sequence of str
+        Names of photographs that are not used.
+    moved_lights : mapping of str to sequence of 3 float
+        Directions of single lights by the names of their photographs, in place of those that are found.
+    edits : bool
+        Apply the corrections that the app has kept beside the photographs.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
         :func:`photostereo.solver.large.solve_large`). An archive and photographs under near lights are read at once.
@@ -148,6 +158,9 @@ def load(
         ambient=ambient,
         flat=flat,
         align=align,
+        leave_out=leave_out,
+        moved_lights=moved_lights,
+        edits=edits,
         ball=ball,
         circle=circle,
         focal=focal,
@@ -183,6 +196,7 @@ def read_lazily(
 def _read(
     path: str | os.PathLike[str], options: ReadOptions, *, lazy: bool, need_lights: bool, control: Control
 ) -> Capture:
+    options = with_edits(path, options)
     found = find_capture(path, options)
     if isinstance(found, Capture):
         return found
@@ -205,8 +219,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             file=place,
         )
     given = options.lights is not None
-    options = _lights_of_another(options)
-    by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
+    estimated = options.lights == ESTIMATE
+    options = replace(options, lights=None) if estimated else _lights_of_another(options)
+    by_ball = place.is_dir() and (estimated or options.ball is not None or options.circle is not None)
     layout: Any = None if by_ball else recognize(place)
     if layout is None and not by_ball and given and place.is_dir() and list_images(place):
         layout = folder
@@ -216,9 +231,26 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
         found = replace(photographs.find(place, options), ball=options.path_of("ball"))
         if not found.files or _captures_inside(place):
             raise _nothing_fits(place)
-        return found
+        return without(found, options.leave_out)
     result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
-    return result
+    return without(result, options.leave_out)
+
+
+def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
+    """A capture without some of its photographs and their lights, by their file names."""
+    names = found.origin.files if isinstance(found, Capture) and found.origin else ()
+    names = names if isinstance(found, Capture) else tuple(file.name for file in found.files)
+    kept = [number for number, name in enumerate(names) if name not in set(left_out)]
+    if len(kept) == len(names):
+        return found
+    if isinstance(found, Capture):
+        return found.take(kept)
+    gone = ", ".join(name for name in names if name in set(left_out))
+    table = found.lights
+    if table is not None and len(table.vectors) == len(names):  # else it may fit what is left
+        table = table.take(kept)
+    files = [found.files[number] for number in kept]
+    return replace(found, files=files, lights=table, notes=(*found.notes, f"left out: {gone}"))
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

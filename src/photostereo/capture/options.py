@@ -7,7 +7,7 @@ read anything at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Options whose value may name a file or folder; results may not take its place.
 NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
+
+#: The value of ``lights`` that ignores light files and balls.
+ESTIMATE = "estimate"
 
 #: Whether the movement of the camera is undone.
 ALIGNMENTS = ("auto", "off")
@@ -41,8 +44,9 @@ class ReadOptions:
         ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
         object on a dark background, a picture, or an array. By default the mask in the folder.
     lights : str or path, optional
-        Another light file, or another capture whose lights are used again. In the Harvard layout also ``"refined"``
-        (its default) or ``"directions"``. By default the light file in the folder.
+        Another light file, another capture whose lights are used again, or ``"estimate"`` to estimate the lights from
+        the photographs. In the Harvard layout also ``"refined"`` (its default) or ``"directions"``. By default the
+        light file in the folder.
     lights_axes : str, optional
         What the light file has in place of x, y and z, such as ``"x,-y,z"``.
     reverse_lights : bool
@@ -66,6 +70,12 @@ class ReadOptions:
         The part to use: x, y, width, height, in pixels from the top left corner.
     scale : float
         Factor of both sides, at most 1.
+    leave_out : sequence of str
+        Names of photographs that are not used; those that are not there are ignored.
+    moved_lights : mapping of str to sequence of 3 float
+        Directions of single lights by the names of their photographs, in place of those that are found.
+    edits : bool
+        Apply the corrections that the app has kept beside the photographs; see :mod:`photostereo.capture.edits`.
     workers : int, optional
         Decoding threads; by default one per processor.
 
@@ -90,6 +100,9 @@ class ReadOptions:
     card: Sequence[int] | None = None
     crop: Sequence[int] | None = None
     scale: float = 1.0
+    leave_out: Sequence[str] = ()
+    moved_lights: Mapping[str, Sequence[float]] | Sequence[tuple[str, Sequence[float]]] = ()
+    edits: bool = True
     workers: int | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +115,9 @@ class ReadOptions:
                         option=name,
                     )
                 object.__setattr__(self, name, tuple(value))
+        moved = self.moved_lights
+        object.__setattr__(self, "moved_lights", tuple((name, tuple(to)) for name, to in dict(moved).items()))
+        object.__setattr__(self, "leave_out", tuple(self.leave_out))
         if self.align not in ALIGNMENTS:
             raise ParameterError(
                 f'align must be one of {", ".join(ALIGNMENTS)}, not "{self.align}".', code="unknown-align"

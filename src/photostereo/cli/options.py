@@ -143,7 +143,9 @@ class Reading:
     lights: Annotated[
         str | None,
         option(
-            "--lights", panel=LIGHTS, help="A light file, or another capture whose lights are used again."
+            "--lights",
+            panel=LIGHTS,
+            help='A light file, another capture whose lights are used again, or "estimate".',
         ),
     ] = None
     ball: Ball = None
@@ -185,6 +187,14 @@ class Reading:
             help="Undo the movement of the camera between photographs: auto or off.",
         ),
     ] = "auto"
+    leave_out: Annotated[
+        list[str] | None,
+        option("--leave-out", panel=INPUT, metavar="NAME", help="A photograph not to use; can be repeated."),
+    ] = None
+    edits: Annotated[
+        bool,
+        option("--edits/--no-edits", panel=ADVANCED, help="Apply the corrections made in the app."),
+    ] = True
 
     def options(self) -> ReadOptions:
         """For the library."""
@@ -205,6 +215,8 @@ class BallReading:
 def read_options(group: Reading | BallReading) -> ReadOptions:
     """A group of options for the library; what is not an option of the group has its default."""
     values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
+    if "leave_out" in values:
+        values["leave_out"] = values["leave_out"] or ()
     for name, count in _NUMBERS.items():
         if name in values:
             values[name] = numbers(values[name], count, f"--{name}", whole=name != "circle")

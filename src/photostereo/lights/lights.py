@@ -9,7 +9,7 @@ Coordinates are those of the package: x right, y up, z toward the camera, from t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,17 @@ class Lights:
             source=[self.source[int(k)] for k in index],
             distances=None if self._distances is None else self._distances[index],
         )
+
+    def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
+        """The same lights, some of them in other directions (by number); near lights keep their distance."""
+        directions, error, source = self.directions.copy(), self._error.copy(), list(self.source)
+        positions = None if self._positions is None else self._positions.copy()
+        for number, toward in to.items():
+            directions[number] = np.asarray(toward) / np.linalg.norm(toward)
+            error[number], source[number] = np.nan, "moved by hand"
+            if positions is not None:
+                positions[number] = np.linalg.norm(positions[number]) * directions[number]
+        return self._with(directions=directions, positions=positions, expected_error=error, source=source)
 
     def with_strengths(self, strengths: ArrayLike, source: str) -> Lights:
         """The same lights with other strengths."""

@@ -300,7 +300,7 @@ class Pipeline(ReadingStages):
         """The files that this work reads or writes on the way: results may not take their place."""
         if self.path is None:
             return []
-        solving, reading = self.settings.solving, self.settings.reading
+        solving, reading = self.settings.solving, self.reading
         home = self.path if self.path.is_dir() else self.path.parent
         named = [*map(reading.path_of, NAMED_FILES), solving.resume, solving.parameters.get("dictionary")]
         paths = [Path(name) for name in named if isinstance(name, (str, os.PathLike))]
@@ -325,4 +325,5 @@ class Pipeline(ReadingStages):
 
         if self.path is None:
             return None
-        return provenance(self.capture, self.path, self.settings, self._digests, command)
+        settings = replace(self.settings, reading=self.reading)
+        return provenance(self.capture, self.path, settings, self._digests, command)

@@ -45,8 +45,21 @@ class ReadingStages(Staged):
         self.path: Path | None = Path(path).expanduser() if given else None  # type: ignore[arg-type]
         self._given: Any = None if given else path
         self.settings, self.control = settings, control
+        self._reading: ReadOptions | None = None
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How the capture is read: the settings, filled in from the corrections that are kept beside it."""
+        from photostereo.capture.edits import with_edits
+
+        if self._reading is None:
+            own = self.settings.reading
+            self._reading = own if self.path is None else with_edits(self.path, own)
+        return self._reading
 
     def forget_stale(self) -> None:
+        """Drop what was computed with other settings or other corrections."""
+        self._reading = None
         super().forget_stale()
         if self._source is not None and self._source[0] != self._photographs_key:
             self._source = None
@@ -68,7 +81,7 @@ class ReadingStages(Staged):
         from photostereo.capture.found import Found
         from photostereo.photographs.alignment.finding import find_alignment
 
-        if self.settings.reading.align == "off" or not isinstance(self.found, Found):
+        if self.reading.align == "off" or not isinstance(self.found, Found):
             return None
         photographs = self._as_taken(color=self._color[0])
         with photographs.held():  # they are read again for the lights and the solution
@@ -87,7 +100,7 @@ class ReadingStages(Staged):
                 raise
             return not_known(found)
 
-    @stage(uses=("settings.reading", "settings.images", "settings.seed", "_color"))
+    @stage(uses=("reading", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
         """Photographs, lights and mask; the photographs stay on disk if their layout allows that."""
         if self.path is None:
@@ -105,7 +118,7 @@ class ReadingStages(Staged):
         from photostereo.capture.loading import read_lazily
 
         assert self.path is not None
-        reading = replace(self.settings.reading, color=color)
+        reading = replace(self.reading, color=color)
         try:
             found = self.found
             if isinstance(found, Found):
@@ -203,14 +216,14 @@ class ReadingStages(Staged):
         A single file, an archive, is read whole.
         """
         if self.path is not None and self.path.is_file():
-            return replace(self.settings.reading, color=self._color[0])
-        return replace(self.settings.reading, mask=None, crop=None, scale=1.0, color=False)
+            return replace(self.reading, color=self._color[0])
+        return replace(self.reading, mask=None, crop=None, scale=1.0, color=False)
 
     @property
     def _photographs_key(self) -> Any:
         """What decides the photographs: everything that decides the capture but the mask."""
         settings = self.settings
-        return comparable((replace(settings.reading, mask=None), settings.images, settings.seed))
+        return comparable((replace(self.reading, mask=None), settings.images, settings.seed))
 
     def _sharing(self, found: Capture) -> Capture:
         """The capture with the photographs that are here already, if nothing but the mask has changed since.

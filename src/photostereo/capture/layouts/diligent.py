@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
+from photostereo.capture.edits import MASK_STEM
 from photostereo.capture.found import Found, finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
@@ -154,7 +155,8 @@ def _photographs(path: Path) -> list[Path]:
     names = path / _NAMES
     if names.is_file():
         return [path / base_name(line) for line in content_lines(read_text(names, "list of photographs"))]
-    return [file for file in list_images(path) if file.stem.casefold() not in ("mask", "normal_gt")]
+    named = [file for file in list_images(path) if file.stem.casefold() not in ("mask", "normal_gt")]
+    return [file for file in named if not file.stem.startswith(MASK_STEM)]
 
 
 def _read_sidecar(path: Path) -> dict[str, Any]:

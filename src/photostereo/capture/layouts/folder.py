@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from photostereo.capture.edits import MASK_STEM
 from photostereo.capture.found import Found, in_folder, require_matching
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
@@ -51,6 +52,7 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
         )
     skip = _NOT_PHOTOGRAPHS
     photographs = [file for file in pictures if file not in masks and file.stem.casefold() not in skip]
+    photographs = [file for file in photographs if not file.stem.startswith(MASK_STEM)]
     return photographs, masks[0] if masks else None
 
 

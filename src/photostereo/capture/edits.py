@@ -1,0 +1,203 @@
+"""Corrections made by hand, in one small file beside the photographs.
+
+The app writes it, and everything that reads a capture applies it: it fills in the options that the user did not give.
+The photographs, light files and masks of the user are never changed::
+
+    {
+      "photostereo-edits": 1,
+      "mask": "photostereo-mask.png",
+      "lights": "estimate",
+      "circle": [812.5, 304.0, 96.2],
+      "leave_out": ["IMG_0007.JPG"],
+      "moved_lights": {"IMG_0003.JPG": [0.1, 0.5, 0.86]}
+    }
+
+The names are those of :class:`~photostereo.capture.options.ReadOptions`; each may be missing. Files are relative to the
+folder of the capture.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from photostereo.capture.options import ReadOptions
+from photostereo.core.errors import CaptureError
+from photostereo.io.atomic import write_json
+from photostereo.io.safe import read_json
+from photostereo.io.schema import NUMBER, check_facts
+
+#: The name of the file, in the folder of a capture.
+EDITS_FILE = "photostereo-edits.json"
+#: Pictures whose names begin so belong to the file: a painted mask, never a photograph.
+MASK_STEM = "photostereo-mask"
+_VERSION = 1
+_SCHEMA = {
+    "photostereo-edits": int,
+    "mask?": str,
+    "lights?": str,
+    "circle?": [NUMBER],
+    "leave_out?": [str],
+    "moved_lights?": {str: [NUMBER]},
+}
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Corrections of a capture.
+
+    Attributes
+    ----------
+    mask : the file of a mask in the folder, or a word such as ``"full"``
+    lights : another light file, or ``"estimate"``
+    circle : center and radius of the ball in pixels
+    leave_out : names of photographs that are not used
+    moved_lights : directions of lights by the names of their photographs
+
+    Examples
+    --------
+    >>> edits = Edits(circle=(120, 80, 30.5), leave_out=("a.jpg", "b.jpg"))
+    >>> edits.describe()
+    'ball marked by hand, 2 photographs left out'
+    >>> Edits.from_dict({"photostereo-edits": 1, "leave_out": ["a.jpg"]}).leave_out
+    ('a.jpg',)
+    """
+
+    mask: str | None = None
+    lights: str | None = None
+    circle: tuple[float, float, float] | None = None
+    leave_out: tuple[str, ...] = ()
+    moved_lights: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self != Edits()
+
+    def describe(self) -> str:
+        """What is corrected, in a few words."""
+        moved, left = len(self.moved_lights), len(self.leave_out)
+        words = [
+            "mask" if self.mask else "",
+            {None: "", "estimate": "lights estimated"}.get(self.lights, f"lights from {self.lights}"),
+            "ball marked by hand" if self.circle else "",
+            f"{left} photograph{'s' * (left > 1)} left out" if left else "",
+            f"{moved} light{'s' * (moved > 1)} moved" if moved else "",
+        ]
+        return ", ".join(word for word in words if word)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; what is not corrected is left out."""
+        said = {name: value for name, value in vars(self).items() if value}
+        return {"photostereo-edits": _VERSION, **said}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], file: Path | None = None) -> Edits:
+        """From what :meth:`as_dict` gives; raises a :class:`CaptureError` ``"bad-edits"`` for anything else."""
+
+        def fail(problem: str) -> CaptureError:
+            return CaptureError(
+                f"The corrections in {file or EDITS_FILE} cannot be used: {problem}. Correct them in the app, or delete "
+                "the file.",
+                code="bad-edits",
+                file=file,
+            )
+
+        check_facts(facts, _SCHEMA, fail)
+        if facts["photostereo-edits"] != _VERSION:
+            raise fail(f"they are of version {facts['photostereo-edits']}, which this version does not know")
+        for name in ("mask", "lights"):
+            if not _stays_inside(facts.get(name) or ""):
+                raise fail(f"{name} is not a file in the folder of the capture")
+        circle = facts.get("circle")
+        if circle and not (len(circle) == 3 and circle[2] > 0):
+            raise fail("circle needs a center and a radius")
+        moved = {name: tuple(map(float, to)) for name, to in (facts.get("moved_lights") or {}).items()}
+        for name, to in moved.items():
+            if len(to) != 3 or not 0 < math.hypot(*to) < math.inf:
+                raise fail(f"moved_lights.{name} is not a direction x, y, z")
+        return cls(
+            mask=facts.get("mask") or None,
+            lights=facts.get("lights") or None,
+            circle=(float(circle[0]), float(circle[1]), float(circle[2])) if circle else None,
+            leave_out=tuple(facts.get("leave_out") or ()),
+            moved_lights=moved,  # type: ignore[arg-type]  # of three numbers each, checked above
+        )
+
+    def fill_in(self, options: ReadOptions, folder: Path) -> ReadOptions:
+        """The options with these corrections; what the user said stays."""
+        filled: dict[str, Any] = {"leave_out": tuple(dict.fromkeys((*options.leave_out, *self.leave_out)))}
+        if options.mask is None and self.mask is not None:
+            filled["mask"] = _named(self.mask, folder)
+        if options.lights is None and options.ball is None and options.circle is None:
+            filled |= {"circle": self.circle, "moved_lights": self.moved_lights}
+            if self.lights is not None:
+                filled["lights"] = _named(self.lights, folder)
+        return replace(options, **filled)
+
+    def used_in(self, options: ReadOptions, folder: Path) -> Edits:
+        """Those of the corrections that the options follow: the user may have said otherwise."""
+        alone = self.fill_in(ReadOptions(), folder)
+        used = {name for name in ("mask", "lights", "circle", "moved_lights") if _same(alone, options, name)}
+        return Edits(leave_out=self.leave_out, **{name: getattr(self, name) for name in used})
+
+
+def edits_file(path: str | os.PathLike[str]) -> Path | None:
+    """Where the corrections of a capture are; None for one in a single file, which has none."""
+    place = Path(path).expanduser()
+    return place / EDITS_FILE if place.is_dir() else None
+
+
+def read_edits(path: str | os.PathLike[str]) -> Edits:
+    """The corrections of a capture; none if there is no such file.
+
+    Raises
+    ------
+    CaptureError
+        ``"bad-edits"``
+    """
+    file = edits_file(path)
+    if file is None or not os.path.lexists(file):
+        return Edits()
+    facts = read_json(file, "file of corrections", remedy="Correct them in the app, or delete the file.")
+    return Edits.from_dict(facts if isinstance(facts, dict) else {}, file)
+
+
+def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
+    """Write the corrections beside the photographs, in one step; remove the file if there are none."""
+    file = edits_file(path)
+    if file is None:
+        raise CaptureError(
+            f"{path} is not a folder, and corrections are kept in one.", code="not-a-folder", file=path
+        )
+    if edits:
+        write_json(file, edits.as_dict())
+    else:
+        file.unlink(missing_ok=True)
+
+
+def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOptions:
+    """The options, filled in from the corrections of the capture unless ``options.edits`` is False."""
+    edits = read_edits(path) if options.edits else Edits()
+    return edits.fill_in(options, Path(path).expanduser()) if edits else options
+
+
+def _named(name: str, folder: Path) -> str:
+    return name if name in _WORDS else str(folder / name)
+
+
+def _same(one: ReadOptions, other: ReadOptions, name: str) -> bool:
+    a, b = getattr(one, name), getattr(other, name)
+    return type(a) is type(b) and bool(a == b)
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a name from the file cannot lead out of the folder of the capture."""
+    return name in _WORDS or not (
+        os.path.isabs(name) or ".." in Path(name).parts or "\0" in name or ":" in name
+    )
+
+
+_WORDS = ("", "full", "auto", "bright", "estimate")
