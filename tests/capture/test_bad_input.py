@@ -123,7 +123,7 @@ def test_each_fault_is_explained(folder, spoil, file, code):
     spoil(folder)
     before = sorted(path.name for path in folder.parent.rglob("*"))
     with pytest.raises(CaptureError) as caught:
-        load(folder)
+        load(folder, strict=True)
     assert caught.value.code == code
     message = str(caught.value)
     assert file in message

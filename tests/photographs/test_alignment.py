@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture import load
-from photostereo.core.control import Cancelled, Control
+from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.io.sixteen_bit import write_png
 from photostereo.photographs.alignment.alignment import Alignment
@@ -16,7 +16,7 @@ from photostereo.photographs.alignment.finding import find_alignment
 from photostereo.photographs.alignment.motion import estimate_motion
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.source import PhotographsInMemory
+from photostereo.photographs.survey import reduced, survey
 from photostereo.scenes import dome_lights
 
 SIZE = 200
@@ -49,6 +49,10 @@ class Scene:
         edge = 0.45 * SIZE - np.hypot(x - SIZE / 2, y - SIZE / 2)
         inside = 1 / (1 + np.exp(-np.clip(edge, -30, 30)))
         return (inside * albedo * np.maximum(normals @ light, 0)).astype(np.float32)
+
+
+def alignment_of(images: list[np.ndarray] | np.ndarray, control: Control = SILENT) -> Alignment:
+    return find_alignment(np.stack([reduced(image, 1.0) for image in images]), 1.0, control)
 
 
 def photographs(moves: np.ndarray, textured: bool = True, noise: float = 0.002) -> list[np.ndarray]:
@@ -92,7 +96,7 @@ def written(images: list[np.ndarray], folder: Path) -> list[Path]:
 @pytest.mark.parametrize("textured", [True, False])
 def test_a_still_camera_is_left_alone(textured: bool, tmp_path: Path) -> None:
     source = PhotographFiles(written(photographs(np.zeros((12, 2)), textured), tmp_path))
-    alignment = find_alignment(source)
+    alignment = find_alignment(survey(source).pictures, 1.0)
     assert alignment.is_still and not alignment.uncertain.any() and not alignment.notes(["a"] * 12)
     assert np.array_equal(source.moved_back(alignment.corrected).all(), source.all())
 
@@ -100,7 +104,7 @@ def test_a_still_camera_is_left_alone(textured: bool, tmp_path: Path) -> None:
 def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     moves = moves_of("some")
     source = PhotographFiles(written(photographs(moves, noise=0.0), tmp_path))
-    alignment = find_alignment(source)
+    alignment = find_alignment(survey(source).pictures, 1.0)
     assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
     assert "4 of 12 photographs" in alignment.notes([file.name for file in source.files])[0]
     aligned = source.moved_back(alignment.corrected)
@@ -134,22 +138,22 @@ def test_load_undoes_movement_unless_told_not_to(tmp_path: Path) -> None:
 def test_a_photograph_of_another_object_is_uncertain_or_untouched() -> None:
     images = photographs(np.zeros((12, 2)))
     images[3] = Scene(True, seed=9).photograph(np.array([0.0, 0.3, 0.954]), np.zeros(2))
-    assert not find_alignment(PhotographsInMemory(np.stack(images))).corrected[:3].any()
+    assert not alignment_of(images).corrected[:3].any()
 
 
 def test_three_photographs_are_not_judged() -> None:
-    assert find_alignment(PhotographsInMemory(np.ones((3, 40, 40), np.float32))).is_still
+    assert alignment_of(np.ones((3, 40, 40), np.float32)).is_still
 
 
 def test_it_can_be_cancelled() -> None:
     control = Control()
     control.cancel()
     with pytest.raises(Cancelled):
-        find_alignment(PhotographsInMemory(np.stack(photographs(np.zeros((4, 2))))), control)
+        alignment_of(photographs(np.zeros((4, 2))), control)
 
 
 def test_black_photographs_are_still() -> None:
-    assert find_alignment(PhotographsInMemory(np.zeros((6, 60, 60), np.float32))).is_still
+    assert alignment_of(np.zeros((6, 60, 60), np.float32)).is_still
 
 
 def test_small_movements_are_reported_and_left() -> None:

@@ -11,18 +11,16 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
-from photostereo.capture.found import Found, open_photographs, require_truth_size, with_brackets
-from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, moved, not_known
+from photostereo.capture.found import Found, require_truth_size
+from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, moved
 from photostereo.capture.object_mask import choose_mask
+from photostereo.capture.opening import Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 from photostereo.masks.ground import MOST_FRAMES
-from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.photographs.alignment.finding import find_alignment
-from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.notes import bit_depth, notes_on
 from photostereo.photographs.source import PhotographsInMemory
 
@@ -35,7 +33,7 @@ def assemble(
     need_lights: bool = True,
     control: Control = SILENT,
 ) -> Capture:
-    """Photographs, lights, mask and truth of what a layout found.
+    """Photographs, lights, mask and truth of what a layout found: all stages of reading, one after the other.
 
     Parameters
     ----------
@@ -44,43 +42,22 @@ def assemble(
     lazy : leave the photographs on disk; those under near lights are decoded, as they have to be corrected
     need_lights : whether the lights are estimated from the photographs if there is neither a light file nor a ball
     """
-    found = with_brackets(found)
-    photographs = open_photographs(found, options)
-    alignment = None
-    if options.align == "auto":
-        with photographs.held():  # they are read again for the lights and the solution
-            alignment = find_alignment(photographs.in_gray(), control)
-        photographs = photographs.moved_back(alignment.corrected)
-    try:
-        lighting = find_lights(found, photographs, options, control)
-    except CaptureError as error:
-        if error.code != "no-ball" or found.ball is not None:
-            raise
-        lighting = not_known(found)
-    return put_together(
-        found,
-        photographs,
-        lighting,
-        options,
-        lazy=lazy,
-        estimate=need_lights,
-        alignment=alignment,
-        control=control,
-    )
+    opened = open_capture(found, options, control)
+    lighting = find_lights(opened, options, control)
+    return put_together(opened, lighting, options, lazy=lazy, estimate=need_lights, control=control)
 
 
 def put_together(
-    found: Found,
-    photographs: PhotographFiles,
+    opened: Opened,
     lighting: Lighting,
     options: ReadOptions,
     *,
     lazy: bool = False,
     estimate: bool = True,
-    alignment: Alignment | None = None,
     control: Control = SILENT,
 ) -> Capture:
     """A capture from opened photographs and their lights: the mask, the truth and the correction of near lights."""
+    found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
     truths = {label: framing.truth(label, truth) for label, truth in _truths(found, full).items()}
     if lighting.calibration is not None:
@@ -120,6 +97,7 @@ def put_together(
         )
     notes = [
         *found.notes,
+        *map(str, found.faults),
         *_corrections(found, options),
         *notes_on(photographs),
         *(() if alignment is None else alignment.notes([file.name for file in found.files])),
@@ -144,6 +122,7 @@ def put_together(
         notes=tuple(dict.fromkeys(notes)),  # a capture that photostereo wrote brings its notes along
         calibration=lighting.calibration,
         alignment=alignment,
+        faults=found.faults,
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from photostereo.capture.found import open_photographs, require_matching, with_brackets
+from photostereo.capture.found import require_matching
 from photostereo.capture.layouts import photographs
 from photostereo.capture.lighting import calibrate_photographs
+from photostereo.capture.opening import open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
@@ -85,7 +86,7 @@ def calibrate_folder(
         )
     found = replace(photographs.find(place, options), ball=options.path_of("ball"))
     require_matching(found, len(found.files))
-    found = with_brackets(found)
-    source = open_photographs(found, options)
-    calibration = calibrate_photographs(found, source, options, control)
-    return replace(calibration, warnings=(*source.camera_notes, *calibration.warnings))
+    opened = open_capture(found, options, control)
+    calibration = calibrate_photographs(opened, options, control)
+    notes = (*map(str, opened.found.faults), *opened.photographs.camera_notes)
+    return replace(calibration, warnings=(*notes, *calibration.warnings))

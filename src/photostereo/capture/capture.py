@@ -28,6 +28,7 @@ from photostereo.photographs.source import Photographs, PhotographsInMemory
 if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.photographs.alignment.alignment import Alignment
+    from photostereo.photographs.faults import Fault
 
 #: The brightness scale is taken from about this many mask pixels, evenly spread; more change its fourth digit.
 SAMPLED_PIXELS = 5_000
@@ -50,6 +51,7 @@ class Origin:
     notes : anything the reader noticed that the user should know
     calibration : how the lights were found from a ball, or None
     alignment : how far the camera moved between the photographs, if that was estimated
+    faults : photographs that were left out, and why
     axes : how the light file was read, e.g. ``"x,-y,z"``, if the user said so
     straightened : whether a tone curve was undone
     """
@@ -61,6 +63,7 @@ class Origin:
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
     alignment: Alignment | None = field(default=None, compare=False)
+    faults: tuple[Fault, ...] = ()
     axes: str = ""
     straightened: bool = False
 

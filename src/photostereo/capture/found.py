@@ -16,6 +16,7 @@ from photostereo.io.camera import Heads
 from photostereo.io.safe import exists
 from photostereo.lights.files.table import LightTable, require_strengths
 from photostereo.photographs.brackets import find_brackets, shortest_of
+from photostereo.photographs.faults import Fault
 from photostereo.photographs.files import PhotographFiles
 
 
@@ -40,6 +41,8 @@ class Found:
     brackets : if there are several exposures of a light, all of them for the one among ``files``
     notes : what the layout noticed
     heads : the headers of the files, each read once
+    taken : all photographs, if some of them are not among ``files`` any more (see :meth:`without`)
+    faults : which photographs are left out, and why
     """
 
     path: Path
@@ -58,6 +61,22 @@ class Found:
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     heads: Heads = field(default_factory=Heads)
+    taken: Sequence[Path] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def without(self, faults: Mapping[int, Fault]) -> Found:
+        """The same without some of the photographs and their lights, by their place among ``files``."""
+        kept = [place for place in range(len(self.files)) if place not in faults]
+        table = self.lights
+        if table is not None and len(table.vectors) == len(self.files):
+            table = table.take(kept)
+        return replace(
+            self,
+            files=[self.files[place] for place in kept],
+            lights=table,
+            taken=self.taken or self.files,
+            faults=(*self.faults, *faults.values()),
+        )
 
 
 def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:

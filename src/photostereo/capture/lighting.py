@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.found import Found
 from photostereo.capture.layouts.folder import photographs_and_mask
+from photostereo.capture.opening import Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
@@ -44,21 +45,28 @@ class Lighting:
     notes: tuple[str, ...] = ()
 
 
-def find_lights(
-    found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
-) -> Lighting:
+def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
     """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
+
+    Without either they are not known, and can be estimated once the object's mask is (:func:`estimate_from_shading`).
 
     Raises
     ------
     CaptureError
-        ``"no-ball"`` and others of :func:`photostereo.lights.ball.calibration.calibrate_lights`
+        Those of :func:`photostereo.lights.ball.calibration.calibrate_lights`
     """
+    found = opened.found
+    unknown = Lighting(Lights(count=len(found.files)), notes=("no light file and no ball",))
     if options.lights == ESTIMATE:
-        return not_known(found)
+        return unknown
     if found.lights is not None:
-        return moved(_from_file(found, photographs, options), found, options)
-    return moved(lights_of_ball(calibrate_photographs(found, photographs, options, control)), found, options)
+        return moved(_from_file(found, opened.photographs, options), found, options)
+    try:
+        return moved(lights_of_ball(calibrate_photographs(opened, options, control)), found, options)
+    except CaptureError as error:
+        if error.code != "no-ball" or found.ball is not None:
+            raise
+        return unknown
 
 
 def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
@@ -79,11 +87,6 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
         )
         lights = calibration.lights
     return replace(lighting, lights=lights, calibration=calibration)
-
-
-def not_known(found: Found) -> Lighting:
-    """Lights that neither a file nor a ball gives: they can be estimated once the object's mask is known."""
-    return Lighting(Lights(count=len(found.files)), notes=("no light file and no ball",))
 
 
 def estimate_from_shading(
@@ -136,12 +139,11 @@ def lights_of_ball(calibration: Calibration) -> Lighting:
     return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
 
 
-def calibrate_photographs(
-    found: Found, photographs: PhotographFiles, options: ReadOptions, control: Control = SILENT
-) -> Calibration:
+def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Calibration:
     """The lights from a ball: in a folder that the user names, in one whose name suggests it, or in the photographs."""
+    found, photographs = opened.found, opened.photographs
     with photographs.held():  # they are read again for the solution
-        scene = photographs.in_gray().all(control)
+        scene = photographs.in_color(False).all(control)
     control.stage("lights")
     mask = None
     if found.mask_file is not None:
@@ -155,7 +157,7 @@ def calibrate_photographs(
                 file=found.ball,
             )
         return search.in_series(found.ball)
-    series = find_ball_series(found.path, found.files)
+    series = find_ball_series(found.path, found.taken or found.files)
     own = found.files[0].parent
     if is_ball_series(own):  # the ball itself was photographed
         series = [own, *series]
@@ -194,7 +196,9 @@ class _Search:
     def in_series(self, folder: Path) -> Calibration:
         """A ball in photographs of its own, under the same lights."""
         pictures, mask_file = photographs_and_mask(folder)
-        files = pair_photographs(self.found.files, pictures, folder)
+        taken = self.found.taken or self.found.files
+        pairs = dict(zip(taken, pair_photographs(taken, pictures, folder), strict=True))
+        files = [pairs[file] for file in self.found.files]
         # Whatever the object's photographs are: a JPEG has the curve in it.
         curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else self.options.srgb
         images = PhotographFiles(

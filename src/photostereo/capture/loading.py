@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-
-from numpy.typing import NDArray
 
 from photostereo.capture.assemble import assemble
 from photostereo.capture.capture import Capture
@@ -23,6 +22,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
+from photostereo.photographs.faults import Fault
 
 
 @runtime_checkable
@@ -53,78 +53,22 @@ def layouts() -> tuple[Layout, ...]:
 
 
 def load(
-    path: str | os.PathLike[str],
-    *,
-    color: bool = False,
-    srgb: bool | None = None,
-    mask: str | os.PathLike[str] | NDArray[Any] | None = None,
-    lights: str | os.PathLike[str] | None = None,
-    ball: str | os.PathLike[str] | None = None,
-    circle: Sequence[float] | None = None,
-    focal: float | None = None,
-    card: Sequence[int] | None = None,
-    workers: int | None = None,
-    crop: Sequence[int] | None = None,
-    scale: float = 1.0,
-    lights_axes: str | None = None,
-    reverse_lights: bool = False,
-    ambient: str | os.PathLike[str] | None = None,
-    flat: str | os.PathLike[str] | None = None,
-    align: str = "auto",
-    leave_out: Sequence[str] = (),
-    moved_lights: Mapping[str, Sequence[float]] | Sequence[tuple[str, Sequence[float]]] = (),
-    edits: bool = True,
-    lazy: bool = False,
-    control: Control = SILENT,
+    path: str | os.PathLike[str], *, lazy: bool = False, control: Control = SILENT, **options: Any
 ) -> Capture:
     """Read a capture from a folder or file; the layout is recognized.
 
     Parameters
     ----------
     path : str or path
-        A plain folder with photographs and ``lights.csv|txt|json`` or a ball, a folder in the DiLiGenT or Harvard
-        layout, an RTI ``.lp`` file (or a folder with one), or a NumPy ``.npz`` archive.
-    color : bool
-        Keep three channels instead of converting to gray.
-    srgb : bool, optional
-        Undo the sRGB curve, or take the values as linear. By default it is undone for JPEG files and for files that
-        are tagged as sRGB.
-    mask : str, path or (H, W) array, optional
-        ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
-        object on a dark background, a picture, or an array. By default the mask in the folder.
-    lights : str or path, optional
-        Another light file, another capture whose lights are used again, or ``"estimate"``. In the Harvard layout also
-        ``"refined"`` (its default) or ``"directions"``. By default the light file in the folder.
-    ball, circle, focal, card
-        How to find the lights from a ball if there is no light file; see :func:`photostereo.calibrate`. With ``ball``
-        or ``circle`` a light file in the folder is ignored.
-    workers : int, optional
-        Decoding threads; by default one per processor.
-    crop : sequence of 4 int, optional
-        A part of the frame: x, y, width, height, in pixels from the top left corner.
-    scale : float
-        Factor of both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
-    lights_axes : str, optional
-        What the light file has in place of x (right), y (up) and z (towards the camera): ``"x,-y,z"`` if y points down.
-    reverse_lights : bool
-        The directions of the light file point from the light to the object.
-    ambient : path, optional
-        A photograph with the lights off, which is subtracted; by default ``ambient.*`` in a plain folder.
-    flat : path, optional
-        A photograph of an even surface under the same light, to divide by; by default ``flat.*``.
-    align : {"auto", "off"}
-        Whether the movement of the camera between photographs is estimated, and undone if it is certain and matters.
-    leave_out : sequence of str
-        Names of photographs that are not used.
-    moved_lights : mapping of str to sequence of 3 float
-        Directions of single lights by the names of their photographs, in place of those that are found.
-    edits : bool
-        Apply the corrections that the app has kept beside the photographs.
+        A folder of any supported layout, an RTI ``.lp`` file or an ``.npz`` archive.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
         :func:`photostereo.solver.large.solve_large`). An archive and photographs under near lights are read at once.
     control : Control
         Receives progress and can cancel the work.
+    **options
+        How to read it: the fields of :class:`photostereo.capture.options.ReadOptions`, such as ``mask="auto"``,
+        ``lights="lights.csv"`` or ``scale=0.5``.
 
     Returns
     -------
@@ -148,28 +92,20 @@ def load(
     >>> load(file).frame
     (4, 5)
     """
-    options = ReadOptions(
-        color=color,
-        srgb=srgb,
-        mask=mask,
-        lights=lights,
-        lights_axes=lights_axes,
-        reverse_lights=reverse_lights,
-        ambient=ambient,
-        flat=flat,
-        align=align,
-        leave_out=leave_out,
-        moved_lights=moved_lights,
-        edits=edits,
-        ball=ball,
-        circle=circle,
-        focal=focal,
-        card=card,
-        crop=crop,
-        scale=scale,
-        workers=workers,
-    )
-    return read_lazily(path, options, control) if lazy else read(path, options, control)
+    reading = ReadOptions(**options)
+    return read_lazily(path, reading, control) if lazy else read(path, reading, control)
+
+
+def _with_options(plain: inspect.Signature) -> inspect.Signature:
+    """The signature with the fields of the options in place of ``**options``, for ``help`` and completion."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    further = [
+        inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(ReadOptions)
+    ]
+    return plain.replace(parameters=[*list(plain.parameters.values())[:-1], *further])
+
+
+setattr(load, "__signature__", _with_options(inspect.signature(load)))  # noqa: B010
 
 
 def read(path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT) -> Capture:
@@ -245,12 +181,9 @@ def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
         return found
     if isinstance(found, Capture):
         return found.take(kept)
-    gone = ", ".join(name for name in names if name in set(left_out))
-    table = found.lights
-    if table is not None and len(table.vectors) == len(names):  # else it may fit what is left
-        table = table.take(kept)
-    files = [found.files[number] for number in kept]
-    return replace(found, files=files, lights=table, notes=(*found.notes, f"left out: {gone}"))
+    return found.without(
+        {number: Fault(name, "excluded") for number, name in enumerate(names) if name in set(left_out)}
+    )
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

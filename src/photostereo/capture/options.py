@@ -56,10 +56,14 @@ class ReadOptions:
     flat : path, optional
         A photograph of an even surface, to divide by; by default ``flat.*`` in the folder.
     ball : path, optional
-        Folder of photographs of a ball under the same lights; by default one is searched for.
+        Folder of photographs of a ball under the same lights; by default one is searched for. With ``ball`` or
+        ``circle`` a light file in the folder is ignored.
     align : str
         ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
         ``"off"`` to use them as they are.
+    strict : bool
+        Raise an error if a photograph cannot be used (damaged, of another size, a duplicate, dark, blurred), instead of
+        leaving it out.
     circle : sequence of 3 float, optional
         Center (x, y) and radius of the ball in pixels; by default it is found.
     focal : float, optional
@@ -69,7 +73,7 @@ class ReadOptions:
     crop : sequence of 4 int, optional
         The part to use: x, y, width, height, in pixels from the top left corner.
     scale : float
-        Factor of both sides, at most 1.
+        Factor of both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
     leave_out : sequence of str
         Names of photographs that are not used; those that are not there are ignored.
     moved_lights : mapping of str to sequence of 3 float
@@ -95,6 +99,7 @@ class ReadOptions:
     flat: str | os.PathLike[str] | None = None
     ball: str | os.PathLike[str] | None = None
     align: str = "auto"
+    strict: bool = False
     circle: Sequence[float] | None = None
     focal: float | None = None
     card: Sequence[int] | None = None

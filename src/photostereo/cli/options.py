@@ -195,6 +195,14 @@ class Reading:
         bool,
         option("--edits/--no-edits", panel=ADVANCED, help="Apply the corrections made in the app."),
     ] = True
+    strict: Annotated[
+        bool,
+        option(
+            "--strict",
+            panel=ADVANCED,
+            help="Stop at a photograph that cannot be used, instead of leaving it out.",
+        ),
+    ] = False
 
     def options(self) -> ReadOptions:
         """For the library."""

@@ -68,6 +68,9 @@ REMEDIES: Mapping[str, Remedy] = {
         "from the object to the light); or mark a ball with --circle x,y,radius, or name its folder with --ball.",
         "Mark the ball in a photograph, or add a light file.",
     ),
+    "leave-out": Remedy(
+        "Pass strict=False to leave out such photographs.", "Without --strict it is left out with its light."
+    ),
     "state-needs-memory": Remedy(
         "Leave out checkpoint and resume, or allow more memory (memory=).",
         "Leave out --checkpoint and --resume, or allow more memory (--memory).",

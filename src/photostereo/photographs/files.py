@@ -197,10 +197,18 @@ class PhotographFiles:
         part._moves = np.array(moves)
         return part
 
-    def in_gray(self) -> PhotographFiles:
-        """The same photographs in gray."""
+    def in_color(self, color: bool) -> PhotographFiles:
+        """The same photographs with three channels, if they have them, or in gray."""
         part = self._view()
-        part.color, part.shape = False, self.shape[:3]
+        part.color, part.shape = color, (*self.shape[:3], *((3,) if color and self.is_color else ()))
+        return part
+
+    def less_ambient(self, number: int) -> PhotographFiles:
+        """The same photographs without the light of one of them, which was taken with the lights off."""
+        part = self._view()
+        curved = self.curved[number] and self.files[number] not in self._brackets
+        part._ambient = linear_part(self._stored(number, slice(None)), srgb=curved)
+        part._ambient /= np.float32(self._exposed[number])
         return part
 
     def _view(self) -> PhotographFiles:
@@ -216,10 +224,7 @@ class PhotographFiles:
         """
         count = len(self.files)
         chosen = np.sort(np.random.default_rng(0).permutation(count)[:most])
-        part = self.take(chosen.tolist())
-        part.color = color
-        part.shape = (*part.shape[:3], *((3,) if color and self.is_color else ()))
-        return part
+        return self.take(chosen.tolist()).in_color(color)
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         """Decode one photograph and write these rows of it."""
@@ -353,10 +358,20 @@ class PhotographFiles:
 
     def frames(self) -> Iterator[Float32]:
         """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""
+        for frame in self.frames_or_errors():
+            if isinstance(frame, CaptureError):
+                raise frame
+            yield frame
 
-        def read(number: int) -> Float32:
+    def frames_or_errors(self) -> Iterator[Float32 | CaptureError]:
+        """Every photograph in turn, or why it cannot be read."""
+
+        def read(number: int) -> Float32 | CaptureError:
             target = np.empty(self.shape[1:], dtype=np.float32)
-            self.develop(number, target)
+            try:
+                self.develop(number, target)
+            except CaptureError as error:
+                return error
             return target
 
         with ThreadPoolExecutor(max_workers=self.workers) as pool:

@@ -111,6 +111,9 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         "width": width,
         "mask_pixels": capture.pixel_count,
     }
+    if capture.origin is not None:
+        left_out = [fault.as_dict() for fault in capture.origin.faults if not fault.used]
+        summary["photographs"]["left_out"] = left_out
     alignment = None if capture.origin is None else capture.origin.alignment
     if (
         alignment is not None

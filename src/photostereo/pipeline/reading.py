@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import Control
-from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.errors import PhotostereoError
 from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from photostereo.capture import Capture
     from photostereo.capture.found import Found
     from photostereo.capture.lighting import Lighting
+    from photostereo.capture.opening import Opened
     from photostereo.core.conventions import BoolArray
     from photostereo.photographs.alignment.alignment import Alignment
-    from photostereo.photographs.files import PhotographFiles
     from photostereo.photographs.source import Photographs
     from photostereo.solver.methods import Method
 
@@ -67,38 +67,33 @@ class ReadingStages(Staged):
     @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
         """The files of the capture; a capture if its layout can only read everything at once."""
-        from photostereo.capture.found import Found, with_brackets
         from photostereo.capture.loading import find_capture
 
         assert self.path is not None
         self.control.stage("photographs")
-        found = find_capture(self.path, self._finding)
-        return with_brackets(found) if isinstance(found, Found) else found
+        return find_capture(self.path, self._finding)
 
     @stage(after=("found",))
+    def opened(self) -> Opened:
+        """The photographs, each looked at once: without those that cannot be used, and with camera movement undone."""
+        from photostereo.capture.opening import open_capture
+
+        found: Any = self.found
+        return open_capture(found, self._finding, self.control)
+
+    @property
     def alignment(self) -> Alignment | None:
-        """How far the camera moved between photographs, and what of it is undone; None if that is not wanted."""
+        """How far the camera moved between photographs, and what of it is undone; None if that is not known."""
         from photostereo.capture.found import Found
-        from photostereo.photographs.alignment.finding import find_alignment
 
-        if self.reading.align == "off" or not isinstance(self.found, Found):
-            return None
-        photographs = self._as_taken(color=self._color[0])
-        with photographs.held():  # they are read again for the lights and the solution
-            return find_alignment(photographs.in_gray(), self.control)
+        return self.opened.alignment if isinstance(self.found, Found) else None
 
-    @stage(after=("alignment",))
+    @stage(after=("opened",))
     def lighting(self) -> Lighting:
         """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
-        from photostereo.capture.lighting import find_lights, not_known
+        from photostereo.capture.lighting import find_lights
 
-        found = self._files
-        try:
-            return find_lights(found, self._opened(color=self._color[0]), self._finding, self.control)
-        except CaptureError as error:
-            if error.code != "no-ball" or found.ball is not None:
-                raise
-            return not_known(found)
+        return find_lights(self.opened, self._finding, self.control)
 
     @stage(uses=("reading", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
@@ -122,39 +117,11 @@ class ReadingStages(Staged):
         try:
             found = self.found
             if isinstance(found, Found):
-                photographs = self._opened(color=color)
-                return put_together(
-                    found,
-                    photographs,
-                    self.lighting,
-                    reading,
-                    lazy=True,
-                    alignment=self.alignment,
-                    control=self.control,
-                )
+                return put_together(self.opened, self.lighting, reading, lazy=True, control=self.control)
             read = comparable(self._finding) == comparable(reading)  # as it is an archive
             return found if read else read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path) from problem
-
-    def _opened(self, *, color: bool) -> PhotographFiles:
-        """The whole photographs on disk, with the movement of the camera undone."""
-        photographs, alignment = self._as_taken(color=color), self.alignment
-        return photographs if alignment is None else photographs.moved_back(alignment.corrected)
-
-    def _as_taken(self, *, color: bool) -> PhotographFiles:
-        """The whole photographs on disk; opened once, as the first one is decoded for it."""
-        from photostereo.capture.found import open_photographs
-
-        key = (comparable(self._finding), color)
-        if self._open is None or self._open[0] != key:
-            self._open = (key, open_photographs(self._files, replace(self._finding, color=color)))
-        return self._open[1]
-
-    @property
-    def _files(self) -> Found:
-        found: Any = self.found
-        return found  # type: ignore[no-any-return]
 
     @property
     def photographs(self) -> Photographs:
@@ -191,8 +158,6 @@ class ReadingStages(Staged):
 
     # Helpers.
 
-    #: The whole photographs, and what they were opened for.
-    _open: tuple[Any, PhotographFiles] | None = None
     #: Photographs that were opened or loaded, and the key of what they were opened for.
     _source: tuple[Any, Photographs] | None = None
     #: SHA-256 of the files that were read, by their path; known when they are decoded.

@@ -59,7 +59,7 @@ class Motion(NamedTuple):
 
 
 def estimate_motion(
-    pictures: Sequence[NDArray[np.float32]], scale: float, control: Control = SILENT
+    pictures: Sequence[NDArray[np.float32]] | NDArray[np.float32], scale: float, control: Control = SILENT
 ) -> Motion:
     """Displacement of photographs, from equally reduced gray pictures of them.
 
@@ -75,7 +75,7 @@ def estimate_motion(
     -------
     Motion
     """
-    stack = np.stack(pictures).astype(np.float32)
+    stack = np.asarray(pictures, dtype=np.float32)
     longest = max(stack.shape[1:])
     factor = min(1.0, GUESS_SIZE / longest)
     moved = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor

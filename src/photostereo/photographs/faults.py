@@ -1,0 +1,185 @@
+"""What is wrong with single photographs of a series: unreadable, a duplicate, dark, taken with the light off, blurred.
+
+They are compared with the others in reduced pictures (:mod:`photostereo.photographs.survey`), because nothing is dark or
+blurred in itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError
+
+Pictures = NDArray[np.float32]
+
+#: Fewer photographs than this are not left alone: if a fault would leave less, the photograph is used all the same.
+FEWEST_LEFT = 6
+#: Dark photographs have less than this share of the typical brightness. Lights near the horizon leave 0.1 and more of it.
+DARK = 0.05
+#: With the light off a photograph has at most this share of the typical brightness ...
+LIGHT_OFF = 0.5
+#: ... and nowhere (but for this share of the pixels) is it brighter than in any other photograph, by more than this share
+#: of the typical brightness. A lit photograph is brighter than some other in 10 % of the pixels and more: in their shadows.
+NOT_BRIGHTER, BRIGHTER_BY = 0.01, 0.02
+#: Pixels along the longer side of the pictures in which brightness is compared: averaging takes the noise away.
+COARSE = 120
+#: Blur beside which detail is measured, in pixels, finest first; and the pixels along a tile.
+BLURS, TILE = (1.0, 2.0, 4.0, 8.0, 16.0), 24
+#: Tiles with the most detail that count, and the tiles whose finest detail is taken as noise.
+DETAILED, SMOOTHEST = 0.3, 0.1
+#: Logarithms of fine and medium over coarse detail, relative to the other photographs, below which one is blurred. Rendered
+#: and real photographs that are sharp have at least -0.9 and -0.9, a blur of 3 pixels gives less than -1.8 and -0.5.
+BLURRED = (-1.8, -0.5)
+#: If more than this share seem blurred, detail depends on the light.
+MOST_BLURRED = 0.35
+
+#: The reasons in words, by code.
+WORDS = {
+    "damaged-image": "it is damaged or truncated",
+    "unreadable-file": "it cannot be read",
+    "size-mismatch": "its size differs from that of the others",
+    "mode-mismatch": "it is gray and the others are in color, or the other way round",
+    "photograph-not-finite": "it has values that are NaN or infinite",
+    "duplicate": "it is a copy of {other}",
+    "dark": "it is almost black",
+    "light-off": "it was taken with the light off",
+    "blurred": "it is blurred",
+    "mismatched": "it does not match the others: another object, or one that moved",
+    "excluded": "it was excluded",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one photograph.
+
+    Attributes
+    ----------
+    file : name of the photograph
+    reason : a key of :data:`WORDS`
+    other : another photograph that the words mention
+    used : whether the photograph is used all the same, because too few would be left
+    """
+
+    file: str
+    reason: str
+    other: str = ""
+    used: bool = False
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return WORDS.get(self.reason, "it cannot be used").format(other=self.other)
+
+    def __str__(self) -> str:
+        """One line.
+
+        >>> print(Fault("b.jpg", "duplicate", "a.jpg"))
+        b.jpg is left out: it is a copy of a.jpg
+        """
+        if self.used:
+            return f"{self.file} is used although {self.why}, because fewer than {FEWEST_LEFT} photographs would be left"
+        return f"{self.file} is left out: {self.why}"
+
+    def as_error(self, path: Path) -> CaptureError:
+        """For those who want no photograph to be left out."""
+        return CaptureError(
+            f"{path} cannot be used: {self.why}. Replace it, or leave it out together with its light.",
+            code=self.reason,
+            file=path,
+            remedy="leave-out",
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``summary.json``."""
+        return {"file": self.file, "reason": self.reason, "why": self.why}
+
+
+def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[int, int]:
+    """Photographs whose bytes are those of an earlier one, and which.
+
+    >>> a, b, c = Path("a"), Path("b"), Path("c")
+    >>> find_duplicates([a, b, c], {a: "1", b: "2", c: "1"})
+    {2: 0}
+    """
+    first: dict[str, int] = {}
+    found = {}
+    for number, file in enumerate(files):
+        digest = digests.get(file)
+        if digest is not None and first.setdefault(digest, number) != number:
+            found[number] = first[digest]
+    return found
+
+
+def find_dark(pictures: Pictures) -> dict[int, str]:
+    """Photographs (d, H, W) that are ``"dark"`` or were taken with the ``"light-off"``.
+
+    What the room lights is in every photograph; what the light adds is nowhere negative. So with the light off no pixel is
+    brighter than in any other photograph.
+
+    Parameters
+    ----------
+    pictures : roots of linear intensities
+    """
+    coarse = np.stack([_reduced(picture * picture, COARSE) for picture in pictures])
+    level = coarse.mean(axis=(1, 2), dtype=np.float64)
+    typical = float(np.median(level))
+    if typical <= 0:
+        return {}
+    found = {}
+    ordered = np.sort(coarse, axis=0)[:2]
+    for number in np.flatnonzero(level < LIGHT_OFF * typical):
+        own = coarse[number]
+        least = np.where(own <= ordered[0], ordered[1], ordered[0])  # of the others
+        if float((own > least + BRIGHTER_BY * typical).mean()) < NOT_BRIGHTER:
+            found[int(number)] = "light-off"
+        elif level[number] < DARK * typical:
+            found[int(number)] = "dark"
+    return found
+
+
+def find_blurred(pictures: Pictures) -> list[int]:
+    """Photographs (d, H, W) that show much less fine detail, compared with their coarse detail, than the others do."""
+    side = min(TILE, max(pictures.shape[1:]) // 8)
+    if side < 4 or len(pictures) < FEWEST_LEFT:
+        return []
+    impulse = np.zeros((8 * int(BLURS[-1]) + 1,) * 2, np.float32)
+    impulse[impulse.shape[0] // 2, impulse.shape[1] // 2] = 1
+    gain = np.array([np.sum(band * band) for band in _bands(impulse)])[:, None]  # of white noise
+    energy = np.stack([[_tile_means(band * band, side) for band in _bands(picture)] for picture in pictures])
+    noise = np.quantile(energy[:, 0], SMOOTHEST, axis=1)[:, None, None] / gain[0] * gain
+    signal = np.maximum(energy - noise, 0.3 * noise + 1e-9)
+    scores = []
+    for band in (1, 2):
+        order = np.argsort(-np.median(signal[:, band], axis=0))
+        chosen = order[: max(6, int(DETAILED * len(order)))]
+        share = np.log(signal[:, band, chosen] / signal[:, 3, chosen])
+        scores.append(np.median(share - np.median(share, axis=0), axis=1))
+    blurred = np.flatnonzero((scores[0] < BLURRED[0]) & (scores[1] < BLURRED[1]))
+    return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred.tolist()
+
+
+def _bands(picture: Pictures) -> list[Pictures]:
+    """The picture's detail, from the finest to the coarsest."""
+    smooth = [cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS]
+    return [picture - smooth[0], smooth[0] - smooth[1], smooth[1] - smooth[2], smooth[3] - smooth[4]]
+
+
+def _tile_means(values: Pictures, side: int) -> NDArray[np.float64]:
+    rows, columns = values.shape[0] // side, values.shape[1] // side
+    cut = values[: rows * side, : columns * side].reshape(rows, side, columns, side)
+    return np.asarray(cut.mean(axis=(1, 3), dtype=np.float64).ravel())
+
+
+def _reduced(picture: Pictures, longest: int) -> Pictures:
+    factor = longest / max(picture.shape)
+    if factor >= 1:
+        return picture
+    return np.asarray(cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA))

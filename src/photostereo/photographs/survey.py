@@ -1,0 +1,64 @@
+"""One look at every photograph of a series, in reduced pictures: the first time that they are decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import CaptureError
+from photostereo.photographs.alignment.motion import LONGEST
+from photostereo.photographs.files import PhotographFiles
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Reduced gray pictures of photographs.
+
+    Attributes
+    ----------
+    numbers : which photographs could be read
+    pictures : (n, h, w) roots of their linear intensities: bright parts count no more than others
+    scale : reduced size over full size
+    errors : why the others could not be read, by their number
+    """
+
+    numbers: list[int]
+    pictures: NDArray[np.float32]
+    scale: float
+    errors: dict[int, CaptureError]
+
+    def without(self, left_out: set[int]) -> Survey:
+        """The same without some of the photographs, by their place among ``numbers``; they are counted anew."""
+        kept = [place for place in range(len(self.numbers)) if place not in left_out]
+        return Survey(list(range(len(kept))), self.pictures[kept], self.scale, {})
+
+
+def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
+    """Look at every photograph once; those that cannot be read are remembered."""
+    height, width = source.shape[1:3]
+    scale = min(1.0, LONGEST / max(height, width))
+    control.stage("photographs", len(source.files))
+    numbers, pictures, errors = [], [], {}
+    for number, frame in enumerate(source.frames_or_errors()):
+        if isinstance(frame, CaptureError):
+            errors[number] = frame
+        else:
+            numbers.append(number)
+            pictures.append(reduced(frame, scale))
+        control.advance()
+    shape = (0, max(1, round(height * scale)), max(1, round(width * scale)))
+    stack = np.stack(pictures) if pictures else np.empty(shape, np.float32)
+    return Survey(numbers, stack, scale, errors)
+
+
+def reduced(frame: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+    """The root of a photograph, as it is in gray, at a lower resolution."""
+    gray = gray_from_rgb(frame) if frame.ndim == 3 else frame
+    if scale < 1:
+        gray = cv2.resize(gray, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    return np.sqrt(np.maximum(gray, 0))

@@ -1,0 +1,142 @@
+"""Photographs that cannot be used are left out, each with its reason, if enough remain; good ones never are."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture import Capture, load
+from photostereo.core.errors import CaptureError
+from photostereo.io.sixteen_bit import write_png
+from photostereo.scenes import dome_lights, render_scene
+
+COUNT = 10
+LIGHTS = dome_lights(COUNT, max_angle=55)
+
+
+@cache
+def scene(shape: str = "relief") -> Capture:
+    return render_scene(shape, size=128, lights=LIGHTS, texture="marble", reflectance="ggx")
+
+
+def write(folder: Path, images: np.ndarray, lights: np.ndarray | None = None) -> Path:
+    """Sixteen-bit photographs with a little noise, and their light file."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(0)
+    for number, image in enumerate(images):
+        noisy = image + rng.normal(0, 0.002, image.shape)
+        write_png(folder / f"{number:02d}.png", np.rint(np.clip(0.6 * noisy, 0, 1) * 65535).astype(np.uint16))
+    rows = LIGHTS[: len(images)] if lights is None else lights
+    (folder / "lights.csv").write_text("x,y,z\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    return folder
+
+
+def truncate(folder: Path) -> None:
+    file = folder / "03.png"
+    file.write_bytes(file.read_bytes()[:-400])
+
+
+def other_size(folder: Path) -> None:
+    write_png(folder / "03.png", np.zeros((100, 128), np.uint16))
+
+
+def first_truncated(folder: Path) -> None:
+    file = folder / "00.png"
+    file.write_bytes(file.read_bytes()[:-400])
+
+
+def first_of_other_size(folder: Path) -> None:
+    write_png(folder / "00.png", np.zeros((100, 128), np.uint16))
+
+
+def copy(folder: Path) -> None:
+    shutil.copy(folder / "02.png", folder / "03.png")
+
+
+def blur(folder: Path) -> None:
+    stored = cv2.imread(str(folder / "03.png"), cv2.IMREAD_UNCHANGED)
+    write_png(folder / "03.png", cv2.GaussianBlur(stored, (0, 0), 4))
+
+
+def darken(folder: Path) -> None:
+    stored = cv2.imread(str(folder / "03.png"), cv2.IMREAD_UNCHANGED)
+    write_png(folder / "03.png", (stored * 0.02).astype(np.uint16))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "file", "reason"),
+    [
+        (truncate, "03.png", "damaged-image"),
+        (first_truncated, "00.png", "damaged-image"),
+        (other_size, "03.png", "size-mismatch"),
+        (first_of_other_size, "00.png", "size-mismatch"),
+        (copy, "03.png", "duplicate"),
+        (blur, "03.png", "blurred"),
+        (darken, "03.png", "dark"),
+    ],
+)
+def test_a_bad_photograph_is_left_out_with_its_light(tmp_path, spoil, file, reason):
+    folder = write(tmp_path / "thing", scene().images)
+    whole = load(folder)
+    assert not whole.origin.faults
+    spoil(folder)
+    capture = load(folder)
+    (fault,) = capture.origin.faults
+    assert (fault.file, fault.used) == (file, False)
+    assert fault.reason == reason or (reason == "dark" and fault.reason == "light-off")
+    number = int(file[:2])
+    assert len(capture) == COUNT - 1 and file not in capture.origin.files
+    kept = np.delete(np.arange(COUNT), number)
+    np.testing.assert_allclose(capture.lights.directions, whole.lights.directions[kept])
+    if fault.reason != "light-off":
+        np.testing.assert_array_equal(capture.images, whole.images[kept])
+    assert sum(file in note for note in capture.origin.notes) == 1 + (fault.reason == "light-off")
+    with pytest.raises(CaptureError) as caught:
+        load(folder, strict=True)
+    assert caught.value.code == fault.reason and caught.value.file.suffix == ".png"
+
+
+def test_with_few_photographs_nothing_is_left_out(tmp_path):
+    folder = write(tmp_path / "thing", scene().images[:6])
+    copy(folder)
+    capture = load(folder)
+    assert len(capture) == 6 and capture.origin.faults[0].used
+    truncate(folder)
+    with pytest.raises(CaptureError) as caught:
+        load(folder)
+    assert caught.value.code == "damaged-image"
+
+
+@pytest.mark.parametrize("lights", ["all", "without it"])
+def test_a_photograph_with_the_light_off_is_the_ambient_light(tmp_path, lights):
+    room = 0.25 * scene().images.mean(axis=0)
+    images = [*(scene().images[:5] + room), room, *(scene().images[5:] + room)]
+    rows = np.insert(LIGHTS, 5, [0, 0, 1], axis=0) if lights == "all" else LIGHTS
+    capture = load(write(tmp_path / "thing", np.stack(images), rows))
+    assert [(fault.file, fault.reason) for fault in capture.origin.faults] == [("05.png", "light-off")]
+    np.testing.assert_allclose(capture.lights.directions, LIGHTS, atol=1e-6)
+    assert np.abs(capture.images - 0.6 * scene().images).mean() < 0.004
+    assert any("05.png is subtracted" in note for note in capture.origin.notes)
+
+
+@pytest.mark.parametrize("shape", ["figure", "coin", "fabric", "vase", "sphere"])
+def test_good_photographs_are_used(tmp_path, shape):
+    images = scene(shape).images * np.linspace(1, 0.6, COUNT)[:, None, None]
+    assert not load(write(tmp_path / "thing", images)).origin.faults
+
+
+def test_a_ball_series_follows(tmp_path):
+    """Photographs of a ball that are paired by their order lose the partner of what is left out."""
+    from photostereo.capture.found import Found
+    from photostereo.photographs.faults import Fault
+
+    found = Found(tmp_path, "", "", [tmp_path / name for name in "abc"])
+    left = found.without({1: Fault("b", "dark")})
+    assert [file.name for file in left.files] == ["a", "c"]
+    again = left.without({0: Fault("a", "blurred")})
+    assert [file.name for file in again.taken] == ["a", "b", "c"] and len(again.faults) == 2
