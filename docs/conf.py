@@ -1,6 +1,7 @@
 """How Sphinx builds the documentation: `make docs`."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -30,6 +31,9 @@ exclude_patterns = ["_build", "gallery/**/*.py", "gallery/**/*.md5"]
 
 myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 suppress_warnings = ["config.cache"]
 
 autodoc_default_options = {"members": True, "member-order": "bysource", "exclude-members": "__new__"}
@@ -72,3 +76,4 @@ def _write_command_reference() -> None:
 
 
 _write_command_reference()
+shutil.copy(Path(__file__).parents[1] / "examples" / "notebook.ipynb", Path(__file__).parent)

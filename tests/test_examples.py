@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -28,3 +29,14 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_the_notebook_runs() -> None:
+    """Its cells in turn; what the last line of a cell gives can be shown."""
+    path = EXAMPLES[0].parents[1] / "notebook.ipynb"
+    names: dict[str, object] = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            *before, last = cell["source"].split("\n")
+            exec("\n".join(before), names)
+            assert "<" in eval(last, names)._repr_html_()

@@ -20,6 +20,10 @@ from .diagnosis.metrics import summarize_error as summarize_error
 from .pipeline.pipeline import Pipeline as Pipeline
 from .pipeline.save import save as save
 from .report import write_report as write_report
+from .report.notebook import Comparison as Comparison
+from .report.notebook import Progress as Progress
+from .report.notebook import compare as compare
+from .report.notebook import view as view
 from .scenes import render_scene as render_scene
 from .scenes import scene_names as scene_names
 from .solver.methods import find_method as find_method

@@ -217,7 +217,7 @@ def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, cap
     bottom = min(np.nanmin(depth[capture.mask]) for depth in level)
     heights = [0.5 * (depth - bottom) for depth in level]
     seen = visit(path)
-    seen.page.locator(".measure").evaluate("(e) => { e.open = true; }")
+    seen.page.click("[data-drawer=measure]")
     for field, value in zip(seen.page.locator("[data-end]").all(), (30, 48, 66, 48), strict=True):
         field.fill(str(value))
     seen.page.wait_for_selector(".measure path.line.tone-3", state="attached")

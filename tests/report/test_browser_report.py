@@ -511,7 +511,7 @@ def test_full_screen_by_key_and_button(visit, report_page):
 
 def test_measuring_off_the_object_says_so(visit, report_page):
     seen = visit(report_page)
-    seen.page.click(".measure summary")
+    seen.page.click("[data-drawer=measure]")
 
     def measure(*ends):
         for field, value in zip(seen.page.locator("[data-end]").all(), ends, strict=True):
@@ -528,12 +528,13 @@ def test_measuring_off_the_object_says_so(visit, report_page):
 
 def test_a_known_length_sets_the_scale(visit, report_page):
     seen = visit(report_page)
-    seen.page.click(".measure summary")
+    seen.page.click("[data-drawer=measure]")
     for field, value in zip(seen.page.locator("[data-end]").all(), (40, 48, 56, 48), strict=True):
         field.fill(str(value))
     seen.page.fill("[data-known]", "8")
     assert "8.000 mm" in seen.page.inner_text(".measure dl")
     assert seen.page.inner_text(".scale-bar").endswith("mm")
+    assert seen.page.locator(".map [data-pixels]").first.text_content().endswith("mm")  # the card, too
     seen.page.check("[name=relight-mode][value=depth]")
     assert seen.page.inner_text(".legend-ends span >> nth=2").endswith("mm")
 
@@ -545,3 +546,72 @@ def test_a_print_has_at_most_four_pages(visit, graded_page):
     printed = seen.page.pdf(format="A4", print_background=True)
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) <= 4
     assert printed.count(b"/Subtype /Image") >= 4
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720)])
+def test_what_the_panel_offers_is_always_in_sight(visit, report_page, width, height):
+    seen = visit(report_page, width=width, height=height)
+    seen.page.evaluate("window.scrollTo(0, 0)")
+    for name in ("measure", "notes", "take", "keys"):
+        box = seen.page.locator(f"[data-drawer={name}]").bounding_box()
+        assert box["y"] + box["height"] <= height
+        seen.page.click(f"[data-drawer={name}]")
+        assert seen.page.locator(".drawer:visible").count() == 1
+        assert seen.page.locator(f"[data-drawer={name}]").get_attribute("aria-expanded") == "true"
+
+
+def test_the_whole_object_in_full_resolution(visit, report_page, capture):
+    import cv2
+
+    seen = visit(report_page)
+    seen.page.keyboard.press("3")
+    seen.page.keyboard.press("+")  # the picture is of the whole object all the same
+    seen.page.click("[data-drawer=take]")
+    with seen.page.expect_download() as waiting:
+        seen.page.click("[data-take=whole]")
+    assert waiting.value.suggested_filename == f"{capture.name}.png"
+    picture = cv2.imread(str(waiting.value.path())).mean(axis=-1)
+    rows, cols = np.nonzero(capture.mask)
+    shown = np.argwhere(picture > 70)
+    assert abs(np.ptp(shown[:, 0]) - np.ptp(rows)) <= 6 and abs(np.ptp(shown[:, 1]) - np.ptp(cols)) <= 6
+
+
+def test_a_video_of_the_light(visit, report_page, capture):
+    import cv2
+
+    seen = visit(report_page, width=420, height=420)
+    seen.page.click("[data-drawer=take]")
+    with seen.page.expect_download(timeout=120_000) as waiting:
+        seen.page.click("[data-take=sweep]")
+    assert waiting.value.suggested_filename == f"{capture.name}-light.webm"
+    video = cv2.VideoCapture(str(waiting.value.path()))
+    frames = [frame.astype(float) for ok, frame in iter(video.read, (False, None)) if ok]
+    assert len(frames) > 3
+    assert np.abs(frames[0] - frames[len(frames) // 2]).mean() > 2  # the light has moved
+
+
+def test_a_photograph_beside_the_relit_view(visit, report_page, capture):
+    seen = visit(report_page, width=1440, height=900)
+    seen.page.select_option("[data-photo]", "2")
+    seen.page.locator(RELIGHT).focus()
+    seen.page.keyboard.press("+")
+    seen.page.wait_for_timeout(300)
+    pane, canvas, photo = (
+        seen.page.locator(name).bounding_box() for name in (".photo-pane", RELIGHT, ".photo-pane img")
+    )
+    assert abs(pane["width"] - canvas["width"]) <= 2 and abs(pane["height"] - canvas["height"]) <= 2
+    # The middle of the object is in the middle of both, at 1.25 times the zoom that fits.
+    assert abs(photo["x"] + photo["width"] / 2 - pane["x"] - pane["width"] / 2) <= 1
+    fitting = 0.94 * min(canvas["width"], canvas["height"])
+    assert max(photo["width"], photo["height"]) == pytest.approx(1.25 * fitting, rel=0.03)
+    z = capture.lights.directions[2][2]
+    shown = float(seen.page.locator("[data-lamp=elevation]").input_value())
+    assert shown == pytest.approx(np.degrees(np.arcsin(z)), abs=1)
+
+
+def test_inside_another_page_only_the_view_is_shown(visit, report_page):
+    seen = visit(report_page, width=800, height=600, at="?embed")
+    box = seen.page.locator(RELIGHT).bounding_box()
+    assert box["width"] == 800 and box["height"] > 540
+    assert not seen.page.locator("h1").is_visible() and not seen.page.locator("#evidence").is_visible()
+    assert seen.page.locator(".embed-foot a").is_visible()

@@ -310,3 +310,24 @@ def test_writing_a_page_can_be_cancelled(tmp_path, result, capture, sphere):
                 tmp_path / "report.html", result, capture, depth=sphere.depth, control=Counting(stop)
             )
         assert [path.name for path in tmp_path.iterdir()] == ["whole.html"]
+
+
+def test_what_is_known_about_the_object_is_said(tmp_path, result, capture):
+    from photostereo.report.about import check_about, read_about
+
+    (tmp_path / "photostereo.json").write_text('{"title": "Vase", "license": "<b>CC0", "notes": [1]}')
+    about = {**read_about(tmp_path), **check_about({"credit": "A museum"})}
+    write_report(tmp_path / "report.html", result, capture, about=about)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Vase</h1>" in page and "A museum" in page and "License: &lt;b&gt;CC0" in page
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"title": 5}', "{"])
+def test_a_description_that_is_none_is_refused(tmp_path, text):
+    from photostereo.core.errors import CaptureError
+    from photostereo.report.about import read_about
+
+    (tmp_path / "photostereo.json").write_text(text)
+    with pytest.raises(CaptureError) as caught:
+        read_about(tmp_path)
+    assert caught.value.code in ("bad-sidecar", "invalid-json")

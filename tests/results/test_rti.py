@@ -19,8 +19,9 @@ import pytest
 from PIL import Image
 from scipy.special import lpmv
 
+from photostereo.core.shading import relight
 from photostereo.core.units import PixelSize
-from photostereo.results.relighting import BASES, fit_lights, relight, spread_lights
+from photostereo.results.relighting import BASES, fit_lights, spread_lights
 from photostereo.results.rti_files import encode_ptm, encode_relight
 
 #: Version, format, width, height, six scales, six biases: words of ASCII between white space, "an optional space

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.capture.validation import as_array, require_frame, validated_images
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights, as_lights
 from photostereo.photographs.digest import digest_of, hash_of
@@ -69,7 +70,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Capture:
+class Capture(Displayed):
     """Photographs, lights, mask and perhaps the truth; validated, frozen, arrays read-only.
 
     Parameters

@@ -68,6 +68,15 @@ FlipY = Annotated[
     ),
 ]
 Report = Annotated[bool, option("--report/--no-report", panel=OUTPUT, help="Write the page with the viewer.")]
+About = Annotated[
+    list[str] | None,
+    option(
+        "--about",
+        panel=ADVANCED,
+        metavar="NAME=TEXT",
+        help="For the page: title, inventory, credit or license; can be repeated.",
+    ),
+]
 Color = Annotated[
     bool,
     option("--color", panel=INPUT, help="Albedo and mesh in color, with methods that look at gray, too."),
@@ -266,8 +275,8 @@ class Material:
         return "tileable" if self.tileable else "plain" if self.material else None
 
 
-def parse_parameters(settings: list[str] | None) -> dict[str, str]:
-    """Names and values of repeated ``--set`` options.
+def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05") -> dict[str, str]:
+    """Names and values of a repeated option such as ``--set``.
 
     >>> parse_parameters(["mu=0.05", "p = 3"])
     {'mu': '0.05', 'p': '3'}
@@ -277,7 +286,7 @@ def parse_parameters(settings: list[str] | None) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ParameterError(
-                f'"{text}" is not a setting. Write --set NAME=VALUE, for instance --set mu=0.05.',
+                f'"{text}" is not a setting. Write NAME=VALUE, for instance {example}.',
                 code="not-a-setting",
                 text=text,
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from photostereo.cli.command import ADVANCED, METHOD, OUTPUT, RESOURCES
 from photostereo.cli.options import (
+    About,
     CapturePath,
     Device,
     FlipY,
@@ -87,6 +88,7 @@ def solve(
     pixel_size: PixelSizeChoice = None,
     surface_method: SurfaceMethod = "poisson",
     flip_y: FlipY = False,
+    about: About = None,
     force: Force = False,
 ) -> dict[str, Any]:
     """Estimate normals, albedo, depth and a mesh from photographs, and write them with a page to explore them."""
@@ -101,7 +103,7 @@ def solve(
         seed,
         SolveSettings(**{**vars(solving), "parameters": parse_parameters(solving.parameters)}),
         SurfaceChoice(surface_method, pixel_size=PixelSize.of(pixel_size)) if surface else None,
-        OutputSettings(report, material.kind, flip_y),
+        OutputSettings(report, material.kind, flip_y, parse_parameters(about, "--about license=CC0")),
     )
     pipeline = Pipeline(capture, settings, control=terminal)
     with pipeline.writing(out, force=force) as (folder, target):

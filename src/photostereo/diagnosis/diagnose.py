@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import FloatArray
+from photostereo.core.display import Displayed
 from photostereo.diagnosis.advice import Finding, advise
 from photostereo.diagnosis.checks import Mistake, find_mistakes
 from photostereo.diagnosis.exposure import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(Displayed):
     """The state of a capture and, where one was given, of a result.
 
     Attributes

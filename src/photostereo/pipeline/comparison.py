@@ -61,6 +61,7 @@ def write_comparison_page(
 ) -> None:
     """``report.html`` of a folder that holds a folder for each result."""
     from photostereo.report import write_comparison
+    from photostereo.report.about import read_about
 
     names = [result.method for result in results]
     if capture.truth is not None:
@@ -77,6 +78,7 @@ def write_comparison_page(
         files={path: path for path in ["comparison.csv", *paths]},
         folders=names,
         pixel_size=pixel_size,
+        about=read_about(None if capture.origin is None else capture.origin.path),
     )
 
 

@@ -16,6 +16,7 @@ from photostereo.diagnosis.expected_error import expected_error
 from photostereo.io.atomic import write_json
 from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
+from photostereo.report.about import check_about, read_about
 from photostereo.results.pictures import write_pictures
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface
@@ -69,6 +70,9 @@ def fill_results(
         _describe_capture(folder, capture, summary)
     if made is not None:
         summary["provenance"] = dict(made)
+    origin = None if capture is None else capture.origin
+    if about := {**read_about(None if origin is None else origin.path), **check_about(output.about)}:
+        summary["about"] = about
     shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
@@ -92,7 +96,14 @@ def fill_results(
         control.stage("report")
         files = files_to_offer(folder, summary)
         write_report(
-            folder / "report.html", result, photographs, pixel_size=size, control=control, **shown, **files
+            folder / "report.html",
+            result,
+            photographs,
+            pixel_size=size,
+            about=about,
+            control=control,
+            **shown,
+            **files,
         )
         summary["seconds"]["report"] = time.perf_counter() - began
     control.check()

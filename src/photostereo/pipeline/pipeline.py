@@ -145,6 +145,7 @@ class Pipeline(ReadingStages):
             For an unknown method, parameter or unit, or a file that cannot be the state of a solve.
         """
         from photostereo.pipeline.budget import budget_of
+        from photostereo.report.about import check_about, read_about
         from photostereo.solver.methods import find_method
         from photostereo.solver.state import require_checkpoint
         from photostereo.surface.integration import check_method
@@ -154,6 +155,8 @@ class Pipeline(ReadingStages):
         budget_of(solving.memory)
         if self.settings.surface is not None:
             check_method(self.settings.surface.method)
+        check_about(self.settings.output.about)
+        read_about(self.path)
         if solving.checkpoint is not None:
             require_checkpoint(Path(solving.checkpoint))
 

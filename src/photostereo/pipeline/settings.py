@@ -71,11 +71,15 @@ class OutputSettings:
         None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
     flip_y : bool
         ``normals.png`` in the DirectX convention.
+    about : mapping
+        What the page says about the object: ``title``, ``inventory``, ``credit``, ``license``. They take the place
+        of those in ``photostereo.json`` beside the photographs.
     """
 
     report: bool = True
     material: str | None = None
     flip_y: bool = False
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

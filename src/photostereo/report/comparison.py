@@ -15,6 +15,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures
+from photostereo.report.about import about_lines
 from photostereo.report.comparison_figures import error_charts, figures_table
 from photostereo.report.document import render_page, safe_links
 from photostereo.report.entries import Basis, Entry, basis_of, entries_of
@@ -48,7 +49,7 @@ def write_comparison(
     files: Mapping[str, str] | None = None,
     folders: Sequence[str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
-    title: str | None = None,
+    about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
     """Write one self-contained page that compares results of the same capture.
@@ -74,8 +75,8 @@ def write_comparison(
         those of the truth from ``truth``.
     pixel_size : PixelSize
         Scale of measurements in the page.
-    title : str, optional
-        The heading; the capture's name by default.
+    about : mapping, optional
+        ``title`` (the heading; by default the capture's name), ``inventory``, ``credit`` and ``license``.
     control : Control
         Can cancel the work.
     """
@@ -94,7 +95,8 @@ def write_comparison(
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
     context = {
-        "title": title or basis.name,
+        "title": (about or {}).get("title") or basis.name,
+        "about": about_lines(about or {}),
         "kicker": ("Methods compared" if labels is None else "Results compared")
         + f" · {_input_in_words(len(results), basis)}",
         "verdict": None,

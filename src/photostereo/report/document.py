@@ -47,6 +47,8 @@ SCRIPT_FILES = (
     "probe.js",
     "hud.js",
     "saving.js",
+    "takeaway.js",
+    "beside.js",
     "picture-files.js",
     "downloads.js",
     "measure.js",

@@ -73,13 +73,15 @@ def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSi
     unit = "mm" if size.known else "px"
     small = pictures.shrink_map(depth, mask, frame)
     low, high = _range(small)
-    small, high = size.millimetres * (small - low), size.millimetres * (high - low)
+    pixels = high - low
+    small, high = size.millimetres * (small - low), size.millimetres * pixels
+    note = 'Height above the lowest point, up to <span data-pixels="{}">{:.3g} {}</span>. Brighter is nearer.'
     return _figure(
         "Depth",
-        f"Height above the lowest point, up to {high:.3g} {unit}. Brighter is nearer.",
+        Markup(note).format(pixels, high, unit),
         paint(small, 0, high, "depth"),
         f"Depth map: height above the lowest point, up to {high:.3g} {unit}",
-        color_bar("depth", 0, high, suffix=f" {unit}"),
+        color_bar("depth", 0, high, suffix=f" {unit}", per_pixel=size.millimetres),
     )
 
 

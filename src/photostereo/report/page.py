@@ -17,6 +17,7 @@ from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
+from photostereo.report.about import about_lines
 from photostereo.report.document import render_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
 from photostereo.report.photographs import contact_sheet
@@ -49,7 +50,7 @@ def write_report(
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
-    title: str | None = None,
+    about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
     """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
@@ -73,8 +74,8 @@ def write_report(
         Those paths to a description of their numbers.
     pixel_size : PixelSize
         Scale of measurements in the page; lengths are in pixels if it is not known.
-    title : str, optional
-        The heading; the capture's name by default.
+    about : mapping, optional
+        ``title`` (the heading; by default the capture's name), ``inventory``, ``credit`` and ``license``.
     control : Control
         Can cancel the work.
 
@@ -99,7 +100,6 @@ def write_report(
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
-    name = title or result.capture
     data: dict[str, Any] = {"identity": identity_of(result)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
     if capture is not None and capture.truth is not None:
@@ -110,7 +110,8 @@ def write_report(
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
-        "title": name,
+        "title": (about or {}).get("title") or result.capture,
+        "about": about_lines(about or {}),
         "kicker": wording.kicker(result, capture),
         "verdict": wording.verdict(result, capture),
         "first_problem": "",

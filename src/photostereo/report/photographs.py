@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 BYTE_BUDGET = 2_400_000
 #: And for what the method made of them.
 VERDICT_BUDGET = 900_000
-#: Longest side of a small photograph, in pixels.
-LARGEST, SMALLEST, QUALITY = 420, 110, 82
+#: Longest side of a photograph on the page, in pixels: few are large enough to be seen beside the relit view.
+LARGEST, SMALLEST, QUALITY = 900, 110, 82
+#: Longest side of a map of what the method made of one: it is only shown small.
+VERDICT_SIDE = 294
 #: More photographs than this are shown in part, spread evenly.
 MAX_PHOTOGRAPHS = 144
 
@@ -62,7 +64,7 @@ def contact_sheet(
     """
     count = len(capture)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
-    frame = pictures.frame_around(capture.mask, max_pixels=1 << 30, margin=0.04)
+    frame = pictures.frame_around(result.mask, max_pixels=1 << 30)
     # One exposure for all, so that dark photographs look dark.
     white = _white_level(capture)
     side = _side_within_budget(capture, frame, white, chosen)
@@ -137,5 +139,5 @@ def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Fra
     """A size at which all verdicts keep to their budget, at half a byte for a pixel of the object."""
     height, width = frame.rows.stop - frame.rows.start, frame.cols.stop - frame.cols.start
     within_budget = np.sqrt(VERDICT_BUDGET / 0.5 / count / capture.pixel_count)
-    factor = min(0.7 * side / max(height, width), float(within_budget), 1.0)
+    factor = min(min(0.7 * side, VERDICT_SIDE) / max(height, width), float(within_budget), 1.0)
     return Frame(frame.rows, frame.cols, *pictures.scaled_size(height, width, factor))

@@ -255,9 +255,18 @@ def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
 
 
 def color_bar(
-    scale: str, low: float, high: float, *, suffix: str = "", words: tuple[str, str] | None = None
+    scale: str,
+    low: float,
+    high: float,
+    *,
+    suffix: str = "",
+    words: tuple[str, str] | None = None,
+    per_pixel: float | None = None,
 ) -> Markup:
-    """A horizontal color scale with round numbers, or words at its two ends."""
+    """A horizontal color scale with round numbers, or words at its two ends.
+
+    Lengths carry their number of pixels (``per_pixel`` is the size of one), so that the page can change their unit.
+    """
     # With the scale's name: the bar of a depth map that another process renews meets no namesake in the page.
     identity = f"bar-{scale}-{next(_ids)}"
     stops = "".join(
@@ -276,7 +285,10 @@ def color_bar(
             x = across(tick)
             anchor = "start" if x < 20 else "end" if x > 280 else "middle"
             label = escape(short_number(tick) + suffix)
-            parts.append(f'<text class="tick" x="{x:.1f}" y="25" text-anchor="{anchor}">{label}</text>')
+            length = "" if per_pixel is None else f' data-pixels="{tick / per_pixel:.9g}"'
+            parts.append(
+                f'<text class="tick" x="{x:.1f}" y="25" text-anchor="{anchor}"{length}>{label}</text>'
+            )
     summary = f"color scale from {short_number(low)}{suffix} to {short_number(high)}{suffix}"
     return _svg("".join(parts), summary, width=300, height=30, kind="color-bar")
 

@@ -29,6 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.shading import relative_albedo, srgb_curve
+from photostereo.core.shading import relight as relight
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -103,25 +105,6 @@ def hsh_basis(lights: Float64) -> Float64:
 BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_basis}
 
 
-def relight(
-    normals: ArrayLike, albedo: ArrayLike, mask: Bool, light: ArrayLike, *, linear: bool = False
-) -> Float64:
-    """The picture (H, W, 3) of a result under a light, in [0, 1].
-
-    Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
-
-    Examples
-    --------
-    >>> up = np.zeros((1, 1, 3)) + [0.0, 0.0, 1.0]
-    >>> relight(up, np.ones((1, 1)), np.ones((1, 1), bool), [0.6, 0.0, 0.8], linear=True)[0, 0].tolist()
-    [0.8, 0.8, 0.8]
-    """
-    n = np.asarray(normals, dtype=np.float64)
-    shade = np.maximum(n @ np.asarray(light, dtype=np.float64), 0.0)[..., None]
-    picture = _relative_albedo(albedo, mask) * shade
-    return np.where(mask[..., None], np.clip(picture if linear else _curve(picture), 0.0, 1.0), 0.0)
-
-
 def fit_lights(
     normals: ArrayLike, albedo: ArrayLike, mask: Bool, *, basis: str = "ptm", linear: bool = False
 ) -> LightModel:
@@ -140,11 +123,11 @@ def fit_lights(
     lights = spread_lights()
     solve = np.linalg.pinv(BASES[basis](lights))
     n = np.asarray(normals, dtype=np.float64)[mask]
-    a = np.minimum(_relative_albedo(albedo, mask)[mask], BRIGHTEST)
+    a = np.minimum(relative_albedo(albedo, mask)[mask], BRIGHTEST)
     # Above white the color is white and the luminance above one, so that a dim light shows it unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
-    curve = _linear if linear else _curve
+    curve = _linear if linear else srgb_curve
     coefficients = np.zeros((*mask.shape, len(solve)), dtype=np.float32)
     found = np.empty((len(n), len(solve)), dtype=np.float32)
     for start in range(0, len(n), CHUNK):
@@ -170,19 +153,6 @@ def quantize(
     picture = np.broadcast_to(bias, coefficients.shape).astype(np.uint8)
     picture[mask] = np.clip(np.rint(inside / scale + bias), 0, 255)
     return picture, scale, bias
-
-
-def _relative_albedo(albedo: ArrayLike, mask: Bool) -> Float64:
-    values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
-    values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
-    white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0
-    return values / (white or 1.0)
-
-
-def _curve(value: Float64) -> Float64:
-    """The sRGB curve, which goes on above one."""
-    root = np.maximum(value, 0.0031308) ** (1 / 2.4)
-    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055)
 
 
 def _linear(value: Float64) -> Float64:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.core.errors import CaptureError
+from photostereo.core.display import Displayed
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
@@ -21,7 +23,7 @@ from photostereo.solver.result_files import read_arrays, read_summary
 
 
 @dataclass(frozen=True, eq=False)
-class Reconstruction:
+class Reconstruction(Displayed):
     """The result of :func:`photostereo.solve`; frozen, arrays read-only.
 
     Attributes
@@ -118,6 +120,30 @@ class Reconstruction:
             "corrected": any(factor != 1.0 for factor in factors),
             "factors": {name: round(factor, 6) for name, factor in zip(names, factors, strict=True)},
         }
+
+    def relight(self, direction: Sequence[float], *, linear: bool = False) -> NDArray[np.float64]:
+        """A picture (H, W, 3) of the object under a light from another direction, in [0, 1].
+
+        Parameters
+        ----------
+        direction : three numbers
+            From the object to the light: x right, y up, z towards the camera. Its length does not matter.
+        linear : bool
+            Intensities instead of the sRGB values that a screen expects.
+
+        Examples
+        --------
+        >>> import photostereo as ps
+        >>> ps.solve(ps.render_scene("sphere", size=32), "ls").relight([1, 1, 1]).shape
+        (32, 32, 3)
+        """
+        light = np.asarray(direction, dtype=np.float64)
+        if light.shape != (3,) or not np.isfinite(light).all() or not light.any():
+            raise ParameterError(
+                "A light direction is three numbers, not all zero: x right, y up, z towards the camera.",
+                code="not-a-direction",
+            )
+        return relight(self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear)
 
     def with_seconds(self, **stages: float) -> Reconstruction:
         """The same with the times of further stages."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.display import Displayed
 from photostereo.surface.camera import Camera
 
 Float64 = NDArray[np.float64]
@@ -14,7 +15,7 @@ Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Surface:
+class Surface(Displayed):
     """An integrated surface. Its arrays are read-only.
 
     Attributes

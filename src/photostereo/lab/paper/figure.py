@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
+from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.paper.pictures import Box, frame_of, picture_of_normals
 from photostereo.lab.sweeps.style import new_figure
-from photostereo.results.relighting import relight
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,6 +14,7 @@ class Controls {
     this.followDial();
     this.followMinimap();
     this.followFullScreen();
+    this.followDrawers();
     relighter.rig.watch(() => this.showLamps());
     Object.entries(relighter.look).forEach(([name, value]) => this.change(name, value));
   }
@@ -121,6 +122,30 @@ class Controls {
     });
   }
 
+  // One drawer of the panel is open at a time; their names are always in sight.
+  followDrawers() {
+    this.panel.querySelector(".tabs").addEventListener("click", (event) => {
+      const name = event.target.closest("button")?.dataset.drawer;
+      if (name) this.open(name, this.panel.querySelector(`.drawer.${name}`).hidden);
+    });
+  }
+
+  open(name, on = true) {
+    for (const tab of this.panel.querySelectorAll("[data-drawer]")) {
+      const opened = on && tab.dataset.drawer === name;
+      tab.setAttribute("aria-expanded", String(opened));
+      this.panel.querySelector(`.drawer.${tab.dataset.drawer}`).hidden = !opened;
+    }
+  }
+
+  // Hold the light in a direction.
+  shineFrom(direction) {
+    this.stopSweep();
+    this.raking = false;
+    this.relighter.rig.lamp.setFromDirection(direction);
+    this.pin(true);
+  }
+
   followPanel() {
     const { rig } = this.relighter;
     this.panel.addEventListener("submit", (event) => event.preventDefault());
@@ -139,12 +164,12 @@ class Controls {
       else if (target.dataset.step !== undefined) this.change("contours", this.contourStep());
       else if (target.dataset.toggle === "loupe") this.setLoupe(target.checked);
       else if (target.dataset.toggle === "pin") this.pin(target.checked);
+      else if (target.dataset.toggle === "sweep") this.toggleSweep();
     });
     this.panel.addEventListener("click", (event) => {
       const button = event.target.closest("button");
       if (!button) return;
       if (button.dataset.preset) this.apply(button.dataset.preset);
-      if (button.dataset.action === "sweep") this.toggleSweep();
       if (button.dataset.action === "add-lamp") rig.add();
       if (button.dataset.action === "drop-lamp") rig.remove();
       if (button.dataset.number) rig.choose(Number(button.dataset.number));
@@ -283,7 +308,7 @@ class Controls {
       return;
     }
     this.sweeping = true;
-    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "true");
+    this.panel.querySelector("[data-toggle=sweep]").checked = true;
     let last = performance.now();
     const turn = (now) => {
       if (!this.sweeping) return;
@@ -298,6 +323,6 @@ class Controls {
   stopSweep() {
     if (!this.sweeping) return;
     this.sweeping = false;
-    this.figure.querySelector("[data-action=sweep]").setAttribute("aria-pressed", "false");
+    this.panel.querySelector("[data-toggle=sweep]").checked = false;
   }
 }

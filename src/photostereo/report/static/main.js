@@ -5,6 +5,7 @@ function start() {
   // Hints are for those who have not begun.
   for (const view of document.querySelectorAll(".viewer")) view.addEventListener("pointerdown", () => view.classList.add("begun"), { once: true });
   const page = document.documentElement;
+  if (new URLSearchParams(location.search).has("embed")) embed(page);
   const waiting = [];
 
   const relightFigure = document.getElementById("relight-view");
@@ -19,7 +20,7 @@ function start() {
   }
   const comparison = data.compare ? new Comparison(relightFigure, data.relight, relighter) : null;
   if (relighter.works) {
-    equip(relighter, controls, comparison, data.identity);
+    equip(relighter, controls, comparison, data);
     printAsPicture(relightFigure, relighter.stage);
   }
   document.querySelectorAll("table.sortable").forEach(makeSortable);
@@ -35,10 +36,7 @@ function start() {
     new ContactSheet(sheet, data.photographs, {
       relight: (light) => {
         if (!controls) return;
-        controls.stopSweep();
-        controls.raking = false;
-        relighter.rig.lamp.setFromDirection(light);
-        controls.pin(true);
+        controls.shineFrom(light);
         const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
         relightFigure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "center" });
       },
@@ -55,18 +53,20 @@ function start() {
 }
 
 // What people who look closely need: numbers, lines, notes, links, pictures to take along.
-function equip(relighter, controls, comparison, identity) {
+function equip(relighter, controls, comparison, data) {
   const { figure, stage } = relighter;
   const probe = new Probe(relighter);
   const hud = new Hud(relighter, probe);
   const measure = new Measure(relighter, probe, controls);
-  const notes = new Notes(relighter, controls, identity);
+  const notes = new Notes(relighter, controls, data.identity);
   const links = new Links(relighter, controls, comparison);
   figure.querySelector("[data-action=snapshot]").addEventListener("click", async () => {
     saveBlob(`${fileName()}-view.png`, await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
   });
-  const takeaway = document.querySelector(".made");
-  if (takeaway) new Downloads(relighter, probe, takeaway);
+  new Takeaway(relighter, controls);
+  if (data.photographs) new Beside(relighter, controls, data.photographs);
+  const made = document.querySelector(".made");
+  if (made) new Downloads(relighter, probe, made);
   stage.started.then(() => links.restore());
 }
 
@@ -85,8 +85,27 @@ function startSurface(figure, data, pyramid) {
     figure.classList.remove("live");
     console.error(problem);
   });
+  // Once to the left, once to the right: the back of a surface seen from one side is unknown.
+  figure.querySelector("[data-action=turntable]").addEventListener("click", async (event) => {
+    const { camera } = view;
+    const { yaw } = camera;
+    event.target.disabled = true;
+    await saveVideo("turntable", view.canvas, (share) => {
+      camera.yaw = 0.9 * Math.sin(2 * Math.PI * share);
+      view.stage.changed();
+    }, figure.querySelector(".turn-words"));
+    camera.yaw = yaw;
+    event.target.disabled = false;
+    view.stage.changed();
+  });
   const choice = figure.querySelector("[data-surface=result]");
   if (choice) choice.addEventListener("change", () => view.replace(pick(choice.value)));
+}
+
+// Inside another page: the view alone, with a line that leads to the whole page.
+function embed(page) {
+  page.classList.add("embed");
+  document.querySelector(".embed-foot a").href = location.pathname;
 }
 
 // A name for files, after the object.

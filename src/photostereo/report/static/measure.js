@@ -83,7 +83,7 @@ class Measure {
   }
 
   taken() {
-    this.box.open = true;
+    this.controls.open("measure");
   }
 
   down(place) {
@@ -125,6 +125,7 @@ class Measure {
     const pixels = Math.hypot(b[0] - a[0], b[1] - a[1]);
     Object.assign(this.relighter.units, { size: millimeters / pixels, unit: "mm" });
     this.relighter.view.tell();
+    for (const said of document.querySelectorAll("[data-pixels]")) said.textContent = this.relighter.units.short(Number(said.dataset.pixels));
     this.figure.dispatchEvent(new CustomEvent("look"));
     this.report();
   }
@@ -146,16 +147,7 @@ class Measure {
     if (this.line !== line || shown !== this.relighter.shown) return;
     this.profiles = profiles.filter(({ heights }) => heights.filter((height) => height !== null).length > 1);
     this.report();
-    this.uncover();
     this.box.dataset.done = String(Number(this.box.dataset.done || 0) + 1);
-  }
-
-  // In a panel that scrolls by itself the curve may lie below its edge.
-  uncover() {
-    const panel = [".panel", ".side"].map((kind) => this.box.closest(kind)).find((one) => one && one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY === "auto");
-    if (!panel || panel.contains(document.activeElement)) return;
-    const [inside, box] = [panel.getBoundingClientRect(), this.box.getBoundingClientRect()];
-    if (box.bottom > inside.bottom) panel.scrollTop += Math.min(box.bottom - inside.bottom, box.top - inside.top);
   }
 
   // Flat distance, and what the surface adds to it.
@@ -223,6 +215,6 @@ class Measure {
     // A name in quotation marks is text to every reader, whatever it holds.
     const named = ({ title }) => (this.profiles.length > 1 ? `"height by ${title.replaceAll('"', '""')} (${units.unit})"` : `height (${units.unit})`);
     const head = ["column", "row", `along (${units.unit})`, ...this.profiles.map(named)].join(",");
-    saveText("profile.csv", [head, ...rows].join("\n") + "\n", "text/csv");
+    saveText(`${fileName()}-profile.csv`, [head, ...rows].join("\n") + "\n", "text/csv");
   }
 }

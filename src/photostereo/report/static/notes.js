@@ -46,7 +46,7 @@ class Notes {
   }
 
   taken() {
-    this.box.open = true;
+    this.controls.open("notes");
   }
 
   down() {}
@@ -64,7 +64,7 @@ class Notes {
 
   add([x, y]) {
     this.list.push({ x, y, text: "" });
-    this.box.open = true;
+    this.controls.open("notes");
     this.changed();
     this.box.querySelector("li:last-child textarea").focus();
   }
@@ -91,7 +91,7 @@ class Notes {
       pin.title = note.text;
       pin.setAttribute("aria-label", `Note ${number + 1}: ${note.text}`);
       pin.addEventListener("click", () => {
-        this.box.open = true;
+        this.controls.open("notes");
         this.box.querySelectorAll("textarea")[number].focus();
       });
       return pin;

@@ -98,6 +98,19 @@ class Relighter {
     this.canvas.dataset.sharp = this.complete ? "yes" : "no";
   }
 
+  // A part of a larger picture on a canvas of its size; `whole` is the width of that picture.
+  paintBlock(width, height, placing, whole) {
+    const { stage, canvas } = this;
+    [stage.width, stage.height] = [canvas.width, canvas.height] = [width, height];
+    const { gl } = stage;
+    gl.bindVertexArray(this.vertices);
+    gl.disable(gl.DEPTH_TEST);
+    const target = this.look.crispen > 0 ? this.offscreen(gl, width, height) : null;
+    const divider = this.shown.length > 1 ? Math.round(this.split * whole + placing.left) : width;
+    this.paint(gl, "block", target, [0, 0, width, height], divider, placing);
+    if (target) this.crispen(gl, target, width, height);
+  }
+
   // What a rectangle of the canvas (counted from the upper left) shows of a result, gathered from its tiles.
   patch(gl, role, name, [x, y, w, h], { scale, left, top }) {
     const key = `${role} ${name}`;

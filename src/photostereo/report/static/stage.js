@@ -30,6 +30,7 @@ class Stage {
 
   measure() {
     const box = this.canvas.getBoundingClientRect();
+    if (this.width && !box.width) return; // hidden, for instance on paper
     this.ratio = Math.min(window.devicePixelRatio || 1, 2);
     this.width = Math.max(1, Math.round(box.width * this.ratio));
     this.height = Math.max(1, Math.round(box.height * this.ratio));

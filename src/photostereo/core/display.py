@@ -1,0 +1,35 @@
+"""Objects that show themselves in a notebook.
+
+How they look is the business of :mod:`photostereo.report.notebook`, which stands above them; like a plugin it is
+found by its name, when somebody looks.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Displayed:
+    """A capture, a result or a finding that a notebook shows as pictures and a small table."""
+
+    def _repr_html_(self) -> str:
+        return str(_notebook().as_html(self))
+
+    def plot(self) -> Any:
+        """Draw its pictures side by side.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib, the extra ``figures``.
+        """
+        return _notebook().plot(self)
+
+
+def _notebook() -> Any:
+    return import_module("photostereo.report.notebook")

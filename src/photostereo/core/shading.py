@@ -1,0 +1,41 @@
+"""A matte surface under a light."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float64 = NDArray[np.float64]
+
+
+def relight(
+    normals: ArrayLike, albedo: ArrayLike, mask: NDArray[np.bool_], light: ArrayLike, *, linear: bool = False
+) -> Float64:
+    """The picture (H, W, 3) of a result under a light, in [0, 1].
+
+    Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
+
+    Examples
+    --------
+    >>> up = np.zeros((1, 1, 3)) + [0.0, 0.0, 1.0]
+    >>> relight(up, np.ones((1, 1)), np.ones((1, 1), bool), [0.6, 0.0, 0.8], linear=True)[0, 0].tolist()
+    [0.8, 0.8, 0.8]
+    """
+    n = np.asarray(normals, dtype=np.float64)
+    shade = np.maximum(n @ np.asarray(light, dtype=np.float64), 0.0)[..., None]
+    picture = relative_albedo(albedo, mask) * shade
+    return np.where(mask[..., None], np.clip(picture if linear else srgb_curve(picture), 0.0, 1.0), 0.0)
+
+
+def relative_albedo(albedo: ArrayLike, mask: NDArray[np.bool_]) -> Float64:
+    """An albedo in three channels over its 99th percentile."""
+    values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
+    values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
+    white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0
+    return values / (white or 1.0)
+
+
+def srgb_curve(value: Float64) -> Float64:
+    """The sRGB curve, which goes on above one."""
+    root = np.maximum(value, 0.0031308) ** (1 / 2.4)
+    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055)

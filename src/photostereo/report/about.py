@@ -1,0 +1,56 @@
+"""What an object is called and who may use its pictures: title, inventory number, credit, license.
+
+They come from ``photostereo.json`` in the folder of the capture, or are given by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from photostereo.core.errors import CaptureError, ParameterError, did_you_mean
+from photostereo.io.safe import exists, read_json
+from photostereo.io.schema import check_facts
+
+#: The facts, and the words that stand before them on a page.
+FACTS = {"title": "", "inventory": "Inventory no.", "credit": "", "license": "License:"}
+#: The file beside the photographs; what else it holds is not looked at here.
+FILE = "photostereo.json"
+
+
+def read_about(capture: Path | None) -> dict[str, str]:
+    """The facts in the folder of a capture; empty without such a file."""
+    if capture is None:
+        return {}
+    path = (capture if capture.is_dir() else capture.parent) / FILE
+    if not exists(path):
+        return {}
+    remedy = f'Expected text for any of {", ".join(FACTS)}: {{"title": "Coin", "license": "CC BY 4.0"}}.'
+    content = read_json(path, "capture description", remedy=remedy)
+
+    def fail(problem: str) -> CaptureError:
+        return CaptureError(f"{path}: {problem}. {remedy}", code="bad-sidecar", file=path, problem=problem)
+
+    check_facts(content, {f"{name}?": str for name in FACTS}, fail)
+    return {name: content[name] for name in FACTS if content.get(name)}
+
+
+def check_about(given: Mapping[str, str]) -> dict[str, str]:
+    """Facts as a caller gives them; an error names the unknown ones."""
+    for name in given:
+        if name not in FACTS:
+            raise ParameterError(
+                f'There is no fact "{name}" about an object. Choose from {", ".join(FACTS)}.{did_you_mean(name, FACTS)}',
+                code="unknown-fact",
+                name=name,
+            )
+    return {name: str(value) for name, value in given.items()}
+
+
+def about_lines(about: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What stands below the title of a page.
+
+    >>> about_lines({"title": "Coin", "license": "CC BY 4.0"})
+    [('License:', 'CC BY 4.0')]
+    """
+    return [(words, about[name]) for name, words in FACTS.items() if name != "title" and about.get(name)]

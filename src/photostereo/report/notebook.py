@@ -1,0 +1,332 @@
+"""In a notebook: how captures and results show themselves, the viewer in a cell, progress.
+
+An object is shown as its panels (pictures with a title) and its facts (a small table). To show another class, register
+both for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
+from photostereo.core.display import Displayed
+from photostereo.core.errors import MissingDependencyError
+from photostereo.diagnosis.diagnose import Diagnosis
+from photostereo.diagnosis.expected_error import expected_error
+from photostereo.report import pictures, wording
+from photostereo.report.colors import paint
+from photostereo.report.figures import ERROR_TOP
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.solve import solve
+from photostereo.surface import Surface
+
+#: Pictures in a cell have at most this many pixels, and at most this many photographs are shown.
+PIXELS, PHOTOGRAPHS = 60_000, 6
+#: The light of the relit panel: from the upper left.
+LIGHT = (-0.5, 0.6, 0.8)
+#: A display is renewed at most this often, in seconds.
+RENEWED = 0.2
+
+Panel = tuple[str, NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Displayed):
+    """Results of several methods on one capture, in the order in which they were asked for."""
+
+    capture: Capture
+    results: tuple[Reconstruction, ...]
+
+    def __getitem__(self, method: str) -> Reconstruction:
+        return next(result for result in self.results if result.method == method)
+
+
+def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILENT) -> Comparison:
+    """Solve a capture by several methods.
+
+    Parameters
+    ----------
+    capture : Capture
+        Photographs, lights and mask.
+    methods : sequence of str
+        Names of methods.
+    control : Control
+        Receives progress and can cancel the work.
+
+    Examples
+    --------
+    >>> import photostereo as ps
+    >>> comparison = ps.compare(ps.render_scene("sphere", size=32), ["ls", "l1"])
+    >>> comparison["l1"].method
+    'l1'
+    """
+    return Comparison(capture, tuple(solve(capture, method, control=control) for method in methods))
+
+
+@singledispatch
+def panels(shown: Any) -> list[Panel]:
+    """The pictures of an object, RGB or RGBA."""
+    raise TypeError(f"{type(shown).__name__} has no pictures")
+
+
+@singledispatch
+def facts(shown: Any) -> list[tuple[str, str]]:
+    """The small table of an object."""
+    return []
+
+
+@panels.register
+def _(capture: Capture) -> list[Panel]:
+    frame = pictures.frame_around(capture.mask, max_pixels=PIXELS)
+    chosen = np.unique(np.linspace(0, len(capture) - 1, min(len(capture), PHOTOGRAPHS)).astype(int))
+    rows = (frame.rows.start, frame.rows.stop)
+    shown = [capture.photographs.rows(*rows, slice(n, n + 1))[0][:, frame.cols] for n in chosen.tolist()]
+    white = max(float(np.percentile(np.stack(shown), 99.3)), 1e-9)
+    small = [pictures.resize(picture / white, frame.height, frame.width) for picture in shown]
+    return [(f"photograph {i + 1}", pictures.to_srgb(one)) for i, one in zip(chosen, small, strict=True)]
+
+
+@facts.register
+def _(capture: Capture) -> list[tuple[str, str]]:
+    height, width = capture.frame
+    lights = capture.lights.describe() if capture.lights.known else "not known"
+    return [
+        ("photographs", f"{len(capture)}, {width} × {height}, {'RGB' if capture.is_color else 'gray'}"),
+        ("object", f"{wording.thousands(capture.pixel_count)} pixels"),
+        ("lights", lights),
+        ("truth", "known" if capture.truth is not None else "not known"),
+    ]
+
+
+@panels.register
+def _(result: Reconstruction) -> list[Panel]:
+    frame = pictures.frame_around(result.mask, max_pixels=PIXELS)
+    normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
+    albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
+    relit = pictures.resize(frame.cut(result.relight(LIGHT)), frame.height, frame.width)
+    found: list[Panel] = [
+        ("normals", pictures.normals_picture(normals, known)),
+        ("albedo", pictures.with_alpha(albedo, inside)),
+        ("relit", pictures.with_alpha(np.rint(255 * relit).astype(np.uint8), inside)),
+    ]
+    if "spread" in result.maps:
+        spread = pictures.shrink_map(result.maps["spread"], result.mask, frame)
+        found.append(("expected error", paint(spread, 0, ERROR_TOP, "ember").rgba))
+    return found
+
+
+@facts.register
+def _(result: Reconstruction) -> list[tuple[str, str]]:
+    found = [("method", result.method), ("status", wording.status_words(result))]
+    if (expected := expected_error(result)) is not None:
+        found.append(("expected error", expected.words))
+    if result.angular_error is not None:
+        found.append(("angular error", f"mean {result.angular_error.mean:.2f}°"))
+    return [*found, ("time", wording.duration(sum(result.seconds.values())))]
+
+
+@panels.register
+def _(surface: Surface) -> list[Panel]:
+    frame = pictures.frame_around(surface.mask, max_pixels=PIXELS)
+    depth = pictures.shrink_map(surface.depth, surface.mask, frame)
+    return [("depth", paint(depth, *surface.depth_range, "depth").rgba)]
+
+
+@facts.register
+def _(surface: Surface) -> list[tuple[str, str]]:
+    low, high = surface.depth_range
+    return [
+        ("method", f"{surface.method}, {surface.status}"),
+        ("heights", f"{high - low:.4g} pixels from the lowest to the highest point"),
+        ("parts, cut links", f"{surface.parts}, {surface.tears}"),
+    ]
+
+
+@panels.register
+def _(diagnosis: Diagnosis) -> list[Panel]:
+    mask = diagnosis.dark_count >= 0
+    frame = pictures.frame_around(mask, max_pixels=PIXELS)
+    dark = pictures.shrink_map(diagnosis.dark_count.astype(np.float32), mask, frame)
+    residual = pictures.shrink_map(diagnosis.residual, mask, frame)
+    return [
+        ("photographs in shadow", paint(dark, 0, float(diagnosis.photographs), "ember").rgba),
+        ("not explained by a matte surface", paint(residual, 0, 0.5, "ember").rgba),
+    ]
+
+
+@facts.register
+def _(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    words = {"problem": "Problem", "notice": "Note", "good": "Good"}
+    return [(words[finding.severity], finding.text) for finding in diagnosis.findings]
+
+
+@panels.register
+def _(comparison: Comparison) -> list[Panel]:
+    return [(result.method, panels(result)[0][1]) for result in comparison.results]
+
+
+@facts.register
+def _(comparison: Comparison) -> list[tuple[str, str]]:
+    return [
+        (result.method, ", ".join(f"{name} {value}" for name, value in facts(result) if name != "method"))
+        for result in comparison.results
+    ]
+
+
+def as_html(shown: Any) -> str:
+    """An object for a cell of a notebook."""
+    style = "margin:0;text-align:center;font-size:12px"
+    figures = "".join(
+        f'<figure style="{style}"><img src="{pictures.webp(picture)}" alt="{escape(title)}">'
+        f"<figcaption>{escape(title)}</figcaption></figure>"
+        for title, picture in panels(shown)
+    )
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in facts(shown)
+    )
+    name = (
+        shown.name
+        if isinstance(shown, Capture)
+        else shown.capture
+        if isinstance(shown, Reconstruction)
+        else ""
+    )
+    heading = f"<b>{type(shown).__name__}</b> {escape(name)}"
+    return f'<div>{heading}<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div><table>{rows}</table></div>'
+
+
+def plot(shown: Any) -> Any:
+    """A matplotlib figure of an object's pictures, side by side."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise MissingDependencyError(
+            'Plots need matplotlib: pip install "photostereo[figures]"', code="needs-matplotlib"
+        ) from problem
+    found = panels(shown)
+    figure = Figure(figsize=(3.2 * len(found), 3.4), layout="constrained")
+    for axes, (title, picture) in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+        axes.imshow(picture, cmap="gray")
+        axes.set_title(title)
+        axes.set_axis_off()
+    return figure
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The viewer of a result in a cell of a notebook; see :func:`view`."""
+
+    page: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        embedded = self.page.replace('<html lang="en">', '<html lang="en" class="embed">', 1)
+        return (
+            f'<iframe srcdoc="{escape(embedded)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{self.height}px;border:0" allowfullscreen></iframe>'
+        )
+
+
+def view(
+    result: Reconstruction | str | Path,
+    capture: Capture | None = None,
+    surface: Surface | None = None,
+    *,
+    height: int = 560,
+) -> Viewer:
+    """The interactive viewer of a result, to be shown in a notebook.
+
+    Parameters
+    ----------
+    result : Reconstruction or path
+        What to show, or the folder of a result, whose ``report.html`` is shown.
+    capture : Capture, optional
+        Adds the photographs.
+    surface : Surface, optional
+        Adds heights.
+    height : int
+        Of the cell, in pixels.
+
+    Examples
+    --------
+    >>> import photostereo as ps
+    >>> result = ps.solve(ps.render_scene("sphere", size=32), "ls")
+    >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
+    True
+    """
+    from photostereo.io.safe import read_text
+    from photostereo.report.page import write_report
+
+    if not isinstance(result, Reconstruction):
+        page = read_text(Path(result) / "report.html", "report", remedy="Give the folder of a result.")
+        return Viewer(page, height)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        write_report(path, result, capture, depth=None if surface is None else surface.depth)
+        return Viewer(path.read_text(encoding="utf-8"), height)
+
+
+class Progress(Control):
+    """A progress bar for notebooks; outside of one, a line on standard error.
+
+    Examples
+    --------
+    >>> import photostereo as ps
+    >>> result = ps.solve(ps.render_scene("sphere", size=32), "ls", control=ps.Progress())
+    """
+
+    def __init__(self) -> None:
+        self._name, self._done, self._total = "", 0, 0
+        self._shown: Any = None
+        self._last = 0.0
+
+    def on_stage(self, name: str, total: int | None) -> None:
+        self._name, self._done, self._total = name, 0, total or 0
+        self._show()
+
+    def on_advance(self, steps: int) -> None:
+        self._done += steps
+        if time.monotonic() - self._last > RENEWED:
+            self._show()
+
+    def finish(self) -> None:
+        super().finish()
+        self._name, self._done, self._total = f"done, {wording.duration(sum(self.seconds.values()))}", 1, 1
+        self._show()
+
+    def _show(self) -> None:
+        self._last = time.monotonic()
+        if (display := _cell_display()) is None:
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{self._name} {self._done}/{self._total or '?'}\033[K")
+            return
+        share = f'value="{self._done}" max="{self._total}"' if self._total else ""
+        bar = {"text/html": f"<progress {share}></progress> {escape(self._name)}", "text/plain": self._name}
+        if self._shown is None:
+            self._shown = display(bar, raw=True, display_id=True)
+        else:
+            self._shown.update(bar, raw=True)
+
+
+def _cell_display() -> Any:
+    """IPython's ``display`` if this runs in a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    return display
