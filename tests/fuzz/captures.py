@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import cv2
@@ -43,6 +45,7 @@ def build_templates(home: Path) -> None:
     _write_harvard(home / "harvard" / "capture", scene)
     _write_rti(home / "rti" / "capture", scene)
     _write_results(home, scene)
+    _write_further(home, scene)
 
 
 LAYOUTS = (
@@ -126,6 +129,31 @@ def _write_results(home: Path, scene: ps.Capture) -> None:
     shutil.copy(folder / "solved" / "normals.png", folder / "normals.png")
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8))
     _write_lights(folder, scene.lights.directions)
+
+
+def _write_further(home: Path, scene: ps.Capture) -> None:
+    """What the newer commands are given: weights, a comparison, the stores of a sweep and a batch, a page."""
+    from photostereo.cli import main
+    from photostereo.reflectance.learned import weights
+
+    folder = home / "further"
+    shutil.copytree(home / "results", folder)
+    shutil.copy(Path(weights.__file__).with_name("weights.npz"), folder / "weights.npz")
+    (folder / "plan.toml").write_text(
+        'name = "x"\ncaptures = ["capture.npz"]\nseeds = 1\n[[methods]]\nname = "ls"\n'
+    )
+    for number in range(2):
+        write_archive(scene, folder / "captures" / f"{number}.npz")
+    one = ["--workers", "1"]
+    for words in (
+        ["compare", folder / "capture.npz", "--methods", "ls,l1", "--out", folder / "compared"],
+        ["solve", folder / "capture.npz", "--method", "ls", "--out", folder / "shown"],
+        ["sweep", folder / "plan.toml", "--data", folder, "--out", folder / "swept", *one],
+        ["batch", folder / "captures", "--out", folder / "batched", "--method", "ls", *one],
+    ):
+        sys.argv = ["photostereo", *map(str, words)]
+        with suppress(SystemExit):
+            main()
 
 
 def _write_lights(folder: Path, lights: np.ndarray) -> None:

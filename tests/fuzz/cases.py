@@ -11,7 +11,7 @@ import numpy as np
 
 import photostereo as ps
 
-from . import mutations
+from . import further, mutations
 from .captures import LAYOUTS, SMALL, capture_in
 
 METHODS = ("ls", "pls", "l1", "sbl", "rpca", "cbr", "net", "dlnv", "pdlnv", "dlsr", "dlnet")
@@ -85,6 +85,8 @@ def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
     """Copy a template, spoil it, choose a command."""
     rng = np.random.default_rng([seed, number])
     case = Case(work / f"case-{number}")
+    if number % 2:
+        return _further(case, templates, rng)
     mesh = rng.random() < 0.15
     template = "results" if mesh or rng.random() < 0.15 else str(rng.choice(LAYOUTS))
     shutil.copytree(templates / template, case.folder, symlinks=True)
@@ -93,19 +95,34 @@ def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
         capture = capture.rename(case.folder / str(rng.choice(np.array(_ODD_NAMES, dtype=object))))
     files = [file for file in sorted(case.folder.rglob("*")) if file.is_file() and not file.is_symlink()]
     for _ in range(int(rng.choice([0, 1, 2, 3], p=[0.2, 0.6, 0.13, 0.07]))):
-        file = files[int(rng.integers(len(files)))]
-        if file.is_file() and not file.is_symlink():
-            mutation = mutations.choose(file, rng)
-            case.spoilt.append(f"{mutation.__name__}({os.fsencode(file.name)!r})")
-            try:
-                mutation(file, rng)
-            except Exception:  # spoilt before, beyond what this one understands
-                mutations.noise(file, rng)
+        _spoil(case, files[int(rng.integers(len(files)))], rng)
     if mesh:
         _mesh(case, rng)
     else:
         _command(case, capture, template == "results", rng)
     return case
+
+
+def _further(case: Case, templates: Path, rng: np.random.Generator) -> Case:
+    """A run of the newer commands."""
+    kind = further.choose(rng)
+    shutil.copytree(templates / kind.template, case.folder, symlinks=True)
+    files = [file for file in sorted(case.folder.glob(kind.spoilt)) if file.is_file()]
+    for _ in range(int(rng.choice([0, 1, 2], p=[0.15, 0.7, 0.15])) if files else 0):
+        _spoil(case, files[int(rng.integers(len(files)))], rng)
+    case.words = kind.words(case.folder, rng)
+    return case
+
+
+def _spoil(case: Case, file: Path, rng: np.random.Generator) -> None:
+    if not file.is_file() or file.is_symlink():
+        return
+    mutation = mutations.choose(file, rng)
+    case.spoilt.append(f"{mutation.__name__}({os.fsencode(file.name)!r})")
+    try:
+        mutation(file, rng)
+    except Exception:  # spoilt before, beyond what this one understands
+        mutations.noise(file, rng)
 
 
 def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Generator) -> None:

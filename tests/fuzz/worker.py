@@ -11,7 +11,9 @@ import json
 import os
 import resource
 import shutil
+import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ import numpy as np
 from .captures import SMALL, capture_in
 from .cases import METHODS, Case, make_case
 from .checks import complaints, snapshot
+from .further import HTTP
 
 #: Bytes that a run may take beyond what the process has before it. The largest sound input needs a hundredth of it.
 MEMORY = 700 << 20
@@ -84,6 +87,37 @@ def run(words: list[str]) -> tuple[int | None, str, str]:
     return code, *said
 
 
+def ask(words: list[str]) -> tuple[int | None, str, str]:
+    """Serve a folder and send requests; each must be answered, and nothing may be said on standard error."""
+    from photostereo.core.errors import PhotostereoError
+    from photostereo.report.serving import make_server
+
+    err = io.StringIO()
+    before, sys.stderr = sys.stderr, err
+    try:
+        with make_server(Path(words[1]) / "report.html") as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            for text in words[2:]:
+                method, path, host = text.split(" ")
+                with socket.create_connection(server.server_address[:2], timeout=20) as line:
+                    line.sendall(f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode("latin-1"))
+                    answer = line.makefile("rb").read()
+                status = answer.split(b" ")[1:2]
+                if not answer.startswith(b"HTTP/1.0 ") or status in ([b"500"], [b"502"], [b"503"]):
+                    err.write(f"Traceback? {text}: {answer[:80]!r}\n")
+                if "evil" in host and status == [b"200"]:
+                    err.write(f"Traceback? {host} was served\n")
+            server.shutdown()
+        return 0, "", err.getvalue()
+    except PhotostereoError as problem:
+        return 2, "", f"Error: {problem}"
+    except OSError as problem:
+        code = 2 if isinstance(problem, FileNotFoundError | IsADirectoryError) else None
+        return code, "", f"Error: {problem!r}"
+    finally:
+        sys.stderr = before
+
+
 def examine(case: Case, watch: Watch) -> dict[str, object]:
     """Run a case and say what was wrong, if anything."""
     before = snapshot(case.folder)
@@ -92,7 +126,7 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
     watch.on = True
     try:
         with _limited_memory():
-            code, said, error = run(case.words)
+            code, said, error = ask(case.words) if case.words[0] == HTTP else run(case.words)
     finally:
         watch.on = False
     wrong = complaints(case, code, said, error, before)

@@ -17,7 +17,7 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures
 from photostereo.report.about import about_lines
 from photostereo.report.comparison_figures import error_charts, figures_table
-from photostereo.report.document import render_page, safe_links
+from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.entries import Basis, Entry, basis_of, entries_of
 from photostereo.report.packing import grid_data, pack_heights
 from photostereo.report.page import identity_of
@@ -136,7 +136,7 @@ def write_comparison(
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = _difference_top(entries, mask)
     _align_heights(data["relight"], entries, mask)
-    page.write(path, data)
+    write_page(path, page.text(data))
 
 
 def _input_in_words(count: int, basis: Basis) -> str:

@@ -78,9 +78,9 @@ class Page:
         """Characters that are left for more data in a page of at most ``limit``."""
         return limit - len(self.before) - len(self.after) - len(json_for_script(data))
 
-    def write(self, path: str | Path, data: Mapping[str, Any]) -> None:
-        """Write the page with its data in one step."""
-        write_page(path, f"{self.before}{json_for_script(data)}{self.after}")
+    def text(self, data: Mapping[str, Any]) -> str:
+        """The page with its data."""
+        return f"{self.before}{json_for_script(data)}{self.after}"
 
 
 def render_page(template: str, **context: Any) -> Page:

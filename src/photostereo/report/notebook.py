@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -268,15 +267,12 @@ def view(
     True
     """
     from photostereo.io.safe import read_text
-    from photostereo.report.page import write_report
+    from photostereo.report.page import report_text
 
     if not isinstance(result, Reconstruction):
         page = read_text(Path(result) / "report.html", "report", remedy="Give the folder of a result.")
         return Viewer(page, height)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        write_report(path, result, capture, depth=None if surface is None else surface.depth)
-        return Viewer(path.read_text(encoding="utf-8"), height)
+    return Viewer(report_text(result, capture, depth=None if surface is None else surface.depth), height)
 
 
 class Progress(Control):

@@ -18,7 +18,7 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.about import about_lines
-from photostereo.report.document import render_page
+from photostereo.report.document import render_page, write_page
 from photostereo.report.learning import Chart, atom_figures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
@@ -96,6 +96,35 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
+    write_page(
+        path,
+        report_text(
+            result,
+            capture,
+            depth=depth,
+            tears=tears,
+            files=files,
+            meanings=meanings,
+            pixel_size=pixel_size,
+            about=about,
+            control=control,
+        ),
+    )
+
+
+def report_text(
+    result: Reconstruction,
+    capture: Capture | None = None,
+    *,
+    depth: FloatArray | None = None,
+    tears: BoolArray | None = None,
+    files: Mapping[str, str] | None = None,
+    meanings: Mapping[str, str] | None = None,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
+    about: Mapping[str, str] | None = None,
+    control: Control = SILENT,
+) -> str:
+    """The page of :func:`write_report` as text."""
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
@@ -143,7 +172,7 @@ def write_report(
         {result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room, control=control
     )
     control.check()
-    page.write(path, data)
+    return page.text(data)
 
 
 def identity_of(result: Reconstruction) -> str:
