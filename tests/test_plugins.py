@@ -89,7 +89,7 @@ grid = {{ haze = [0.0, 0.5] }}
 defaults = false
 ''')
 trials = read_plan(place / "plan.toml", data=place).trials
-outcomes = [run_trial(trial.as_dict()) for trial in trials]
+outcomes = [run_trial(trial) for trial in trials]
 assert len(outcomes) == 2 and all(outcome.status == "done" for outcome in outcomes), outcomes
 assert outcomes[0].errors["mean"] != outcomes[1].errors["mean"]
 """,

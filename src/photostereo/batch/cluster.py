@@ -1,6 +1,6 @@
-"""Where trials run: a local cluster that fits the machine, or the user's own by its address.
+"""Where jobs run: a local cluster that fits the machine, or the user's own by its address.
 
-Whoever reaches a Dask scheduler runs code in it. The local cluster therefore speaks TLS with a key that is made
+Whoever reaches a Dask scheduler can run code in it. The local cluster therefore speaks TLS with a key that is made
 for it, kept in memory, and known to nobody else on the machine.
 """
 
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 #: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the
 #: dictionary.
 BYTES_PER_WORKER = 1.5e9
-#: A trial during which this number of workers died is given up.
-ALLOWED_FAILURES = 2
-#: BLAS reads these when it is loaded. Numba's threads are set in the worker (``worker.set_threads``): its
-#: variable must not change in a process that has launched them, and Dask sets what it hands to its workers
-#: in this process too.
+#: BLAS reads these when it is loaded. Numba's threads are set in the worker (:func:`.process.set_threads`): its
+#: variable must not change in a process that has launched them, and Dask sets what it hands to its workers in this
+#: process too.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def worker_count() -> int:
-    """One process per core, fewer where memory is short: dictionary learning gains more from trials side by
-    side than from threads within one.
+    """One process per core, fewer if memory is short: dictionary learning gains more from jobs side by side than from
+    threads within one.
     """
     import psutil  # type: ignore[import-untyped]
 
@@ -41,12 +39,7 @@ def worker_count() -> int:
 
 @contextmanager
 def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iterator[Client]:
-    """A client of the user's cluster, or of a local one that ends with the block.
-
-    Parameters
-    ----------
-    scheduler : address such as ``tcp://host:8786``; None starts a local cluster
-    workers : processes of the local cluster; by default as many as the machine has cores and memory for
+    """A client of the cluster at an address such as ``tcp://host:8786``, or of a local one that ends with the block.
 
     Raises
     ------
@@ -62,36 +55,34 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
             client = Client(scheduler, timeout="15s")
         except (OSError, ValueError, TimeoutError) as problem:
             raise ParameterError(
-                f"No Dask scheduler answers at {scheduler} ({problem}). Start one with `dask scheduler` and "
-                "its workers "
-                "with `dask worker`, or leave out --scheduler to use this machine."
+                f"No Dask scheduler answers at {scheduler} ({problem}). Start one with `dask scheduler` and its workers "
+                "with `dask worker`, or give no address to use this machine.",
+                code="no-scheduler",
+                scheduler=scheduler,
             ) from None
         with client:
             _require_same_version(client)
             yield client
         return
-    count = workers or worker_count()
-    threads = dict.fromkeys(_THREAD_VARIABLES, "1")
     settings: dict[str, Any] = {
-        "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
-        # Bundles are dealt out by hand; stealing would make a second worker load the same photographs.
+        "distributed.scheduler.allowed-failures": 2,
+        # Bundles are assigned by hand; stealing would make a second worker load the same photographs.
         "distributed.scheduler.work-stealing": False,
         "distributed.worker.daemon": True,
         "distributed.comm.timeouts.connect": "30s",
-        "distributed.nanny.pre-spawn-environ": threads,
+        "distributed.nanny.pre-spawn-environ": dict.fromkeys(_THREAD_VARIABLES, "1"),
         "distributed.admin.log-format": "%(message)s",
-        # What happens to a trial stands in the store; a worker that misses the scheduler while both are closed
-        # down would print a traceback.
+        # Outcomes are in the store; a worker that misses the scheduler while both are closed would print a traceback.
         "logging.distributed": "critical",
     }
     with _environment_restored(), dask.config.set(settings), ExitStack() as stack:
         with deferred_interrupt():
             cluster = stack.enter_context(
                 LocalCluster(
-                    n_workers=count,
+                    n_workers=workers or worker_count(),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address="127.0.0.1:0",
+                    dashboard_address=None,
                     host="127.0.0.1",
                     protocol="tls",
                     security=Security.temporary(),
@@ -120,19 +111,19 @@ def _environment_restored() -> Iterator[None]:
 def _require_same_version(client: Client) -> None:
     try:
         client.wait_for_workers(1, timeout=60)
-        found = client.run(_version)
+        found = set(client.run(_version).values())
     except Exception as problem:
         raise ParameterError(
-            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). Install "
-            "photostereo "
-            f"{__version__} where they run, and start at least one."
+            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). Install photostereo "
+            f"{__version__} there, and start at least one.",
+            code="no-photostereo-on-workers",
         ) from None
-    others = {version for version in found.values() if version != __version__}
-    if others:
+    if found != {__version__}:
         raise ParameterError(
-            f"The workers have photostereo {', '.join(sorted(map(str, others)))} and this is {__version__}: "
-            "their results "
-            "would not be comparable. Install the same version everywhere."
+            f"The workers have photostereo {', '.join(sorted(found))} and this is {__version__}: their results would not "
+            "be comparable. Install the same version everywhere.",
+            code="other-version-on-workers",
+            found=sorted(found),
         )
 
 

@@ -6,6 +6,7 @@ runs may use one file at once: SQLite makes writers wait for each other.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -13,67 +14,105 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from photostereo.batch.fingerprint import canonical_json
 from photostereo.core.errors import OutputError
+from photostereo.io.schema import check_facts
 
 #: Seconds that a writer waits for another one.
 BUSY_SECONDS = 60.0
 
 
 class Database:
-    """A SQLite file and its tables.
+    """A SQLite file and its tables. Mappings and lists are kept as JSON.
 
     Parameters
     ----------
-    path : of the file; its folder is made where it is missing
-    schema : SQL that makes the tables where they are missing
+    path : of the file; its folder is made if it is missing
+    schema : SQL that makes the tables if they are missing
     what : the name of its content, for messages
 
     Raises
     ------
     OutputError
-        If it cannot be opened or is damaged.
+        If it cannot be opened, read or written, or is damaged.
 
     Examples
     --------
     >>> import tempfile
-    >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", "CREATE TABLE t (x INTEGER PRIMARY KEY, y);", "table")
-    >>> database.put("t", {"x": 1, "y": "a"})
-    >>> database.put("t", {"x": 1, "y": "b"})
-    >>> [dict(row) for row in database.ask("SELECT * FROM t")]
-    [{'x': 1, 'y': 'b'}]
+    >>> schema = "CREATE TABLE t (x INTEGER PRIMARY KEY, y);"
+    >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", schema, "table")
+    >>> database.put("t", {"x": 1, "y": [1, 2]})
+    >>> database.put("t", {"x": 1, "y": [3]})
+    >>> database.rows("SELECT * FROM t", {"x": int, "y": list})
+    [{'x': 1, 'y': [3]}]
     """
 
     def __init__(self, path: Path, schema: str, what: str) -> None:
-        self.path = path
-        try:
+        self.path, self.what = path, what
+        with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with self._connection() as connection:
-                _begin_log(connection)
-                connection.executescript(schema)
-        except (OSError, sqlite3.Error) as problem:
-            raise OutputError(
-                f"The {what} cannot be kept in {path} ({problem}). Choose a folder on a local disk where you may "
-                "write, or remove the file if it is damaged."
-            ) from None
+        with self._connection() as connection:
+            _begin_log(connection)
+            connection.executescript(schema)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection:
+        with (
+            self.explained(),
+            closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+            connection,
+        ):
             connection.row_factory = sqlite3.Row
-            with connection:
-                yield connection
+            yield connection
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the system and of SQLite (a full disk, a damaged file) into an :class:`OutputError`."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as problem:
+            raise self._failure(problem) from None
+
+    def _failure(self, problem: Exception | str, code: str = "database") -> OutputError:
+        return OutputError(
+            f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the free disk space and the "
+            "permissions; remove the file if it is damaged.",
+            code=code,
+            file=self.path,
+            problem=str(problem),
+        )
 
     def put(self, table: str, values: Mapping[str, Any]) -> None:
-        """One row, in place of an older one with the same key."""
+        """Write one row, in place of an older one with the same key."""
         marks = ", ".join("?" * len(values))
         command = f"INSERT OR REPLACE INTO {table} ({', '.join(values)}) VALUES ({marks})"
         with self._connection() as connection:
-            connection.execute(command, list(values.values()))
+            connection.execute(command, [_stored(value) for value in values.values()])
 
-    def ask(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        """The rows of a query."""
+    def rows(self, query: str, spec: Mapping[str, Any], *values: Any) -> list[dict[str, Any]]:
+        """The rows of a query, each checked against a spec (see :func:`photostereo.io.schema.check_facts`)."""
+        as_json = [name.removesuffix("?") for name, kind in spec.items() if _is_json(kind)]
         with self._connection() as connection:
-            return connection.execute(query, values).fetchall()
+            found = [dict(row) for row in connection.execute(query, values)]
+        try:
+            for row in found:
+                for name in as_json:
+                    row[name] = None if row.get(name) is None else json.loads(row[name])
+                check_facts(row, spec, ValueError)
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise self._failure(f"it is damaged: {problem}", "damaged-database") from None
+        return found
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, (Mapping, list, tuple)):
+        return canonical_json(value)
+    # Names of files may hold bytes that are not text.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _is_json(kind: Any) -> bool:
+    return isinstance(kind, (dict, list)) or kind in (dict, list)
 
 
 def _begin_log(connection: sqlite3.Connection) -> None:

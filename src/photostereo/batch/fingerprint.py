@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,14 @@ def fingerprint(path: Path) -> str:
     try:
         if path.is_file():
             size = path.stat().st_size
-            state.update(path.read_bytes() if size <= HASHED_BYTES else f"{path.name} {size}".encode())
+            state.update(path.read_bytes() if size <= HASHED_BYTES else os.fsencode(f"{path.name} {size}"))
         else:
             for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
-                state.update(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n".encode())
+                state.update(os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n"))
     except OSError as problem:
         raise CaptureError(
-            f"{path} cannot be read ({problem}). Check the path and its permissions."
+            f"{path} cannot be read ({problem}). Check the path and its permissions.",
+            code="unreadable-capture",
+            file=path,
         ) from None
     return state.hexdigest()

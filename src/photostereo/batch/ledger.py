@@ -1,4 +1,4 @@
-"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written the moment it ends."""
+"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written as soon as it ends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from photostereo.batch.database import Database
 from photostereo.batch.find import Item
+from photostereo.io.schema import NUMBER
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS captures (
@@ -19,7 +20,10 @@ CREATE TABLE IF NOT EXISTS captures (
     figures TEXT NOT NULL, warnings TEXT NOT NULL, finished TEXT NOT NULL
 );
 """
-_COLUMNS = ("name", "path", "key", "status", "error", "code", "seconds", "figures", "warnings", "finished")
+_ROW = {
+    "name": str, "path": str, "key": str, "status": str, "error?": str, "code?": str, "seconds?": NUMBER,
+    "figures": {str: NUMBER}, "warnings": [str], "finished": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Outcome:
     Attributes
     ----------
     status : ``"done"`` or ``"failed"``
-    error, code : what went wrong in words, and its kind
+    error, code : what went wrong in words, and its code
     seconds : wall-clock time, reading and writing included
-    figures : numbers that need no truth, and the error where there is truth
+    figures : numbers by name (see :func:`.worker.figures_of`)
     warnings : what the user should know
     """
 
@@ -43,6 +47,11 @@ class Outcome:
     warnings: tuple[str, ...] = ()
 
 
+def failure(words: str, code: str) -> Outcome:
+    """The outcome of a capture that failed."""
+    return Outcome("failed", words, code)
+
+
 class Ledger:
     """``batch.sqlite`` and ``batch.jsonl`` in the folder of a batch."""
 
@@ -52,27 +61,15 @@ class Ledger:
         self._database = Database(self.path, _SCHEMA, "ledger")
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
-        """One row in place of an older one of that capture, and one more line."""
-        facts = asdict(outcome)
+        """Write a row, in place of an older one of that capture, and one more line."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         values: dict[str, Any] = {
-            "name": item.name,
-            "path": str(item.path),
-            "key": key,
-            **facts,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        line = json.dumps({name: values[name] for name in _COLUMNS}, allow_nan=False, ensure_ascii=False)
-        row = {
-            name: json.dumps(values[name]) if name in ("figures", "warnings") else values[name]
-            for name in _COLUMNS
-        }
-        self._database.put("captures", row)
-        with self.lines.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(line + "\n")
+            "name": item.name, "path": item.path_text, "key": key, **asdict(outcome), "finished": now,
+        }  # fmt: skip
+        self._database.put("captures", values)
+        with self._database.explained(), self.lines.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n")
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """The rows by name."""
-        rows = [dict(row) for row in self._database.ask("SELECT * FROM captures ORDER BY name")]
-        for row in rows:
-            row["figures"], row["warnings"] = json.loads(row["figures"]), json.loads(row["warnings"])
-        return {row["name"]: row for row in rows}
+        return {row["name"]: row for row in self._database.rows("SELECT * FROM captures ORDER BY name", _ROW)}

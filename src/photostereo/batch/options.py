@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from photostereo.batch.cluster import connect
-from photostereo.batch.limits import Limits
+from photostereo.core.errors import ParameterError
 from photostereo.core.extras import require_extra
 
 if TYPE_CHECKING:
@@ -23,21 +22,30 @@ class RunOptions:
     scheduler : address of a Dask scheduler; None for a cluster on this machine
     workers : processes of that cluster; None for as many as there are cores and memory for
     retry_failed : run again what failed before
-    limits : deadlines of a job and of a cluster without workers
-
-    Examples
-    --------
-    >>> RunOptions(workers=2).limits.job
-    3600.0
+    deadline : seconds that a job may take; one that takes longer has failed
+    wait_for_workers : seconds without any worker after which the run ends
     """
 
     scheduler: str | None = None
     workers: int | None = None
     retry_failed: bool = False
-    limits: Limits = field(default_factory=Limits)
+    deadline: float = 3600.0
+    wait_for_workers: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("deadline", "wait_for_workers"):
+            seconds = getattr(self, name)
+            if not seconds > 0:
+                raise ParameterError(
+                    f"{name} must be a positive number of seconds, not {seconds}.",
+                    code="bad-deadline",
+                    name=name,
+                )
 
     def connect(self) -> AbstractContextManager[Client]:
-        """A client of the cluster, which ends with the block where it is on this machine."""
+        """A client of the cluster; a local cluster ends with the block."""
+        from photostereo.batch.cluster import connect
+
         return connect(self.scheduler, workers=self.workers)
 
     def require(self, device: str) -> None:

@@ -1,8 +1,9 @@
-"""The page of a batch: a thumbnail of every capture, failures and outliers first."""
+"""The page of a batch: a row with a thumbnail for every capture, failures and outliers first."""
 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,44 +13,49 @@ import numpy as np
 
 from photostereo._version import __version__
 from photostereo.batch.ledger import Ledger
+from photostereo.diagnosis.expected_error import ExpectedError
 
 #: Pixels along the longer side of a thumbnail.
 THUMBNAIL = 128
-#: A figure this number of robust standard deviations from the median of its batch is an outlier.
+#: A figure this number of robust standard deviations from the median of its batch is an outlier. In batches of equal
+#: captures three would mark one in a hundred by chance.
 UNUSUAL = 4.0
-#: The words for the figures of :func:`.worker.figures_of`.
-WORDS = {
-    "residual": "unexplained brightness",
-    "dark": "dark values",
-    "saturated": "saturated values",
-    "mask_share": "share of the frame",
-    "albedo": "albedo",
-    "tilt": "mean tilt",
-    "away": "facing away",
-    "error": "mean error",
+#: The headings of the figures of :func:`.worker.figures_of`, and how they are printed.
+FIGURES = {
+    "expected": ("expected error", "{:.1f}°"),
+    "error": ("mean error", "{:.1f}°"),
+    "residual": ("unexplained brightness", "{:.1%}"),
+    "tilt": ("mean tilt", "{:.1f}°"),
+    "away": ("facing away", "{:.1%}"),
+    "dark": ("dark values", "{:.1%}"),
+    "saturated": ("saturated values", "{:.1%}"),
+    "mask_share": ("share of the frame", "{:.1%}"),
+    "albedo": ("albedo", "{:.3g}"),
 }
-_PERCENT = {"dark", "saturated", "mask_share", "away", "residual"}
-_DEGREES = {"tilt", "error"}
 
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures beside it."""
-    from photostereo.report.document import source_hash, templates, write_page
-
-    rows = order_rows(ledger.rows())
-    failed = sum(row["status"] != "done" for row in rows)
-    style = (templates().loader.get_source(templates(), "batch.css"))[0]  # type: ignore[union-attr]
     from markupsafe import Markup
 
+    from photostereo.report.document import bundle, content_policy, templates, write_page
+
+    rows = order_rows(ledger.rows())
+    style = bundle("static", ("base.css",)) + bundle("templates", ("batch.css",))
+    script = bundle("templates", ("batch.js",))
+    known = [name for name in FIGURES if any(name in row["figures"] for row in rows)]
+    failed = sum(row["status"] != "done" for row in rows)
     text = (
         templates()
         .get_template("batch.html")
         .render(
             title="Batch",
             style=Markup(style),
-            policy=f"default-src 'none'; style-src '{source_hash(style)}'; img-src data:; base-uri 'none'",
+            script=Markup(script),
+            policy=content_policy(style, script),
             version=__version__,
-            rows=[_entry(row, ledger.folder) for row in rows],
+            headings=[FIGURES[name][0] for name in known],
+            rows=[_entry(row, ledger.folder.absolute(), known) for row in rows],
             done=len(rows) - failed,
             failed=failed,
             unusual=sum(bool(row["unusual"]) for row in rows if row["status"] == "done"),
@@ -63,7 +69,7 @@ def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Failed ones first, then by how far their figures lie from those of the others.
 
     Each row gets ``strangeness`` (the largest distance of a figure from the median, in robust standard deviations) and
-    ``unusual`` (the figures that lie further than :data:`UNUSUAL`, furthest first).
+    ``unusual`` (the figures that lie further than :data:`UNUSUAL`).
 
     >>> figures = [{"tilt": t} for t in (30, 31, 32, 33, 70)]
     >>> rows = {str(n): {"name": str(n), "status": "done", "figures": f} for n, f in enumerate(figures)}
@@ -71,12 +77,11 @@ def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     ('4', ['tilt'])
     """
     done = [row for row in rows.values() if row["status"] == "done"]
-    distances = robust_distances([row["figures"] for row in done])
     for row in rows.values():
         row["strangeness"], row["unusual"] = float("inf"), []
-    for row, far in zip(done, distances, strict=True):
+    for row, far in zip(done, robust_distances([row["figures"] for row in done]), strict=True):
         row["strangeness"] = max(far.values(), default=0.0)
-        row["unusual"] = sorted((name for name in far if far[name] > UNUSUAL), key=lambda name: -far[name])
+        row["unusual"] = [name for name in far if far[name] > UNUSUAL]
     return sorted(rows.values(), key=lambda row: (-row["strangeness"], row["name"]))
 
 
@@ -86,53 +91,47 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
     A spread below one per cent of the median counts as that: batches of equal captures have no outliers.
     """
     result: list[dict[str, float]] = [{} for _ in figures]
-    for name in WORDS:
+    for name in FIGURES:
         have = [(entry, facts[name]) for entry, facts in zip(result, figures, strict=True) if name in facts]
         if len(have) < 4:
             continue
         values = np.array([value for _, value in have])
         middle = float(np.median(values))
-        spread = 1.4826 * float(np.median(np.abs(values - middle)))
-        spread = max(spread, 0.01 * abs(middle), 1e-3)
+        spread = max(1.4826 * float(np.median(np.abs(values - middle))), 0.01 * abs(middle), 1e-3)
         for entry, value in have:
             entry[name] = abs(value - middle) / spread
     return result
 
 
-def _entry(row: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What the template shows of a row."""
-    done = row["status"] == "done"
-    place = quote(row["name"])
-    links = {
-        label: f"{place}/{file}" for label, file in (("report", "report.html"), ("summary", "summary.json"))
-    }
+def _entry(row: Mapping[str, Any], folder: Path, names: Sequence[str]) -> dict[str, Any]:
+    """What the template shows of a row; no path of this machine, so that the folder can be moved."""
+    done, place = row["status"] == "done", folder / row["name"]
+    expected = row["figures"].get("expected")
+    grade = "" if expected is None else ExpectedError(expected).grade
+    notes = [row["error"]] if row["error"] else row["warnings"]
     return {
         "name": row["name"],
-        "path": row["path"],
-        "done": done,
-        "error": row["error"],
-        "warnings": row["warnings"],
-        "seconds": None if row["seconds"] is None else f"{row['seconds']:.1f} s",
-        "links": {
-            k: v for k, v in links.items() if done and (folder / row["name"] / v.split("/")[-1]).is_file()
-        },
-        "picture": thumbnail(folder / row["name"] / "normals.png") if done else None,
-        "figures": [
-            {"label": WORDS[name], "value": _number(name, value), "unusual": name in row["unusual"]}
-            for name, value in row["figures"].items()
-            if name in WORDS
+        "path": os.path.relpath(row["path"], folder),
+        "verdict": "failed" if not done else "unusual" if row["unusual"] else grade or "done",
+        "grade": "poor" if not done else "fair" if row["unusual"] else grade,
+        "notes": [
+            note.replace(f"{row['path']}{os.sep}", "").replace(row["path"], row["name"]) for note in notes
         ],
+        "seconds": row["seconds"],
+        "report": f"{quote(row['name'])}/report.html" if (place / "report.html").is_file() else "",
+        "picture": thumbnail(place / "normals.png") if done else None,
+        "figures": [_figure(name, row) for name in names],
     }
 
 
-def _number(name: str, value: float) -> str:
-    if name in _PERCENT:
-        return f"{100 * value:.1f} %"
-    return f"{value:.1f}°" if name in _DEGREES else f"{value:.3g}"
+def _figure(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    value = row["figures"].get(name)
+    text = "" if value is None else FIGURES[name][1].format(value)
+    return {"text": text, "value": value, "unusual": name in row["unusual"]}
 
 
 def thumbnail(path: Path) -> str | None:
-    """A small copy of a picture as a data URL; None where there is none."""
+    """A small copy of a picture as a data URL; None if there is none."""
     import cv2
 
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from photostereo.core.control import Control
 
 
-@dataclass(frozen=True)
+@dataclass
 class Progress:
     """Counts of trials (or captures), and an estimate of the seconds left.
 
@@ -15,9 +15,9 @@ class Progress:
     """
 
     total: int
-    done: int
-    failed: int
-    running: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
     seconds_left: float | None = None
     unit: str = "trials"
     failed_earlier: int = 0

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.cluster import worker_count
-from photostereo.batch.deal import Coordinator, Job, Tally
+from photostereo.batch.deal import Coordinator, Job
 from photostereo.batch.find import Item, find_captures, name_captures
 from photostereo.batch.fingerprint import fingerprint
-from photostereo.batch.ledger import Ledger, Outcome
+from photostereo.batch.ledger import Ledger, Outcome, failure
 from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.page import write_overview
+from photostereo.batch.process import warm_up
 from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.batch.settings import check_settings, key_of
-from photostereo.batch.warmth import warm_workers
 from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.core.errors import CaptureError, PhotostereoError, error_code
@@ -39,18 +39,17 @@ def batch(
     """Solve many captures with the same settings.
 
     Writes to ``out``: a folder of results for each capture, complete or not at all; ``batch.sqlite`` (a row per
-    capture) and ``batch.jsonl`` (a line per outcome); ``index.html``, a page with thumbnails, the outliers first. A
-    batch that was interrupted goes on where it stopped: what was solved from the same files with the same settings is
-    not solved again.
+    capture) and ``batch.jsonl`` (a line per outcome); ``index.html``, an overview with thumbnails. An interrupted
+    batch continues where it stopped: what was solved from the same files with the same settings is not solved again.
 
     Parameters
     ----------
-    places : captures, or folders that hold captures
+    places : captures, or folders that contain captures
     out : folder for the results
     settings : of every solve
     options : where captures are solved, for how long, and whether those that failed are solved again
-    watch : go on looking for captures that appear; each is taken when its files have not changed for
-        ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without news
+    watch : continue to look for captures that appear; each is taken when its files have not changed for
+        ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without a change
     command : the words that started it, for the summaries
     control : receives progress
 
@@ -64,14 +63,15 @@ def batch(
     PhotostereoError
         If nothing is to be done or the settings cannot work; nothing has been written then.
     """
-    return _Batch(
+    run = _Batch(
         [Path(place) for place in places],
-        Path(out),
+        Path(out).expanduser().absolute(),
         settings or Settings(),
         list(command or ["photostereo", *sys.argv[1:]]),
         options,
         control,
-    ).run(Watch(list, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
+    )
+    return run.run(Watch(run.find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
 
 
 class _Batch:
@@ -84,22 +84,26 @@ class _Batch:
         options: RunOptions,
         control: RunControl,
     ) -> None:
-        self.places, self.out, self.settings = places, out.expanduser().absolute(), settings
+        self.places, self.out, self.settings = places, out, settings
         self.command, self.options, self.control = command, options, control
         self.items: dict[str, Item] = {}
         self.keys: dict[str, str] = {}
-        self.tally = Tally(0, unit="captures")
+        self.tally = Progress(0, unit="captures")
         self.share = 1
-        self.failed_earlier = 0
+
+    def find(self) -> list[Path]:
+        return find_captures(self.places, out=self.out)
 
     def run(self, watch: Watch | None) -> Progress:
         check_settings(self.settings)
         self.options.require(self.settings.solving.device)
-        found = find_captures(self.places, out=self.out)
+        found = self.find()
         if not found and watch is None:
             raise CaptureError(
-                f"There are no captures in {', '.join(map(str, self.places))}. Name captures, or a folder that holds "
-                "a folder (or an .npz or .lp file) for each."
+                f"There are no captures in {', '.join(map(str, self.places))}. Name captures, or a folder that "
+                "contains a folder (or an .npz or .lp file) for each.",
+                code="no-captures",
+                file=self.places[0],
             )
         self.ledger = Ledger(self.out)
         self.share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
@@ -107,63 +111,60 @@ class _Batch:
         if first or watch is not None:
             self.deal(first, watch)
         write_overview(self.ledger, self.out / "index.html")
-        tally = self.tally
-        return Progress(
-            tally.total, tally.done, tally.failed, 0, unit=tally.unit, failed_earlier=self.failed_earlier
-        )
+        return self.tally
 
     def deal(self, jobs: list[Job[Outcome]], watch: Watch | None) -> None:
+        if self.options.scheduler is None:
+            warm_up(self.settings.solving.method, self.settings.solving.device)
         with self.options.connect() as client:
-            solving = self.settings.solving
-            warm_workers(client, [solving.method], self.options.limits, self.control, solving.device)
             self.tally.total += len(jobs)
             coordinator: Coordinator[Outcome] = Coordinator(
                 client,
                 write=self.write,
-                fail=lambda words: Outcome("failed", words, "worker"),
+                fail=failure,
                 tally=self.tally,
-                limits=self.options.limits,
+                options=self.options,
                 more=None if watch is None else partial(self.news, watch),
                 control=self.control,
             )
-            coordinator.add(jobs)
             self.control.stage("batch", len(jobs))
             try:
-                coordinator.run()
+                coordinator.run(jobs)
             except KeyboardInterrupt:
                 if watch is None:
                     raise
-                self.control.say("The watch is over; captures that were being solved begin anew next time.")
+                self.control.say("The watch has ended; unfinished captures are solved next time.")
             finally:
                 self.control.end()
 
     def news(self, watch: Watch) -> list[Job[Outcome]] | None:
-        """Jobs of captures that have come; None when the watch is over."""
-        watch.look = lambda: find_captures(self.places, out=self.out)
+        """Jobs of captures that have appeared; None when the watch is over."""
         ready = watch.ready()
         return None if ready is None else self.jobs(ready)
 
     def jobs(self, paths: Sequence[Path]) -> list[Job[Outcome]]:
         """Jobs for those captures that the ledger does not have; the others are counted."""
         rows = self.ledger.rows()
-        known = [Item(row["name"], Path(row["path"])) for row in rows.values()]
+        taken = {row["path"]: row["name"] for row in rows.values()}
+        taken |= {item.path_text: item.name for item in self.items.values()}
         jobs = []
-        for item in name_captures(paths, [*known, *self.items.values()]):
+        for item in name_captures(paths, taken):
             self.items[item.name] = item
             try:
                 key = key_of(self.settings, f"{item.name} {fingerprint(item.path)}")
             except PhotostereoError as problem:
                 self.tally.total += 1
                 self.tally.failed += 1
-                self.ledger.write(item, "", Outcome("failed", str(problem), error_code(problem)))
+                self.ledger.write(item, "", failure(str(problem), error_code(problem)))
                 continue
             self.keys[item.name] = key
             row = rows.get(item.name)
             if row is not None and row["key"] == key and self.is_settled(row):
+                failed = row["status"] != "done"
                 self.tally.total += 1
-                self.tally.done += row["status"] == "done"
-                self.tally.failed += row["status"] != "done"
-                self.failed_earlier += row["status"] != "done"
+                self.tally.done += not failed
+                self.tally.failed += failed
+                self.tally.failed_earlier += failed
             else:
                 jobs.append(self.job(item, key))
         return jobs

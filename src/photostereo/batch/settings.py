@@ -3,21 +3,68 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 from photostereo.batch.fingerprint import canonical_json, fingerprint
 from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError
+from photostereo.io.safe import read_toml
+from photostereo.io.schema import NUMBER, check_facts
 from photostereo.pipeline.settings import FLAT, OutputSettings, Settings, SolveSettings
 
 #: Values of ``mask`` and ``lights`` that are no files.
-WORDS = ("full", "auto", "bright", "refined", "directions")
+WORDS = ("full", "auto", "bright", "refined", "directions", "estimate")
 #: Settings that make no sense in a plan: parts of others, and what belongs to a single solve or process.
 _NOT_IN_A_PLAN = ("reading", "solving", "output", "workers", "checkpoint", "resume")
 #: What does not change a result and is not part of its key.
 _NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
+#: What a plan holds for a setting of each declared type, and for settings that people write as text.
+_KINDS = {
+    "bool": bool, "int": int, "float": NUMBER, "str": str, "Sequence[int]": [int], "Sequence[float]": [NUMBER],
+    "Sequence[str]": [str],    "Mapping[str, Any]": {str: object}, "Mapping[str, str]": {str: str},
+    "Mapping[str, Sequence[float]]": {str: [NUMBER]},
+}  # fmt: skip
+_AS_TEXT = {"surface": bool, "surface_method": str, "pixel_size": str, "memory": str}
+
+
+def read_plan(file: Path) -> tuple[list[Path], Settings]:
+    """A plan of a batch: captures and settings, as TOML.
+
+    ::
+
+        captures = ["/data/coins", "one-more/capture"]   # captures, or folders of captures; relative to the plan
+        method = "pls"
+        lights = "rig/lights.csv"
+        parameters = { p = 3 }
+    """
+    document = read_toml(file, "plan")
+    check_facts(document, _plan_spec(), lambda problem: _bad_plan(file, problem), closed=True)
+    captures = document.pop("captures")
+    if not captures:
+        raise _bad_plan(file, "captures is empty")
+    beside = file.absolute().parent
+    for label in NAMED_FILES:
+        if label in document and (beside / document[label]).exists():
+            document[label] = str(beside / document[label])
+    return [beside / Path(path).expanduser() for path in captures], Settings().changed(**document)
+
+
+def _plan_spec() -> dict[str, Any]:
+    declared = {
+        entry.name: _KINDS.get(str(entry.type).split(" | ")[0], str)
+        for kind in (ReadOptions, SolveSettings, OutputSettings, Settings)
+        for entry in fields(kind)
+    } | _AS_TEXT
+    return {
+        "captures": [str],
+        **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN},
+    }
+
+
+def _bad_plan(file: Path, problem: str) -> ParameterError:
+    return ParameterError(f"{file}: {problem}.", code="invalid-plan", file=file, problem=problem)
 
 
 def check_settings(settings: Settings) -> None:
@@ -48,66 +95,3 @@ def key_of(settings: Settings, capture: str) -> str:
     solving = {name: value for name, value in vars(settings.solving).items() if name not in _NOT_IN_A_KEY}
     facts = {**asdict(settings), "reading": reading, "solving": solving, "capture": capture}
     return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
-
-
-def settings_of(values: Mapping[str, Any], where: str) -> Settings:
-    """Settings from a table of names and values; an unknown or mistyped one is an error that names ``where``."""
-    for name, value in values.items():
-        if name not in _TYPES:
-            raise ParameterError(
-                f'{where}: there is no setting "{name}".{did_you_mean(name, _TYPES)} Known: {", ".join(_TYPES)}.',
-                code="unknown-setting",
-                file=where,
-                name=name,
-            )
-        if not _fits(value, _TYPES[name]):
-            raise ParameterError(
-                f"{where}: {name} must be {_WORDS[_TYPES[name].split(' ')[0]]}, not {value!r}.",
-                code="wrong-type",
-                file=where,
-                name=name,
-            )
-    return Settings().changed(**values)
-
-
-def _types() -> dict[str, str]:
-    """The settings that a plan may have, and their types."""
-    declared = {
-        entry.name: str(entry.type)
-        for kind in (ReadOptions, SolveSettings, OutputSettings, Settings)
-        for entry in fields(kind)
-    }
-    declared |= {
-        "surface": "bool",
-        "surface_method": "str",
-        "pixel_size": "str | None",
-        "memory": "str | None",
-    }
-    return {name: declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN}
-
-
-_TYPES = _types()
-_WORDS = {
-    "str": "a text in quotes",
-    "int": "a whole number",
-    "bool": "true or false",
-    "float": "a number",
-    "Sequence[int]": "a list of whole numbers",
-    "Sequence[float]": "a list of numbers",
-    "Mapping[str,": "a table such as { mu = 0.1 }",
-}
-
-
-def _fits(value: Any, kind: str) -> bool:
-    if value is None:
-        return "None" in kind
-    if kind.startswith("bool"):
-        return isinstance(value, bool)
-    if kind.startswith("int"):
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind.startswith("float"):
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind.startswith("Sequence"):
-        one = "int" if "int" in kind else "float"
-        return isinstance(value, list) and all(_fits(number, one) for number in value)
-    return isinstance(value, Mapping if kind.startswith("Mapping") else str)

@@ -1,8 +1,7 @@
 """A capture too large for one worker: its bands are tasks of their own, on whichever workers are free.
 
-The dictionary is learned where the capture was begun; every band then follows it, and the bands are joined there. Each
-worker opens the capture once and keeps what it decodes on its own disk. The result is that of one worker alone, bit for
-bit: the bands are the same.
+The worker that has the capture learns the dictionary and joins the bands. Each worker opens the capture once and keeps
+what it decodes on its own disk. The result is that of one worker alone, bit for bit: the bands are the same.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ def open_capture(path: Path, settings: Settings) -> Capture:
 
 
 class OverWorkers:
-    """Deals the bands of a capture to the workers of the cluster that this process belongs to.
+    """Assigns the bands of a capture to the workers of the cluster that this process belongs to.
 
-    Outside of a cluster, or where there is no second worker, they are solved here, one after the other.
+    Outside of a cluster, or without a second worker, they are solved here, one after the other.
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
@@ -90,7 +89,7 @@ def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned, s
 
 
 def _others() -> int:
-    """Workers of this process's cluster beside it; 0 where it is no worker."""
+    """Workers of this process's cluster beside it; 0 if it is no worker."""
     try:
         from distributed import get_worker
 

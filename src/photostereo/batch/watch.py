@@ -13,20 +13,14 @@ State = tuple[tuple[str, int, int], ...]
 
 @dataclass
 class Watch:
-    """Which captures are new and complete, as far as their files tell.
+    """Which captures are new and complete.
 
     Attributes
     ----------
     look : lists the captures that are there now
-    quiet : seconds for which the files of a capture must have stood still
+    quiet : seconds for which the files of a capture must not have changed
     every : seconds between two looks
-    idle : stop after this number of seconds without a new capture; None: continue until interrupted
-
-    Examples
-    --------
-    >>> watch = Watch(lambda: [], quiet=0, every=0, idle=None)
-    >>> watch.ready()
-    []
+    idle : stop after this number of seconds without a change; None: continue until interrupted
     """
 
     look: Callable[[], Sequence[Path]]
@@ -39,7 +33,7 @@ class Watch:
     _last_news: float = field(default_factory=time.monotonic)
 
     def ready(self) -> list[Path] | None:
-        """Captures that were not there before and stand still now; None when the watch is over."""
+        """Captures that are new and complete; None when the watch is over."""
         now = time.monotonic()
         if now - self._last_look < self.every:
             return []
@@ -48,9 +42,8 @@ class Watch:
         for path in self.look():
             if path in self._taken:
                 continue
-            state = state_of(path)
-            before = self._states.get(path)
-            if before is None or before[0] != state:
+            state = _state_of(path)
+            if path not in self._states or self._states[path][0] != state:
                 self._states[path] = (state, now)
                 self._last_news = now
             if state and now - self._states[path][1] >= self.quiet:
@@ -58,18 +51,12 @@ class Watch:
                 found.append(path)
         if found:
             self._last_news = now
-        if not found and self.idle is not None and now - self._last_news > self.idle:
-            return None
-        return found
+        return None if self.idle is not None and now - self._last_news > self.idle else found
 
 
-def state_of(path: Path) -> State:
-    """Names, sizes and times of the files of a capture; empty where there are none yet."""
+def _state_of(path: Path) -> State:
     try:
-        if path.is_file():
-            about = path.stat()
-            return ((path.name, about.st_size, about.st_mtime_ns),)
-        files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+        files = [path] if path.is_file() else sorted(entry for entry in path.rglob("*") if entry.is_file())
         return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     except OSError:  # it is being moved or removed just now
         return ()

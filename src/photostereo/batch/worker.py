@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from photostereo.batch.ledger import Outcome
+from photostereo.batch.ledger import Outcome, failure
+from photostereo.batch.process import run_safely
 from photostereo.capture import Capture
-from photostereo.core.errors import PhotostereoError, error_code
+from photostereo.core.errors import PhotostereoError
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
 from photostereo.pipeline.settings import Settings
@@ -35,21 +35,7 @@ def run_capture(
     command : the words that started the batch
     share : how many workers share the memory of a machine; a capture that does not fit is solved in parts
     """
-    from photostereo.batch.process import one_at_a_time, set_threads
-
-    with one_at_a_time():
-        try:
-            set_threads()
-            budget = available_memory() // (2 * share)
-            return _finished(Path(out), key) or _solve(Path(path), Path(out), key, settings, command, budget)
-        except PhotostereoError as problem:
-            return Outcome("failed", str(problem), error_code(problem))
-        except MemoryError:
-            return Outcome("failed", "The worker ran out of memory.", "memory")
-        except Exception as problem:
-            last = traceback.extract_tb(problem.__traceback__)[-1]
-            where = f"{os.path.basename(last.filename)}, line {last.lineno}"
-            return Outcome("failed", f"{type(problem).__name__}: {problem} ({where})", "internal")
+    return run_safely(partial(_solve, Path(path), Path(out), key, settings, command, share), failure)
 
 
 def _finished(out: Path, key: str) -> Outcome | None:
@@ -65,15 +51,16 @@ def _finished(out: Path, key: str) -> Outcome | None:
         return None
 
 
-def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], budget: int) -> Outcome:
+def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int) -> Outcome:
     from photostereo.batch.tiles import OverWorkers, for_worker
     from photostereo.pipeline.pipeline import Pipeline
 
+    if (outcome := _finished(out, key)) is not None:
+        return outcome
     began = time.perf_counter()
     if settings.solving.memory is None:
-        settings = settings.changed(memory=budget)
+        settings = settings.changed(memory=available_memory() // (2 * share))
     pipeline = Pipeline(path, for_worker(settings), deal=OverWorkers(path, settings))
-    outcome: Outcome | None = None
 
     def facts() -> dict[str, Any]:
         nonlocal outcome
@@ -87,7 +74,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         own = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
         return {"batch": {**own, "warnings": list(outcome.warnings)}}
 
-    # By force: results of other settings or of older photographs give way, at the very end.
+    # By force: results of other settings or of older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
         warnings.simplefilter("ignore")
         pipeline.fill(folder, command=command, further=facts)
@@ -96,12 +83,15 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
 
 def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
-    """Numbers that show which captures of a batch went wrong; they need no truth.
+    """Numbers that show which captures of a batch went wrong.
 
-    ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of
-    normals that face away) and, if there is truth, ``error`` (mean, degrees); of photographs in memory also
-    ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
+    ``expected`` (expected error, degrees), ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals
+    and camera, degrees), ``away`` (share of normals that face away) and, if there is truth, ``error`` (mean, degrees);
+    of photographs in memory also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated``
+    (shares of the values).
     """
+    from photostereo.diagnosis.expected_error import expected_error
+
     up = result.normals[result.mask][:, 2]
     figures = _figures_of_photographs(capture, result) if capture.in_memory else {}
     figures |= {
@@ -110,6 +100,8 @@ def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
         "tilt": float(np.degrees(np.arccos(np.clip(up, -1, 1))).mean()),
         "away": float((up < 0).mean()),
     }
+    if (expected := expected_error(result, capture.lights)) is not None:
+        figures["expected"] = expected.degrees
     if result.angular_error is not None:
         figures["error"] = result.angular_error.mean
     return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}

@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from photostereo.batch.limits import Limits
 from photostereo.batch.options import RunOptions
 from photostereo.cli.command import ADVANCED, OUTPUT, RESOURCES
 from photostereo.cli.options import option
 
 GrowingOut = Annotated[
-    Path,
-    option(
-        "--out",
-        "-o",
-        panel=OUTPUT,
-        metavar="OUT",
-        help="Folder for the results; an earlier run is continued.",
-    ),
+    Path, option("--out -o", OUTPUT, "Folder for the results; an earlier run is continued.", "OUT")
 ]
 OnlyFigures = Annotated[
-    bool, option("--only-figures", help="Draw tables and figures again without computing anything.")
+    bool, option("--only-figures", None, "Draw tables and figures again without computing anything.")
 ]
 
 
@@ -32,42 +24,28 @@ class Running:
 
     workers: Annotated[
         int | None,
-        option(
-            "--workers", panel=RESOURCES, min=1, help="Processes on this machine (default: one per core)."
-        ),
+        option("--workers", RESOURCES, "Processes on this machine (default: one per core).", min=1),
     ] = None
-    retry_failed: Annotated[
-        bool, option("--retry-failed", panel=RESOURCES, help="Run again what failed earlier.")
-    ] = False
+    retry_failed: Annotated[bool, option("--retry-failed", RESOURCES, "Run again what failed earlier.")] = (
+        False
+    )
     scheduler: Annotated[
         str | None,
         option(
-            "--scheduler",
-            panel=ADVANCED,
-            metavar="ADDRESS",
-            help="A Dask scheduler, tcp://host:8786 (default: this machine).",
+            "--scheduler", ADVANCED, "A Dask scheduler, tcp://host:8786 (default: this machine).", "ADDRESS"
         ),
     ] = None
     deadline: Annotated[
         float,
         option(
-            "--deadline",
-            panel=ADVANCED,
-            metavar="SECONDS",
-            help="Time limit per job; jobs that exceed it are marked as failed.",
+            "--deadline", ADVANCED, "Time limit per job; jobs that exceed it are marked as failed.", "SECONDS"
         ),
-    ] = Limits.job
+    ] = RunOptions.deadline
     wait_for_workers: Annotated[
         float,
-        option(
-            "--wait-for-workers",
-            panel=ADVANCED,
-            metavar="SECONDS",
-            help="Abort if no worker is available for this long.",
-        ),
-    ] = Limits.without_workers
+        option("--wait-for-workers", ADVANCED, "Abort if no worker is available for this long.", "SECONDS"),
+    ] = RunOptions.wait_for_workers
 
     def options(self) -> RunOptions:
         """For the library."""
-        limits = Limits(self.deadline, self.wait_for_workers)
-        return RunOptions(self.scheduler, self.workers, self.retry_failed, limits)
+        return RunOptions(**vars(self))

@@ -51,7 +51,7 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     >>> def draw(name: str, size: Size, terminal: Terminal) -> None:
     ...     terminal.say(f"{name} {size.width * size.height}")
     >>> str(inspect.signature(command(draw))).replace("typing.", "")[:54]
-    '(*, name: str, width: int = 3, height: int = 2, quiet:'
+    '(*, name: str, width: int = 3, height: int = 2, contex'
     >>> command(draw)(name="wall", width=5)
     wall 10
     """
@@ -67,17 +67,20 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
             options = list(inspect.signature(kind, eval_str=True).parameters.values())
             groups[parameter.name] = (kind, tuple(option.name for option in options))
         declared += options
+    declared.append(inspect.Parameter("context", _BY_NAME, annotation=typer.Context))
     declared.append(inspect.Parameter("quiet", _BY_NAME, default=False, annotation=Quiet))
     if signature.return_annotation is not None:
         declared.append(inspect.Parameter("as_json", _BY_NAME, default=False, annotation=Json))
 
     @functools.wraps(function)
-    def run(**values: Any) -> None:
+    def run(context: typer.Context | None = None, **values: Any) -> None:
+        given = frozenset(name for name in values if context is None or _is_given(context, name))
         as_json = values.pop("as_json", False)
         quiet = values.pop("quiet", False) or as_json
         for name, (kind, options) in groups.items():
             values[name] = kind(**{option: values.pop(option) for option in options if option in values})
         with Terminal(quiet=quiet) as terminal:
+            terminal.given = given
             facts = function(**values, terminal=terminal)
         if as_json and facts is not None:
             print_json(facts)
@@ -90,6 +93,10 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in declared}
     return run
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
 def _place(option: inspect.Parameter) -> int:

@@ -46,34 +46,26 @@ def compare(
         str | None,
         option(
             "--methods",
-            panel=METHOD,
-            help="Names with commas between them (default: all methods).",
+            METHOD,
+            "Names with commas between them (default: all methods).",
             autocompletion=complete_methods,
         ),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        option(
-            "--set",
-            "-s",
-            panel=METHOD,
-            metavar="METHOD.NAME=VALUE",
-            help="A parameter of one method; can be repeated.",
-        ),
+        option("--set -s", METHOD, "A parameter of one method; can be repeated.", "METHOD.NAME=VALUE"),
     ] = None,
     images: Images = None,
     seed: Seed = 0,
     truth: Annotated[
         Path | None,
-        option("--truth", help="For results: a capture with truth, or true normals as .npy or .png."),
+        option("--truth", None, "For results: a capture with truth, or true normals as .npy or .png."),
     ] = None,
     out: Annotated[
         Path | None,
-        option(
-            "--out", "-o", panel=OUTPUT, metavar="OUT", help="Folder for the results (default: NAME-compare)."
-        ),
+        option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT"),
     ] = None,
-    meshes: Annotated[bool, option("--meshes", panel=OUTPUT, help="Write a mesh for each method.")] = False,
+    meshes: Annotated[bool, option("--meshes", OUTPUT, "Write a mesh for each method.")] = False,
     report: Report = True,
     pixel_size: PixelSizeChoice = None,
     device: Device = "cpu",

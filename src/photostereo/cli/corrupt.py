@@ -14,14 +14,14 @@ def corrupt(
     out: OutFolder,
     terminal: Terminal,
     poisson: Annotated[
-        float | None, option("--poisson", metavar="DB", help="Poisson noise with this signal-to-noise ratio.")
+        float | None, option("--poisson", None, "Poisson noise with this signal-to-noise ratio.", "DB")
     ] = None,
     salt_pepper: Annotated[
-        float | None, option("--salt-pepper", metavar="SHARE", help="Share of values set to 0 or 1.")
+        float | None, option("--salt-pepper", None, "Share of values set to 0 or 1.", "SHARE")
     ] = None,
     gaussian: Annotated[
         float | None,
-        option("--gaussian", metavar="SIGMA", help="Gaussian noise, for intensities from 0 to 1."),
+        option("--gaussian", None, "Gaussian noise, for intensities from 0 to 1.", "SIGMA"),
     ] = None,
     images: Images = None,
     seed: Seed = 0,

@@ -19,27 +19,25 @@ def export(
     source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
     terminal: Terminal,
     to: Annotated[
-        str, option("--to", help=f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.")
+        str, option("--to", None, f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.")
     ] = "glb,tiff,ptm,relight",
-    out: Annotated[
-        Path | None, option("--out", "-o", metavar="DIR", help="Folder (default: RESULT-export).")
-    ] = None,
+    out: Annotated[Path | None, option("--out -o", None, "Folder (default: RESULT-export).", "DIR")] = None,
     pixel_size: PixelSizeChoice = None,
     photographs: Annotated[
         Path | None,
-        option("--photographs", metavar="CAPTURE", help="Measure a material's roughness from these."),
+        option("--photographs", None, "Measure a material's roughness from these.", "CAPTURE"),
     ] = None,
-    tileable: Annotated[bool, option("--tileable", help="Make a material that tiles seamlessly.")] = False,
+    tileable: Annotated[bool, option("--tileable", None, "Make a material that tiles seamlessly.")] = False,
     stretch: Annotated[
-        bool, option("--stretch", help="Scale a material's base color to its full range.")
+        bool, option("--stretch", None, "Scale a material's base color to its full range.")
     ] = False,
     linear: Annotated[
-        bool, option("--linear", help="PTM and relight with linear intensities, for measuring.")
+        bool, option("--linear", None, "PTM and relight with linear intensities, for measuring.")
     ] = False,
     flip_y: FlipY = False,
     surface_method: SurfaceMethod = "poisson",
     decimate: Annotated[
-        int | None, option("--decimate", min=4, metavar="N", help="About N triangles in meshes.")
+        int | None, option("--decimate", None, "About N triangles in meshes.", "N", min=4)
     ] = None,
     force: Force = False,
 ) -> dict[str, Any]:

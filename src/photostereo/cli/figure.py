@@ -22,24 +22,24 @@ def figure(
     sources: Annotated[
         list[Path], typer.Argument(metavar="RESULT...", help="Results of solve, compare or sweep.")
     ],
-    out: Annotated[Path, option("--out", "-o", metavar="FIG", help="A .pdf, .svg or .png file.")],
+    out: Annotated[Path, option("--out -o", None, "A .pdf, .svg or .png file.", "FIG")],
     terminal: Terminal,
     truth: Annotated[
         Path | None,
-        option("--truth", help="A capture with truth, or true normals as .npy or .png: adds error maps."),
+        option("--truth", None, "A capture with truth, or true normals as .npy or .png: adds error maps."),
     ] = None,
     zoom: Annotated[
-        list[str] | None, option("--zoom", metavar="X,Y,W,H", help="A close-up; can be repeated.")
+        list[str] | None, option("--zoom", None, "A close-up; can be repeated.", "X,Y,W,H")
     ] = None,
     relit: Annotated[
         list[str] | None,
-        option("--relit", metavar="X,Y,Z", help="A row lit from this direction; can be repeated."),
+        option("--relit", None, "A row lit from this direction; can be repeated.", "X,Y,Z"),
     ] = None,
-    methods: Annotated[str | None, option("--methods", help="Only these, with commas between them.")] = None,
+    methods: Annotated[str | None, option("--methods", None, "Only these, with commas between them.")] = None,
     limit: Annotated[
-        float | None, option("--limit", min=0.1, help="Upper limit of the color scale, in degrees.")
+        float | None, option("--limit", None, "Upper limit of the color scale, in degrees.", min=0.1)
     ] = None,
-    width: Annotated[float, option("--width", min=1.0, max=40.0, help="Width in inches.")] = 7.16,
+    width: Annotated[float, option("--width", None, "Width in inches.", min=1.0, max=40.0)] = 7.16,
     force: Force = False,
 ) -> dict[str, Any]:
     """Draw results side by side for a paper: normals, close-ups, errors, relit."""

@@ -19,10 +19,10 @@ def lights(
     terminal: Terminal,
     out: Annotated[
         Path | None,
-        option("--out", "-o", panel=OUTPUT, metavar="FILE", help="Light file (default: CAPTURE/lights.csv)."),
+        option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
     ] = None,
     picture: Annotated[
-        bool, option("--picture/--no-picture", panel=OUTPUT, help="Write a picture to check the lights by.")
+        bool, option("--picture/--no-picture", OUTPUT, "Write a picture to check the lights by.")
     ] = True,
     force: Force = False,
 ) -> dict[str, Any]:

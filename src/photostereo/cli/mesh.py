@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 def mesh(
     source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
     terminal: Terminal,
-    method: Annotated[str, option("--method", "-m", help="poisson, robust or simchony.")] = "poisson",
+    method: Annotated[str, option("--method -m", None, "poisson, robust or simchony.")] = "poisson",
     formats: Annotated[
-        str, option("--format", help="ply, glb, obj, stl, with commas. Other meshes in OUT are deleted.")
+        str, option("--format", None, "ply, glb, obj, stl, with commas. Other meshes in OUT are deleted.")
     ] = "ply,glb",
     pixel_size: PixelSizeChoice = None,
     decimate: Annotated[
-        int | None, option("--decimate", min=4, metavar="N", help="Reduce to about N triangles.")
+        int | None, option("--decimate", None, "Reduce to about N triangles.", "N", min=4)
     ] = None,
     full: Annotated[
-        bool, option("--full", help="PLY and STL with every pixel, even beyond two million triangles.")
+        bool, option("--full", None, "PLY and STL with every pixel, even beyond two million triangles.")
     ] = False,
     watertight: Annotated[
-        bool, option("--watertight", help="Close the mesh with walls and a base, for printing.")
+        bool, option("--watertight", None, "Close the mesh with walls and a base, for printing.")
     ] = False,
     highpass: Annotated[
-        float | None, option("--highpass", metavar="PIXELS", help="Flatten shapes wider than this.")
+        float | None, option("--highpass", None, "Flatten shapes wider than this.", "PIXELS")
     ] = None,
     exr: Annotated[
-        bool, option("--exr", help="Also write normals and depth as EXR (needs the extra `exr`).")
+        bool, option("--exr", None, "Also write normals and depth as EXR (needs the extra `exr`).")
     ] = False,
-    mask: Annotated[Path | None, option("--mask", help="Mask picture, with a normal map.")] = None,
+    mask: Annotated[Path | None, option("--mask", None, "Mask picture, with a normal map.")] = None,
     out: Annotated[
         Path | None,
-        option("--out", "-o", help="Another folder (default: OUT itself; for a normal map NAME-mesh)."),
+        option("--out -o", None, "Another folder (default: OUT itself; for a normal map NAME-mesh)."),
     ] = None,
     flip_y: FlipY = False,
     force: Force = False,

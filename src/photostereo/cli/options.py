@@ -6,6 +6,7 @@ A group is a dataclass whose fields are the options; its fields have the names o
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,104 +26,67 @@ def complete_method(incomplete: str) -> list[str]:
     return [name for name in (*method_names(), *WORDS) if name.startswith(incomplete)]
 
 
-def option(*names: str, panel: str | None = None, help: str, **more: Any) -> Any:
-    """An option in a panel of the help."""
-    return typer.Option(*names, rich_help_panel=panel, help=help, **more)
+def option(names: str, panel: str | None, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option with its names (``"--out -o"``), in a panel of the help."""
+    return typer.Option(*names.split(), rich_help_panel=panel, help=help, metavar=metavar, **more)
 
 
 CapturePath = Annotated[
     Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
 ]
-OutFolder = Annotated[
-    Path, option("--out", "-o", panel=OUTPUT, metavar="OUT", help="Folder for the results.")
-]
-OutFolderOrDefault = Annotated[
-    Path | None,
-    option("--out", "-o", panel=OUTPUT, metavar="OUT", help="Folder for the results (default: NAME-METHOD)."),
-]
-Force = Annotated[bool, option("--force", "-f", panel=OUTPUT, help="Replace an existing OUT.")]
+OutFolder = Annotated[Path, option("--out -o", OUTPUT, "Folder for the results.", "OUT")]
+Force = Annotated[bool, option("--force -f", OUTPUT, "Replace an existing OUT.")]
 Parameters = Annotated[
     list[str] | None,
-    option(
-        "--set", "-s", panel=METHOD, metavar="NAME=VALUE", help="A parameter of the method; can be repeated."
-    ),
+    option("--set -s", METHOD, "A parameter of the method; can be repeated.", "NAME=VALUE"),
 ]
 PixelSizeChoice = Annotated[
     str | None,
-    option(
-        "--pixel-size",
-        panel=OUTPUT,
-        metavar="SIZE",
-        help="Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).",
-    ),
+    option("--pixel-size", OUTPUT, "Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", "SIZE"),
 ]
 SurfaceMethod = Annotated[
-    str,
-    option("--surface-method", panel=ADVANCED, help="How depth is integrated: poisson, robust or simchony."),
+    str, option("--surface-method", ADVANCED, "How depth is integrated: poisson, robust or simchony.")
 ]
-Device = Annotated[str, option("--device", panel=RESOURCES, help="cpu or cuda.")]
+Device = Annotated[str, option("--device", RESOURCES, "cpu or cuda.")]
 FlipY = Annotated[
-    bool,
-    option(
-        "--flip-y", panel=ADVANCED, help="Write normal maps in the DirectX convention (green points down)."
-    ),
+    bool, option("--flip-y", ADVANCED, "Write normal maps in the DirectX convention (green points down).")
 ]
-Report = Annotated[bool, option("--report/--no-report", panel=OUTPUT, help="Write the page with the viewer.")]
+Report = Annotated[bool, option("--report/--no-report", OUTPUT, "Write the page with the viewer.")]
 About = Annotated[
     list[str] | None,
     option(
         "--about",
-        panel=ADVANCED,
-        metavar="NAME=TEXT",
-        help="For the page: title, inventory, credit or license; can be repeated.",
+        ADVANCED,
+        "For the page: title, inventory, credit or license; can be repeated.",
+        "NAME=TEXT",
     ),
 ]
 Color = Annotated[
-    bool,
-    option("--color", panel=INPUT, help="Albedo and mesh in color, with methods that look at gray, too."),
+    bool, option("--color", ADVANCED, "Albedo and mesh in color, with methods that look at gray, too.")
 ]
-Images = Annotated[
-    int | None,
-    option("--images", panel=ADVANCED, min=3, metavar="N", help="Use N randomly chosen photographs."),
-]
-Seed = Annotated[
-    int, option("--seed", panel=ADVANCED, min=0, help="Random seed (choice of photographs, noise).")
-]
+Images = Annotated[int | None, option("--images", ADVANCED, "Use N randomly chosen photographs.", "N", min=3)]
+Seed = Annotated[int, option("--seed", ADVANCED, "Random seed (choice of photographs, noise).", min=0)]
 Ball = Annotated[
-    Path | None,
-    option("--ball", panel=LIGHTS, metavar="FOLDER", help="Photographs of a ball under the same lights."),
+    Path | None, option("--ball", LIGHTS, "Photographs of a ball under the same lights.", "FOLDER")
 ]
 BallCircle = Annotated[
     str | None,
-    option(
-        "--circle", panel=LIGHTS, metavar="X,Y,R", help="Where the ball is: column, row and radius in pixels."
-    ),
+    option("--circle", LIGHTS, "Where the ball is: column, row and radius in pixels.", "X,Y,R"),
 ]
 Focal = Annotated[
     float | None,
-    option(
-        "--focal",
-        panel=ADVANCED,
-        min=1.0,
-        metavar="PIXELS",
-        help="Focal length in pixels (default: from EXIF).",
-    ),
+    option("--focal", ADVANCED, "Focal length in pixels (default: from EXIF).", "PIXELS", min=1.0),
 ]
 Card = Annotated[
     str | None,
-    option(
-        "--card",
-        panel=ADVANCED,
-        metavar="L,T,R,B",
-        help="A gray card that faces the camera: its sides in pixels.",
-    ),
+    option("--card", ADVANCED, "A gray card that faces the camera: its sides in pixels.", "L,T,R,B"),
 ]
 Srgb = Annotated[
     bool | None,
     option(
         "--srgb/--linear",
-        panel=ADVANCED,
-        help="Undo the sRGB curve, or not (default: for JPEG and files tagged as sRGB).",
+        ADVANCED,
+        "Undo the sRGB curve, or not (default: for JPEG and files tagged as sRGB).",
     ),
 ]
 
@@ -133,28 +97,18 @@ class Reading:
 
     mask: Annotated[
         str | None,
-        option(
-            "--mask",
-            panel=INPUT,
-            help='A picture, "auto" (find the object), "bright" or "full" (whole frame).',
-        ),
+        option("--mask", INPUT, 'A picture, "auto" (find the object), "bright" or "full" (whole frame).'),
     ] = None
     crop: Annotated[
         str | None,
-        option(
-            "--crop", panel=INPUT, metavar="X,Y,W,H", help="Use a part, in pixels from the top left corner."
-        ),
+        option("--crop", INPUT, "Use a part, in pixels from the top left corner.", "X,Y,W,H"),
     ] = None
-    scale: Annotated[
-        float, option("--scale", panel=INPUT, min=0.001, max=1.0, help="Work at a lower resolution.")
-    ] = 1.0
+    scale: Annotated[float, option("--scale", INPUT, "Work at a lower resolution.", min=0.001, max=1.0)] = 1.0
     color: Color = False
     lights: Annotated[
         str | None,
         option(
-            "--lights",
-            panel=LIGHTS,
-            help='A light file, another capture whose lights are used again, or "estimate".',
+            "--lights", LIGHTS, 'A light file, another capture whose lights are used again, or "estimate".'
         ),
     ] = None
     ball: Ball = None
@@ -162,55 +116,32 @@ class Reading:
     card: Card = None
     lights_axes: Annotated[
         str | None,
-        option(
-            "--lights-axes",
-            panel=ADVANCED,
-            metavar="X,Y,Z",
-            help="Axes of the light file: x,-y,z if y points down.",
-        ),
+        option("--lights-axes", ADVANCED, "Axes of the light file: x,-y,z if y points down.", "X,Y,Z"),
     ] = None
     reverse_lights: Annotated[
-        bool,
-        option(
-            "--reverse-lights", panel=ADVANCED, help="The light file points from the light to the object."
-        ),
+        bool, option("--reverse-lights", ADVANCED, "The light file points from the light to the object.")
     ] = False
     focal: Focal = None
     srgb: Srgb = None
     ambient: Annotated[
-        Path | None,
-        option("--ambient", panel=ADVANCED, metavar="PICTURE", help="Taken with the light off, to subtract."),
+        Path | None, option("--ambient", ADVANCED, "Taken with the light off, to subtract.", "PICTURE")
     ] = None
     flat: Annotated[
-        Path | None,
-        option(
-            "--flat", panel=ADVANCED, metavar="PICTURE", help="Of an evenly lit white surface, to divide by."
-        ),
+        Path | None, option("--flat", ADVANCED, "Of an evenly lit white surface, to divide by.", "PICTURE")
     ] = None
-
     align: Annotated[
         str,
-        option(
-            "--align",
-            panel=ADVANCED,
-            help="Undo the movement of the camera between photographs: auto or off.",
-        ),
+        option("--align", ADVANCED, "Undo the movement of the camera between photographs: auto or off."),
     ] = "auto"
     leave_out: Annotated[
-        list[str] | None,
-        option("--leave-out", panel=INPUT, metavar="NAME", help="A photograph not to use; can be repeated."),
+        list[str] | None, option("--leave-out", INPUT, "A photograph not to use; can be repeated.", "NAME")
     ] = None
     edits: Annotated[
-        bool,
-        option("--edits/--no-edits", panel=ADVANCED, help="Apply the corrections made in the app."),
+        bool, option("--edits/--no-edits", ADVANCED, "Apply the corrections made in the app.")
     ] = True
     strict: Annotated[
         bool,
-        option(
-            "--strict",
-            panel=ADVANCED,
-            help="Stop at a photograph that cannot be used, instead of leaving it out.",
-        ),
+        option("--strict", ADVANCED, "Stop at a photograph that cannot be used, instead of leaving it out."),
     ] = False
 
     def options(self) -> ReadOptions:
@@ -234,14 +165,63 @@ def read_options(group: Reading | BallReading) -> ReadOptions:
     values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
     if "leave_out" in values:
         values["leave_out"] = values["leave_out"] or ()
-    for name, count in _NUMBERS.items():
+    for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
         if name in values:
             values[name] = numbers(values[name], count, f"--{name}", whole=name != "circle")
     return ReadOptions(**values)
 
 
-#: Options that are lists of numbers, and how many.
-_NUMBERS = {"circle": 3, "card": 4, "crop": 4}
+@dataclass(frozen=True)
+class Making:
+    """How a capture is solved and what is written; with :class:`Reading`, the options of ``solve`` and ``batch``."""
+
+    method: Annotated[
+        str,
+        option(
+            "--method -m",
+            METHOD,
+            "A name from `photostereo methods`, or best, or fast (default: the best that takes minutes).",
+            autocompletion=complete_method,
+        ),
+    ] = "auto"
+    parameters: Parameters = None
+    prior: Annotated[
+        str | None,
+        option("--prior", ADVANCED, "Add a prior to a method that has none: dictionary or smoothness."),
+    ] = None
+    strengths: Annotated[
+        str, option("--strengths", ADVANCED, "Correct light strengths (auto), or use them as given.")
+    ] = "auto"
+    images: Images = None
+    seed: Seed = 0
+    device: Device = "cpu"
+    memory: Annotated[
+        str | None,
+        option("--memory", RESOURCES, "Memory limit, e.g. 4GB (default: half of the free memory)."),
+    ] = None
+    surface: Annotated[bool, option("--surface/--no-surface", OUTPUT, "Write depth and meshes.")] = True
+    surface_method: SurfaceMethod = "poisson"
+    pixel_size: PixelSizeChoice = None
+    report: Report = True
+    material: Annotated[
+        bool, option("--material", ADVANCED, "A flat sample: also write maps for renderers and game engines.")
+    ] = False
+    tileable: Annotated[
+        bool, option("--tileable", ADVANCED, "Like --material, but make the maps tile seamlessly.")
+    ] = False
+    flip_y: FlipY = False
+    about: About = None
+
+    def settings(self, given: Collection[str]) -> dict[str, Any]:
+        """The settings, by name, of the options that were given on the command line."""
+        values = {name: value for name, value in vars(self).items() if name in given}
+        if "parameters" in values:
+            values["parameters"] = parse_parameters(self.parameters)
+        if "about" in values:
+            values["about"] = parse_parameters(self.about, "--about license=CC0")
+        if values.pop("tileable", False) or "material" in values:
+            values["material"] = "tileable" if self.tileable else "plain" if self.material else None
+        return values
 
 
 def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
@@ -251,28 +231,6 @@ def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
         if name in given and Path(given[name]).exists():
             given[name] = str(Path(given[name]).absolute())
     return given
-
-
-@dataclass(frozen=True)
-class Material:
-    """Maps of a flat sample."""
-
-    material: Annotated[
-        bool,
-        option(
-            "--material",
-            panel=ADVANCED,
-            help="A flat sample: also write maps for renderers and game engines.",
-        ),
-    ] = False
-    tileable: Annotated[
-        bool, option("--tileable", panel=ADVANCED, help="Like --material, but make the maps tile seamlessly.")
-    ] = False
-
-    @property
-    def kind(self) -> str | None:
-        """As :class:`photostereo.pipeline.settings.OutputSettings` has it."""
-        return "tileable" if self.tileable else "plain" if self.material else None
 
 
 def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05") -> dict[str, str]:
@@ -317,7 +275,7 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
         values = ()
     if len(values) != count or not all(abs(value) < 1e9 for value in values):
         raise ParameterError(
-            f'"{text}" is not a value of {option}: it needs {count} numbers with commas, in pixels.',
+            f'"{text}" is not a value of {option}: it needs {count} numbers with commas between them.',
             code="not-numbers",
             option=option,
             text=text,

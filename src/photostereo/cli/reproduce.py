@@ -19,24 +19,24 @@ def reproduce(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Runs; see --list.")] = None,
     data: Annotated[
         Path | None,
-        option("--data", metavar="DIR", envvar="PHOTOSTEREO_DATA", help="Has diligent/pmsData and harvard."),
+        option("--data", None, "Has diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"),
     ] = None,
     out: GrowingOut = Path("reproduction"),
-    everything: Annotated[bool, option("--all", help="Every named run.")] = False,
+    everything: Annotated[bool, option("--all", None, "Every named run.")] = False,
     listing: Annotated[
-        bool, option("--list", help="List the named runs and what the paper reports.")
+        bool, option("--list", None, "List the named runs and what the paper reports.")
     ] = False,
-    quick: Annotated[bool, option("--quick", help="Small grids and few trials: minutes.")] = False,
+    quick: Annotated[bool, option("--quick", None, "Small grids and few trials: minutes.")] = False,
     only_figures: OnlyFigures = False,
     device: Device = "cpu",
 ) -> None:
     """Reproduce the tables and figures of the paper, beside the published numbers."""
-    from photostereo.lab.paper.reproduce import list_runs
+    from photostereo.lab.paper.experiments import NAMED_RUNS
     from photostereo.lab.paper.reproduce import reproduce as run
 
     if listing:
-        for name, title, source in list_runs():
-            terminal.say(f"{name:16} {title}\n{'':16}   the paper: {source}")
+        for name, known in NAMED_RUNS.items():
+            terminal.say(f"{name:16} {known.title}\n{'':16}   the paper: {known.source}")
         return
     if not names and not everything:
         raise ParameterError(

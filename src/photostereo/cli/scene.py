@@ -14,18 +14,20 @@ def scene(
     name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
     out: OutFolder,
     terminal: Terminal,
-    size: Annotated[int, option("--size", min=16, help="Pixels along a side.")] = 256,
-    lights: Annotated[int, option("--lights", min=3, help="Number of lights.")] = 20,
+    size: Annotated[int, option("--size", None, "Pixels along a side.", min=16)] = 256,
+    lights: Annotated[int, option("--lights", None, "Number of lights.", min=3)] = 20,
     arrangement: Annotated[
-        str, option("--arrangement", help="How the lights are placed: dome, ring or random.")
+        str, option("--arrangement", None, "How the lights are placed: dome, ring or random.")
     ] = "dome",
     reflectance: Annotated[
-        str, option("--reflectance", help="lambertian, blinn-phong, ggx or oren-nayar.")
+        str, option("--reflectance", None, "lambertian, blinn-phong, ggx or oren-nayar.")
     ] = "lambertian",
-    texture: Annotated[str | None, option("--texture", help="Texture of the albedo.")] = None,
-    shadows: Annotated[bool, option("--shadows/--no-shadows", help="Cast shadows.")] = True,
-    color: Annotated[bool, option("--color", help="Photographs in RGB.")] = False,
-    seed: Annotated[int, option("--seed", min=0, help="Random seed (shape, texture and random lights).")] = 0,
+    texture: Annotated[str | None, option("--texture", None, "Texture of the albedo.")] = None,
+    shadows: Annotated[bool, option("--shadows/--no-shadows", None, "Cast shadows.")] = True,
+    color: Annotated[bool, option("--color", None, "Photographs in RGB.")] = False,
+    seed: Annotated[
+        int, option("--seed", None, "Random seed (shape, texture and random lights).", min=0)
+    ] = 0,
     force: Force = False,
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from photostereo.cli.command import ADVANCED, METHOD, OUTPUT, RESOURCES
-from photostereo.cli.options import (
-    About,
-    CapturePath,
-    Device,
-    FlipY,
-    Force,
-    Images,
-    Material,
-    OutFolderOrDefault,
-    Parameters,
-    PixelSizeChoice,
-    Reading,
-    Report,
-    Seed,
-    SurfaceMethod,
-    complete_method,
-    option,
-    parse_parameters,
-)
+from photostereo.cli.command import ADVANCED, OUTPUT
+from photostereo.cli.options import CapturePath, Force, Making, Reading, option
 from photostereo.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -33,77 +14,29 @@ if TYPE_CHECKING:
     from photostereo.pipeline.pipeline import Pipeline, Written
 
 
-@dataclass(frozen=True)
-class Solving:
-    """How it is solved."""
-
-    method: Annotated[
-        str,
-        option(
-            "--method",
-            "-m",
-            panel=METHOD,
-            help="A name from `photostereo methods`, or best, or fast (default: the best that takes minutes).",
-            autocompletion=complete_method,
-        ),
-    ] = "auto"
-    prior: Annotated[
-        str | None,
-        option(
-            "--prior", panel=ADVANCED, help="Add a prior to a method that has none: dictionary or smoothness."
-        ),
-    ] = None
-    parameters: Parameters = None
-    device: Device = "cpu"
-    memory: Annotated[
-        str | None,
-        option(
-            "--memory", panel=RESOURCES, help="Memory limit, e.g. 4GB (default: half of the free memory)."
-        ),
-    ] = None
-    checkpoint: Annotated[
-        Path | None,
-        option(
-            "--checkpoint", panel=ADVANCED, metavar="FILE", help="Save the state here every ten iterations."
-        ),
-    ] = None
-    resume: Annotated[
-        Path | None, option("--resume", panel=ADVANCED, metavar="FILE", help="Continue from a saved state.")
-    ] = None
-
-
 def solve(
     capture: CapturePath,
     reading: Reading,
-    solving: Solving,
-    material: Material,
+    making: Making,
     terminal: Terminal,
-    images: Images = None,
-    seed: Seed = 0,
-    out: OutFolderOrDefault = None,
-    surface: Annotated[
-        bool, option("--surface/--no-surface", panel=OUTPUT, help="Write depth and meshes.")
-    ] = True,
-    report: Report = True,
-    pixel_size: PixelSizeChoice = None,
-    surface_method: SurfaceMethod = "poisson",
-    flip_y: FlipY = False,
-    about: About = None,
+    out: Annotated[
+        Path | None, option("--out -o", OUTPUT, "Folder for the results (default: NAME-METHOD).", "OUT")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, option("--checkpoint", ADVANCED, "Save the state here every ten iterations.", "FILE")
+    ] = None,
+    resume: Annotated[
+        Path | None, option("--resume", ADVANCED, "Continue from a saved state.", "FILE")
+    ] = None,
     force: Force = False,
 ) -> dict[str, Any]:
     """Estimate normals, albedo, depth and a mesh from photographs, and write them with a page to explore them."""
     from photostereo.cli.state import report_state
-    from photostereo.core.units import PixelSize
     from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.pipeline.settings import OutputSettings, Settings, SolveSettings, SurfaceChoice
+    from photostereo.pipeline.settings import Settings
 
-    settings = Settings(
-        reading.options(),
-        images,
-        seed,
-        SolveSettings(**{**vars(solving), "parameters": parse_parameters(solving.parameters)}),
-        SurfaceChoice(surface_method, pixel_size=PixelSize.of(pixel_size)) if surface else None,
-        OutputSettings(report, material.kind, flip_y, parse_parameters(about, "--about license=CC0")),
+    settings = Settings(reading.options()).changed(
+        **making.settings(terminal.given), checkpoint=checkpoint, resume=resume
     )
     pipeline = Pipeline(capture, settings, control=terminal)
     with pipeline.writing(out, force=force) as (folder, target):

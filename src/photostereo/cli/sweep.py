@@ -17,9 +17,7 @@ def sweep(
     out: GrowingOut,
     running: Running,
     terminal: Terminal,
-    data: Annotated[
-        Path | None, option("--data", metavar="DIR", help="Folder of the captures in the plan.")
-    ] = None,
+    data: Annotated[Path | None, option("--data", None, "Folder of the captures in the plan.", "DIR")] = None,
     only_figures: OnlyFigures = False,
     device: Device = "cpu",
 ) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class Terminal(RunControl):
 
         work_begins()
         self.quiet = quiet
+        #: Names of the options that stand on the command line.
+        self.given: frozenset[str] = frozenset()
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
         self._bar: Any = None

@@ -21,24 +21,24 @@ class Model(StrEnum):
 
 
 def train(
-    out: Annotated[
-        Path, option("--out", "-o", metavar="FILE", help="Where the weights go, an .npz archive.")
-    ],
+    out: Annotated[Path, option("--out -o", None, "Where the weights go, an .npz archive.", "FILE")],
     terminal: Terminal,
     model: Annotated[
-        Model, option("--model", help="The reflectance model, or the network that estimates lights.")
+        Model, option("--model", None, "The reflectance model, or the network that estimates lights.")
     ] = Model.REFLECTANCE,
-    minutes: Annotated[float, option("--minutes", min=0.01, help="Duration of the training.")] = 10.0,
+    minutes: Annotated[float, option("--minutes", None, "Duration of the training.", min=0.01)] = 10.0,
     seed: Seed = 0,
     width: Annotated[
-        int, option("--width", min=8, max=512, help="Features per photograph inside the network.")
+        int, option("--width", None, "Features per photograph inside the network.", min=8, max=512)
     ] = 96,
-    tokens: Annotated[int, option("--tokens", min=1000, help="Pixels times photographs per step.")] = 400_000,
-    device: Annotated[str, option("--device", help="cuda, cpu, or auto.")] = "auto",
-    resume: Annotated[bool, option("--resume", help="Continue from the checkpoint beside FILE.")] = False,
-    begin: Annotated[Path | None, option("--begin", help="Start from the network of a checkpoint.")] = None,
+    tokens: Annotated[
+        int, option("--tokens", None, "Pixels times photographs per step.", min=1000)
+    ] = 400_000,
+    device: Annotated[str, option("--device", None, "cuda, cpu, or auto.")] = "auto",
+    resume: Annotated[bool, option("--resume", None, "Continue from the checkpoint beside FILE.")] = False,
+    begin: Annotated[Path | None, option("--begin", None, "Start from the network of a checkpoint.")] = None,
     evaluate: Annotated[
-        Path | None, option("--evaluate", help="Then try `net` on the captures in this folder.")
+        Path | None, option("--evaluate", None, "Then try `net` on the captures in this folder.")
     ] = None,
     force: Force = False,
 ) -> None:

@@ -18,10 +18,11 @@ def view(
         bool | None,
         option(
             "--serve/--no-serve",
-            help="Serve it on 127.0.0.1, or open the file (default: serve if the result is finer than the page).",
+            None,
+            "Serve it on 127.0.0.1, or open the file (default: serve if the result is finer than the page).",
         ),
     ] = None,
-    port: Annotated[int, option("--port", min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    port: Annotated[int, option("--port", None, "Port; 0 for any that is free.", min=0, max=65535)] = 0,
 ) -> None:
     """Open the report in the browser."""
     from photostereo.report import is_deeper_than_its_page, open_report

@@ -28,13 +28,13 @@ class Parameter:
     Attributes
     ----------
     name : as users write it, ``--set name=value`` or a keyword argument
-    kind : turns a value or a text into the value, raising ValueError or TypeError
-    default : the value when the user says nothing
+    kind : converts a value or text, raising ValueError or TypeError
+    default : the value if the user gives none
     doc : one line
-    expects : the type in words, for error messages
+    expects : the type in words
     minimum, above, maximum : the allowed range (inclusive, exclusive, inclusive); None is no bound
-    when : a model's parameter that means something only without a prior (``"alone"``: where the prior has
-        one of the same name, which then governs) or only with one (``"prior"``)
+    when : a model's parameter that means something only without a prior (``"alone"``: if the prior has one of the same
+        name, which then applies) or only with one (``"prior"``)
     """
 
     name: str
@@ -48,35 +48,40 @@ class Parameter:
     when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:
-        """The checked value; a ParameterError in the user's words where it cannot be one."""
+        """The checked value."""
         try:
             result = self.kind(value)
-        except (TypeError, ValueError, OverflowError) as problem:
-            if isinstance(problem, ParameterError):
-                raise
+            if isinstance(result, (int, float)) and not isinstance(result, bool):
+                self._check_range(result)
+            return result
+        except ParameterError:
+            raise
+        except (TypeError, ValueError, OverflowError):
             raise ParameterError(
-                f"Parameter {self.name} of method {method} must be {self.expects}, not {value!r}. "
-                f"Its default is {self.show_default()}: {self.doc}"
+                f"Parameter {self.name} of method {method} must be {self.allowed}, not {str(value)[:80]}. "
+                f"Its default is {self.show_default()}: {self.doc}",
+                code="bad-parameter",
+                name=self.name,
+                method=method,
             ) from None
-        if isinstance(result, (int, float)) and not isinstance(result, bool):
-            self._check_range(result, method)
-        return result
 
-    def _check_range(self, value: float, method: str) -> None:
-        problem = ""
-        if not math.isfinite(value):
-            problem = "a finite number"
-        elif self.minimum is not None and value < self.minimum:
-            problem = f"at least {self.minimum:g}"
-        elif self.above is not None and value <= self.above:
-            problem = f"greater than {self.above:g}"
-        elif self.maximum is not None and value > self.maximum:
-            problem = f"at most {self.maximum:g}"
-        if problem:
-            raise ParameterError(
-                f"Parameter {self.name} of method {method} must be {problem}, not {value:g}. "
-                f"Its default is {self.show_default()}: {self.doc}"
-            )
+    def _check_range(self, value: float) -> None:
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        if not (math.isfinite(value) and low <= value <= high and (self.above is None or value > self.above)):
+            raise ValueError(value)
+
+    @property
+    def allowed(self) -> str:
+        """The type and the range in words, such as ``"a whole number from 1 to 32"``."""
+        bounds = [f"above {self.above:g}"] if self.above is not None else []
+        if self.minimum is not None and self.maximum is not None:
+            bounds.append(f"from {self.minimum:g} to {self.maximum:g}")
+        elif self.minimum is not None:
+            bounds.append(f"from {self.minimum:g}")
+        elif self.maximum is not None:
+            bounds.append(f"up to {self.maximum:g}")
+        return " ".join([self.expects, *bounds])
 
     def show_default(self) -> str:
         if isinstance(self.default, tuple):
@@ -103,17 +108,10 @@ def _number_or_auto(value: Any) -> float | None:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }
-    return words[str(value).lower()] if str(value).lower() in words else _fail(value)
+    word = str(value).lower()
+    if word in ("true", "yes", "on", "1", "false", "no", "off", "0"):
+        return word in ("true", "yes", "on", "1")
+    raise ValueError(value)
 
 
 def _fail(value: Any) -> Any:
@@ -151,7 +149,7 @@ def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
 
 
 def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
-    """A field of a few whole numbers: a sequence, or a text such as ``8x8x3`` or ``8,8,3``."""
+    """A field of a few whole numbers: a sequence, or text such as ``8x8x3`` or ``8,8,3``."""
 
     def parse(value: Any) -> tuple[int, ...]:
         if isinstance(value, str):
@@ -192,7 +190,10 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
             listing = ", ".join(by_name) or "none"
             raise ParameterError(
                 f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} '
-                f"Its parameters: {listing}."
+                f"Its parameters: {listing}.",
+                code="unknown-parameter",
+                name=name,
+                method=method,
             )
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default

@@ -71,6 +71,10 @@ REMEDIES: Mapping[str, Remedy] = {
     "leave-out": Remedy(
         "Pass strict=False to leave out such photographs.", "Without --strict it is left out with its light."
     ),
+    "give-data": Remedy(
+        "Pass data=, the folder that contains diligent/pmsData and harvard.",
+        "Name the folder that contains diligent/pmsData and harvard with --data.",
+    ),
     "state-needs-memory": Remedy(
         "Leave out checkpoint and resume, or allow more memory (memory=).",
         "Leave out --checkpoint and --resume, or allow more memory (--memory).",

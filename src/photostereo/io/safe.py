@@ -12,6 +12,7 @@ import json
 import math
 import os
 import stat
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.memory import require_memory
 
 #: Bytes of a text or JSON file: light tables, lists of names, descriptions, summaries.
@@ -147,6 +148,17 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
         raise complaint("brackets are nested too deeply") from error
     except ValueError as error:
         raise complaint(str(error).split(";")[0]) from error
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    text = read_text(path, what, remedy="Give the path of a TOML file.")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ParameterError(
+            f"{path} is not valid TOML: {error}. Correct that line.", code="invalid-toml", file=path
+        ) from None
 
 
 def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.errors import did_you_mean
+
 Fail = Callable[[str], Exception]
 
 #: A finite number in a JSON file.
@@ -99,44 +101,59 @@ def check_arrays(
     return known
 
 
-def check_facts(value: Any, spec: Any, fail: Fail, where: str = "") -> None:
-    """Check a value from a JSON file against types, ``{name: spec}``, ``[spec of each]`` or ``(spec, alternative)``.
+def check_facts(value: Any, spec: Any, fail: Fail, where: str = "", *, closed: bool = False) -> None:
+    """Check a value from a JSON or TOML file against types, ``{name: spec}``, ``[spec of each]`` or alternatives.
 
     A name that ends in ``?`` may be missing or null; ``object`` is anything; :data:`NUMBER` is a finite number;
-    ``{str: spec}`` is a mapping of any names.
+    ``{str: spec}`` is a mapping of any names; a tuple lists alternatives, of which the type decides. With ``closed``,
+    names that are not in the spec are refused.
 
-    >>> check_facts({"a": [1, 2.5]}, {"a": [NUMBER], "b?": str}, ValueError)
+    >>> check_facts({"a": [1, 2.5]}, {"a": (str, [NUMBER]), "b?": str}, ValueError)
     >>> check_facts({"a": [1, "x"]}, {"a": [NUMBER]}, ValueError)
     Traceback (most recent call last):
     ValueError: a[1] is not a number
+    >>> check_facts({"colour": 1}, {"color?": int}, ValueError, closed=True)
+    Traceback (most recent call last):
+    ValueError: colour is not known here. Did you mean "color"?
     """
-    label = where or "the content"
-    if isinstance(spec, dict):
-        if not isinstance(value, dict):
-            raise fail(f"{label} is not a mapping")
-        for name, inner in spec.items():
-            if name is str:
-                for key, item in value.items():
-                    check_facts(item, inner, fail, f"{where}.{key}" if where else str(key))
-                continue
-            key = name.removesuffix("?")
-            if value.get(key) is not None:
-                check_facts(value[key], inner, fail, f"{where}.{key}" if where else key)
-            elif key == name:
-                raise fail(f"{f'{where}.{key}' if where else key} is missing")
-    elif isinstance(spec, list):
-        if not isinstance(value, list):
-            raise fail(f"{label} is not a list")
+    alternatives = spec if isinstance(spec, tuple) and spec is not NUMBER else (spec,)
+    chosen = next((kind for kind in alternatives if _is_a(value, kind)), None)
+    if chosen is None:
+        words = " or ".join(_words(kind) for kind in alternatives)
+        raise fail(f"{where or 'the content'} is not {words}")
+    if isinstance(chosen, list):
         for number, item in enumerate(value):
-            check_facts(item, spec[0], fail, f"{where}[{number}]")
-    elif spec is NUMBER:
-        if isinstance(value, bool) or not isinstance(value, NUMBER) or not _is_finite(value):
-            raise fail(f"{label} is not a number")
-    elif not isinstance(value, spec) or (spec is int and isinstance(value, bool)):
-        raise fail(f"{label} is not {_TYPES.get(spec, 'of the expected type')}")
+            check_facts(item, chosen[0], fail, f"{where}[{number}]", closed=closed)
+    elif isinstance(chosen, dict):
+        inside = f"{where}." if where else ""
+        known = {name.removesuffix("?"): name for name in chosen if name is not str}
+        for key, item in value.items():
+            if key in known:
+                if item is not None:
+                    check_facts(item, chosen[known[key]], fail, f"{inside}{key}", closed=closed)
+            elif str in chosen:
+                check_facts(item, chosen[str], fail, f"{inside}{key}", closed=closed)
+            elif closed:
+                raise fail(f"{inside}{key} is not known here.{did_you_mean(key, known)}")
+        for key, name in known.items():
+            if key == name and value.get(key) is None:
+                raise fail(f"{inside}{key} is missing")
 
 
 _TYPES = {str: "text", int: "a whole number", dict: "a mapping", list: "a list", bool: "true or false"}
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if kind is NUMBER:
+        return isinstance(value, NUMBER) and not isinstance(value, bool) and _is_finite(value)
+    outer = type(kind) if isinstance(kind, (dict, list)) else kind
+    return isinstance(value, outer) and not (kind is int and isinstance(value, bool))
+
+
+def _words(kind: Any) -> str:
+    if kind is NUMBER:
+        return "a number"
+    return _TYPES.get(type(kind) if isinstance(kind, (dict, list)) else kind, "of the expected type")
 
 
 def _is_finite(value: float) -> bool:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import MissingDependencyError, ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.extras import require_extra
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -192,15 +193,13 @@ def find_device(name: str) -> Device:
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
         raise ParameterError(
-            f'There is no device "{name}".{did_you_mean(name, DEVICES)} Use cpu, or cuda for an NVIDIA GPU.'
+            f'There is no device "{name}".{did_you_mean(name, DEVICES)} Use cpu, or cuda for an NVIDIA GPU.',
+            code="unknown-device",
+            name=name,
         )
-    try:
-        import torch
-    except ImportError:
-        raise MissingDependencyError(
-            f"The device {name} needs PyTorch, which is not installed. Install it with "
-            '`pip install "photostereo[gpu]"`, or leave the device out to compute on the CPU.'
-        ) from None
+    require_extra("torch", "gpu", "Solving and training on a GPU")
+    import torch
+
     if kind == "torch-cpu":
         return Device(name, "cpu")
     if not torch.cuda.is_available() or torch.version.cuda is None:
@@ -209,17 +208,23 @@ def find_device(name: str) -> Device:
         )
         raise ParameterError(
             f"There is no NVIDIA GPU for the device {name}: {built}. Check `nvidia-smi` and "
-            "https://pytorch.org/get-started, or leave the device out to compute on the CPU."
+            "https://pytorch.org/get-started, or leave the device out to compute on the CPU.",
+            code="no-gpu",
+            name=name,
         )
     if number and int(number) >= torch.cuda.device_count():
         raise ParameterError(
-            f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0."
+            f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0.",
+            code="no-gpu",
+            name=name,
         )
     major, minor = torch.cuda.get_device_capability(int(number or 0))
     if major < OLDEST_CAPABILITY:
         raise ParameterError(
             f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, and "
-            f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU."
+            f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU.",
+            code="old-gpu",
+            name=name,
         )
     return Device(name, name)
 
@@ -278,7 +283,8 @@ def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
                 raise
             raise ParameterError(
                 "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
-                "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU."
+                "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU.",
+                code="gpu-memory",
             ) from None
 
     return wrapped

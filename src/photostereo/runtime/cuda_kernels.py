@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from photostereo.core.errors import MissingDependencyError, ParameterError
+from photostereo.core.errors import MissingDependencyError
 
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -155,7 +155,8 @@ def _nvrtc() -> ctypes.CDLL:
             continue
     raise MissingDependencyError(
         f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. Reinstall "
-        "them with `pip install --force-reinstall torch`, or work without the GPU (device cpu)."
+        "them with `pip install --force-reinstall torch`, or work without the GPU (device cpu).",
+        code="missing-nvrtc",
     )
 
 
@@ -170,7 +171,7 @@ def _as_c(argument: Any) -> Any:
     if isinstance(argument, float):
         return ctypes.c_double(argument)
     if not argument.is_cuda or not argument.is_contiguous():
-        raise ParameterError("A CUDA kernel takes contiguous tensors that are on the GPU.")
+        raise TypeError("A CUDA kernel takes contiguous tensors that are on the GPU.")
     return ctypes.c_void_p(argument.data_ptr())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.lab.paper.claims import check_claims
-from photostereo.lab.paper.grids import method_plans
+from photostereo.lab.paper.experiments import uses_of
 from photostereo.lab.sweeps.plan import Block, Plan
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
@@ -29,7 +29,7 @@ def store_with(folder, name, plan, error_of):
 @pytest.mark.parametrize("better", [True, False])
 def test_low_snr(tmp_path, better):
     levels = tuple(Corruption("poisson", level) for level in (5.0, 20.0))
-    plan = Plan("poisson", (Block((CAPTURE,), method_plans("quick noisy"), (20,), levels),))
+    plan = Plan("poisson", (Block((CAPTURE,), uses_of("all", "quick noisy"), (20,), levels),))
     ours = 15.0 if better else 25.0
     store = store_with(tmp_path, "poisson", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0)
     (claim,) = check_claims(store)  # at 5 dB only: 20 dB is not below 10
@@ -40,7 +40,9 @@ def test_low_snr(tmp_path, better):
 
 @pytest.mark.parametrize(("ours", "holds"), [(14.9, True), (15.1, False)])
 def test_five_degrees_on_harvard_cat(tmp_path, ours, holds):
-    plan = Plan("x", (Block((CAPTURE,), method_plans("quick noisy"), (20,), (Corruption("poisson", 5.0),)),))
+    plan = Plan(
+        "x", (Block((CAPTURE,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),)),)
+    )
     store = store_with(
         tmp_path, "harvard-cat", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0
     )
@@ -54,9 +56,11 @@ def test_claims_of_runs_that_are_not_there(tmp_path):
 
 def best(spec, method, corruption, parameters):
     """The oracle by hand: the lowest mean error over some parameters."""
-    points = parameters or list(method_plans("quick noisy", (method,))[0].points())
+    points = parameters or [
+        p for use in uses_of("all", "quick noisy") if use.method == method for p in use.points()
+    ]
     trials = [Trial(spec, method, point, 20, corruption, 0) for point in points]
-    outcomes = [run_trial(trial.as_dict()) for trial in trials]
+    outcomes = [run_trial(trial) for trial in trials]
     assert {outcome.status for outcome in outcomes} == {"done"}, outcomes
     return min(outcome.errors["mean"] for outcome in outcomes)
 
@@ -68,8 +72,8 @@ def test_dictionary_learning_is_lowest_at_5_db_on_pot2(data_dir):
     noise = Corruption("poisson", 5.0)
     dlnv = best(spec, "dlnv", noise, [{"lam": 10.0, "mu": 0.2}])
     pdlnv = best(spec, "pdlnv", noise, [{"p": 2, "lam": 10.0, "mu": 0.2}])
-    rivals = {name: best(spec, name, noise, None) for name in ("ls", "pls", "sbl", "rpca", "cbr")}
-    assert max(dlnv, pdlnv) < min(rivals.values()), (dlnv, pdlnv, rivals)
+    others = {name: best(spec, name, noise, None) for name in ("ls", "pls", "sbl", "rpca", "cbr")}
+    assert max(dlnv, pdlnv) < min(others.values()), (dlnv, pdlnv, others)
 
 
 @pytest.mark.data
@@ -78,7 +82,7 @@ def test_over_10_percent_salt_and_pepper_pdlnv_is_below_pls_and_its_cost_falls(d
     spec = CaptureSpec.at(data_dir / "diligent" / "pmsData" / "bearPNG", "bear")
     noise = Corruption("salt_pepper", 0.3)
     trial = Trial(spec, "pdlnv", {"p": 2, "lam": 10.0, "mu": 0.3}, 20, noise, 0)
-    outcome = run_trial(trial.as_dict(), keep=True)
+    outcome = run_trial(trial, keep=True)
     assert outcome.errors["mean"] < best(spec, "pls", noise, None) - 2
     with np.load(io.BytesIO(outcome.arrays)) as file:
         cost = file["history_cost"]

@@ -9,11 +9,9 @@ from photostereo import render_scene
 from photostereo.batch.options import RunOptions
 from photostereo.capture import write_diligent
 from photostereo.cli import app
-from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.lab.paper.catalog import Catalog
-from photostereo.lab.paper.grids import OURS_NOTE, compared_methods
-from photostereo.lab.paper.reproduce import _planned, list_runs, reproduce
-from photostereo.lab.paper.runs import NAMED_RUNS
+from photostereo.core.errors import ParameterError, PhotostereoError
+from photostereo.lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
+from photostereo.lab.paper.reproduce import reproduce
 from photostereo.lab.sweeps.plan import Block, Plan
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption
@@ -36,22 +34,21 @@ def small_data(tmp_path_factory):
 
 
 def test_every_experiment_has_a_name():
-    assert [name for name, _, _ in list_runs()] == NAMES
     assert list(NAMED_RUNS) == NAMES
 
 
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_run_plans_on_what_is_there(name, quick, small_data):
-    plan, facts = _planned(NAMED_RUNS[name], small_data, quick)
+    plan, notes = NAMED_RUNS[name].plan(small_data, quick)
     needs_others = {"salt-pepper", "poisson-pls", "harvard-hippo", "harvard-cat"}
     assert bool(plan.trials) == (name not in needs_others)
-    assert any("Quick" in note for note in facts["notes"]) == quick
+    assert any("Quick" in note for note in notes) == quick
     if name == "table-diligent":
         missing = "ball, pot1, bear, buddha, goblet, reading, cow, harvest"
-        assert f"Not in the data folder and left out: {missing}." in facts["notes"]
+        assert f"Not in the data folder and left out: {missing}." in notes
     if name == "ten-images":
-        assert "pot1 is not in the data folder; pot2 takes its place." in facts["notes"]
+        assert "pot1 is not in the data folder; pot2 takes its place." in notes
 
 
 COMPARISONS = {
@@ -59,11 +56,10 @@ COMPARISONS = {
 }  # fmt: skip
 
 
-def test_our_methods_stand_beside_the_papers_where_all_are_compared():
-    anything = Catalog(".")
-    anything.diligent = anything.harvard = lambda name: CaptureSpec(name, "/somewhere", "0" * 16)
+def test_our_methods_stand_beside_the_papers_in_comparisons_of_all(monkeypatch):
+    monkeypatch.setattr(Catalog, "_at", lambda self, name: CaptureSpec(name, "/somewhere", "0" * 16))
     for name in NAMES:
-        plan = Plan(name, tuple(NAMED_RUNS[name].blocks(anything, True)))
+        plan, _ = NAMED_RUNS[name].plan(".", True)
         ours = [cell for cell in plan.cells if cell.label.endswith("(ours)")]
         assert bool(ours) == (name in COMPARISONS), name
         assert all(cell.default is not None and not cell.grid for cell in ours)
@@ -73,7 +69,7 @@ def test_our_methods_stand_beside_the_papers_where_all_are_compared():
 
 def test_our_methods_have_no_best_of_grid(tmp_path):
     capture = CaptureSpec("pot2", "/somewhere", "0" * 16)
-    block = Block((capture,), compared_methods("quick noisy"), (20,), (Corruption("poisson", 5.0),))
+    block = Block((capture,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),))
     store = Store(tmp_path)
     plan = Plan("poisson", (block,))
     store.keep_plan(plan, {"notes": []})
@@ -120,17 +116,20 @@ def test_runs_end_to_end_and_are_drawn_again(small_data, tmp_path, recorder):
     again = {path: path.read_bytes() for path in (tmp_path / "ten-images").iterdir()}
     assert again == kept
     assert Store(tmp_path).rows() == rows
-    with pytest.raises(ParameterError, match="no results of poisson"):
+    with pytest.raises(ParameterError) as caught:
         reproduce(["poisson"], None, tmp_path, only_figures=True)
+    assert caught.value.code == "no-results-of-run"
 
 
 def test_mistakes(tmp_path):
-    with pytest.raises(ParameterError, match='Did you mean "table-pls"'):
-        reproduce(["table-psl"], tmp_path, tmp_path / "out")
-    with pytest.raises(CaptureError, match="does not exist"):
-        Catalog(tmp_path / "absent")
-    with pytest.raises(ParameterError, match="--data"):
-        reproduce(["atoms"], None, tmp_path / "out")
+    for code, names, data in (
+        ("unknown-run", ["table-psl"], tmp_path),
+        ("missing-data", ["atoms"], tmp_path / "absent"),
+        ("no-data-folder", ["atoms"], None),
+    ):
+        with pytest.raises(PhotostereoError) as caught:
+            reproduce(names, data, tmp_path / "out")
+        assert caught.value.code == code
 
 
 def test_commands(small_data, tmp_path):
@@ -142,5 +141,5 @@ def test_commands(small_data, tmp_path):
     bad = tmp_path / "bad.toml"
     bad.write_text('captures = ["x"]\n[[methods]]\nname = "pdnlv"\n')
     refused = CliRunner().invoke(app, ["sweep", str(bad), "--out", str(tmp_path / "out")])
-    assert "line 3" in str(refused.exception)
+    assert refused.exception.code == "invalid-plan"
     assert not (tmp_path / "out").exists()

@@ -21,17 +21,53 @@ def test_runs_that_begin_at_the_same_moment(tmp_path):
         Database(path, SCHEMA, "results").put("t", {"x": number, "y": "a"})
 
     with ThreadPoolExecutor(4) as pool:
-        for attempt in range(30):
+        for attempt in range(8):
             path = tmp_path / f"{attempt}.sqlite"
             list(pool.map(begin, [path] * 4, range(4)))
-            assert len(Database(path, SCHEMA, "results").ask("SELECT x FROM t")) == 4
+            assert len(Database(path, SCHEMA, "results").rows("SELECT x FROM t", {"x": int})) == 4
 
 
-def test_a_lock_that_stays_is_told(tmp_path, monkeypatch):
+def test_a_lock_that_stays_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
     other = sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)
     other.execute("CREATE TABLE busy (x)")
     other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(OutputError, match="locked"):
+    with pytest.raises(OutputError) as caught:
         Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    assert (caught.value.code, "locked" in caught.value.values["problem"]) == ("database", True)
     other.close()
+
+
+def test_a_full_disk_is_an_error_of_ours(tmp_path, monkeypatch):
+    database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    database.put("t", {"x": 1, "y": "a"})
+    with sqlite3.connect(database.path) as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connect = sqlite3.connect
+
+    def small(*arguments, **options):  # what a full disk answers, from SQLite itself
+        connection = connect(*arguments, **options)
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        return connection
+
+    monkeypatch.setattr(module.sqlite3, "connect", small)
+    with pytest.raises(OutputError) as caught:
+        database.put("t", {"x": 2, "y": "a" * 100_000})
+    assert (caught.value.code, "full" in caught.value.values["problem"]) == ("database", True)
+    assert len(database.rows("SELECT x FROM t", {"x": int})) == 1
+
+
+@pytest.mark.parametrize("value", ["{", "[1]", 3, b"\xff"])
+def test_a_damaged_row_is_an_error_of_ours(tmp_path, value):
+    database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    with sqlite3.connect(database.path) as connection:
+        connection.execute("INSERT INTO t VALUES (1, ?)", (value,))
+    with pytest.raises(OutputError) as caught:
+        database.rows("SELECT * FROM t", {"x": int, "y": dict})
+    assert caught.value.code == "damaged-database"
+
+
+def test_names_that_are_not_text_are_kept_as_escapes(tmp_path):
+    database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    database.put("t", {"x": 1, "y": "bad\udcff"})
+    assert database.rows("SELECT y FROM t", {"y": str}) == [{"y": r"bad\udcff"}]

@@ -42,12 +42,12 @@ def test_settings_solved_together_are_those_solved_alone(captures, monkeypatch):
     calls = []
     together = solve_module.solve_grid
     monkeypatch.setattr(solve_module, "solve_grid", lambda *a, **k: calls.append(a[2]) or together(*a, **k))
-    worker_module._grids._values.clear()
+    worker_module._solve_grid.cache_clear()
     plan = a_plan(captures[:1])
     grids = grids_of(plan.trials)
     trials = [trial for trial in plan.trials if trial.hash in grids and trial.seed == 0]
     for trial in trials:
-        outcome = run_trial(trial.as_dict(), device="torch-cpu", grid=grids[trial.hash])
+        outcome = run_trial(trial, device="torch-cpu", grid=grids[trial.hash])
         scene = load_scene(*trial.scene)
         alone = solve(replace(scene.capture, truth=scene.truth), trial.method, **trial.parameters)
         assert outcome.errors["mean"] == pytest.approx(alone.angular_error.mean, abs=2e-3)
@@ -56,9 +56,10 @@ def test_settings_solved_together_are_those_solved_alone(captures, monkeypatch):
     assert [len(settings) for settings in calls] == [4, 4]  # one for each number of pieces
 
 
-def test_an_unknown_device_is_told_before_anything_runs(tmp_path, captures):
+def test_an_unknown_device_is_reported_before_anything_runs(tmp_path, captures):
     plan = tmp_path / "plan.toml"
     plan.write_text(f'name = "x"\ncaptures = ["{captures[0].path}"]\n[[methods]]\nname = "ls"\n')
-    with pytest.raises(ParameterError, match="no device"):
+    with pytest.raises(ParameterError) as caught:
         sweep(plan, tmp_path / "out", device="gpu9")
+    assert caught.value.code == "unknown-device"
     assert not (tmp_path / "out").exists()

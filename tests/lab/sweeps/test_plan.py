@@ -57,8 +57,9 @@ def test_json_gives_back_the_same_plan(captures):
 
 
 def test_bad_parameters_are_refused(captures):
-    with pytest.raises(ParameterError, match="lamda"):
+    with pytest.raises(ParameterError) as caught:
         _ = a_plan(captures, methods=(MethodPlan("pdlnv", grid={"lamda": [1]}),)).trials
+    assert caught.value.code == "unknown-parameter"
 
 
 def row(trial, mean, status="done"):
@@ -66,7 +67,7 @@ def row(trial, mean, status="done"):
         "hash": trial.hash,
         "status": status,
         "mean": mean,
-        "parameters": trial.as_dict()["parameters"],
+        "parameters": trial.plain_parameters,
         "error": None,
     }
 
@@ -93,7 +94,6 @@ def test_oracle_is_the_lowest_mean_of_the_grid_and_leaves_out_failures(captures)
     rows[cell.grid[-1].hash] = row(cell.grid[-1], None, "failed")
     result = results_of(plan, rows)[1]
     assert result.oracle["hash"] == cell.grid[-2].hash
-    assert result.failed == 1
     assert result.defaults is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from photostereo.batch.fingerprint import fingerprint
@@ -42,13 +41,6 @@ def test_hash_depends_on_everything_that_is_computed():
         a_trial(capture=replace(a_trial().capture, name="dog")),
     ]
     assert len({trial.hash for trial in [a_trial(), *others]}) == len(others) + 1
-
-
-def test_json_gives_back_the_same_trial():
-    trial = a_trial(parameters={"patch": (8, 8, 3), "lam": 1.0})
-    again = Trial.from_dict(json.loads(json.dumps(trial.as_dict())))
-    assert again.hash == trial.hash
-    assert again.capture == trial.capture
 
 
 def test_fingerprint_sees_names_and_sizes_but_not_the_place(tmp_path):

@@ -34,12 +34,13 @@ FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What one column shows: a name, normals and, where known, an albedo."""
+    """What one column shows: a name, normals and, if known, an albedo; a note below its mean error."""
 
     name: str
     normals: FloatArray
     mask: BoolArray
     albedo: FloatArray | None = None
+    note: str = ""
 
 
 def draw_figure(
@@ -79,7 +80,8 @@ def draw_figure(
     heights += [ratio] * (bool(errors) + len(lights))
     bar = BAR if errors else 0.0
     cell = (width - LABEL - bar - GAP * len(everything)) / len(everything)
-    total = TITLE + sum(h * cell + GAP for h in heights) + CAPTION * bool(errors)
+    caption = CAPTION * (1 + any(column.note for column in columns)) if errors else 0.0
+    total = TITLE + sum(h * cell + GAP for h in heights) + caption
     figure = new_figure(width, total)
     figure.set_layout_engine("none")
     top = total - TITLE
@@ -98,7 +100,7 @@ def draw_figure(
                 panel.set_title(column.name, fontsize=FONT, pad=2.5)
         if words == ERROR_ROW:
             _add_bar(figure, (width - bar + 0.04, top, height * cell), (width, total), _top_of(errors, limit))
-            top -= CAPTION
+            top -= caption
         top -= GAP
     return figure
 
@@ -135,7 +137,7 @@ def _fill(
             error = errors[column.name]
             panel.imshow(error[frame], cmap="inferno", vmin=0, vmax=top, interpolation="none")
             panel.text(
-                0.5, -0.02, f"mean {np.nanmean(error[column.mask]):.2f}°",
+                0.5, -0.02, f"mean {np.nanmean(error[column.mask]):.2f}°\n{column.note}".strip(),
                 transform=panel.transAxes, ha="center", va="top", fontsize=SMALL,
             )  # fmt: skip
     else:
@@ -191,7 +193,7 @@ def _top_of(errors: dict[str, FloatArray], limit: float | None) -> float:
 
 def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Sequence[Box]) -> BoolArray:
     if not columns:
-        raise ParameterError("There is no result to draw. Give at least one.")
+        raise ParameterError("There is no result to draw. Give at least one.", code="no-results")
     shape = columns[0].mask.shape
     sizes = {column.name: column.mask.shape for column in columns}
     if truth is not None:
@@ -200,13 +202,16 @@ def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Seq
         if size != shape:
             raise ParameterError(
                 f"{name} has {size[1]} × {size[0]} pixels, {columns[0].name} has {shape[1]} × {shape[0]}: results "
-                "of one capture go into one figure."
+                "of one capture go into one figure.",
+                code="other-size",
+                name=name,
             )
     for rows, cols in zooms:
         if rows.stop > shape[0] or cols.stop > shape[1]:
             raise ParameterError(
                 f"The close-up x = {cols.start} … {cols.stop}, y = {rows.start} … {rows.stop} does not lie inside the "
-                f"picture of {shape[1]} × {shape[0]} pixels."
+                f"picture of {shape[1]} × {shape[0]} pixels.",
+                code="zoom-outside",
             )
     mask = columns[0].mask.copy()
     for column in columns[1:]:

@@ -1,4 +1,4 @@
-"""Figures of maps: normals, errors with one color bar, surfaces, dictionaries as images."""
+"""Pictures of normals, surfaces and dictionaries, for figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps.style import name_of, new_figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: label → the kept maps of its trial: ``normals``, ``truth``, ``mask``.
@@ -28,63 +27,10 @@ def picture_of_normals(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.
     return picture
 
 
-def draw_maps(
-    maps: Maps, *, title: str, captions: Mapping[str, str], limit: float | None = None, box: Box | None = None
-) -> Figure:
-    """Normal maps above, error maps below with one color bar; the truth first. A close-up of ``box``
-    between them.
-
-    Parameters
-    ----------
-    captions : label → text below its name
-    limit : degrees at which the colors end; by default the 98th percentile of all errors
-    """
-    first = next(iter(maps.values()))
-    mask, truth = first["mask"].astype(bool), first["truth"]
-    frame = frame_of(mask)
-    errors = {label: angular_error(found["normals"], truth, mask) for label, found in maps.items()}
-    top = limit or float(np.nanpercentile(np.stack(list(errors.values())), 98))
-    lines = 3 if box else 2
-    columns = len(maps) + 1
-    ratio = (frame[0].stop - frame[0].start) / (frame[1].stop - frame[1].start)
-    figure = new_figure(1.75 * columns + 0.6, (1.75 * ratio + 0.45) * lines)
-    axes = figure.subplots(lines, columns, squeeze=False)
-    for panel in axes.ravel():
-        panel.set_axis_off()
-    everything = {"reference": {"normals": truth}, **maps}
-    for column, (label, found) in enumerate(everything.items()):
-        whole = picture_of_normals(found["normals"], mask)
-        axes[0, column].imshow(whole[frame])
-        axes[0, column].set_title(name_of(label), fontsize=9)
-        if box:
-            axes[1, column].imshow(whole[box], interpolation="nearest")
-        if label in errors:
-            shown = axes[-1, column].imshow(errors[label][frame], cmap="inferno", vmin=0, vmax=top)
-            axes[-1, column].set_title(captions.get(label, ""), fontsize=8)
-    if box:
-        _mark(axes[0, 0], box, frame)
-    bar = figure.colorbar(shown, ax=axes[-1, :].tolist(), shrink=0.8, fraction=0.03)
-    bar.set_label("degrees", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
-    figure.suptitle(title, fontsize=10)
-    return figure
-
-
 def frame_of(mask: NDArray[Any]) -> Box:
     """Rows and columns of the smallest rectangle around a mask."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-
-
-def _mark(panel: Axes, box: Box, frame: Box) -> None:
-    from matplotlib.patches import Rectangle
-
-    corner = (box[1].start - frame[1].start, box[0].start - frame[0].start)
-    panel.add_patch(
-        Rectangle(
-            corner, box[1].stop - box[1].start, box[0].stop - box[0].start, fill=False, edgecolor="black"
-        )
-    )
 
 
 def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]], share: float = 0.28) -> Box:

@@ -13,15 +13,15 @@ from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_text
-from photostereo.lab.paper.catalog import Catalog
-from photostereo.lab.paper.runs import NAMED_RUNS, NamedRun, find_run
+from photostereo.io.tables import Table
+from photostereo.lab.paper.claims import check_claims, claims_table
+from photostereo.lab.paper.experiments import NAMED_RUNS, NamedRun, find_run
+from photostereo.lab.paper.reports import shown_rows, write_report
 from photostereo.lab.sweeps.outputs import RunOutputs
 from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.run import run_trials
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.summary import results_of
-
-QUICK_NOTE = "Quick: small grids and few trials; the figures are rougher than those of a full run."
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,8 @@ class RunSummary:
     """How a named run ended."""
 
     name: str
-    folder: Path
     done: int
     failed: int
-    notes: tuple[str, ...]
-
-
-def list_runs() -> list[tuple[str, str, str]]:
-    """Name, title and the paper's finding of every named run."""
-    return [(run.name, run.title, run.source) for run in NAMED_RUNS.values()]
 
 
 def reproduce(
@@ -55,10 +48,9 @@ def reproduce(
 
     Parameters
     ----------
-    names : of the runs, see :func:`list_runs`; empty for all of them
-    data : folder that holds ``diligent/pmsData`` and ``harvard``; not needed with ``only_figures``
-    out : folder for ``results.sqlite``, and a folder per run; a run that was interrupted goes on where it
-        stopped
+    names : of the runs, see :data:`.experiments.NAMED_RUNS`; empty for all of them
+    data : folder that contains ``diligent/pmsData`` and ``harvard``; not needed with ``only_figures``
+    out : folder for ``results.sqlite``, and a folder per run; an interrupted run continues where it stopped
     quick : small grids and few trials
     only_figures : draw tables and figures again from the store, compute nothing
     options : where trials run, for how long, and whether those that failed are run again
@@ -68,107 +60,92 @@ def reproduce(
     Raises
     ------
     ParameterError
-        For an unknown run, or for ``only_figures`` where the store does not know the run.
+        For an unknown run, or for ``only_figures`` if the store does not know the run.
     """
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
+    if data is None and not only_figures:
+        raise ParameterError("The data folder is missing.", code="no-data-folder", remedy="give-data")
     store = Store(out)
     if only_figures:
         summaries = [_redraw(run, store, control) for run in chosen]
     else:
-        if data is None:
-            raise ParameterError("Name the folder that holds the captures with --data.")
         options.require(device)
-        planned = [(run, *_planned(run, Path(data), quick)) for run in chosen]
+        planned = [(run, *run.plan(str(data), quick)) for run in chosen]
         cluster: AbstractContextManager[Any] = (
             options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
         )
         with cluster as client:
-            trials_on = partial(run_trials, store=store, client=client, limits=options.limits, device=device)
-            summaries = [
-                _run(run, plan, facts, store, trials_on, options.retry_failed, control)
-                for run, plan, facts in planned
-            ]
-    from photostereo.lab.paper.index import write_index
-
-    control.say(f"All tables and figures: {write_index(store, control)}")
+            compute = partial(run_trials, store=store, client=client, options=options, device=device)
+            summaries = [_run(run, plan, notes, store, compute, control) for run, plan, notes in planned]
+    control.say(f"All tables and figures: {_write_index(store, control)}")
     return summaries
-
-
-def _planned(run: NamedRun, data: Path, quick: bool) -> tuple[Plan, dict[str, Any]]:
-    catalog = Catalog(data)
-    blocks = run.blocks(catalog, quick)
-    notes = []
-    if quick:
-        notes.append(QUICK_NOTE)
-    notes += catalog.notes
-    replaced = {note.split(" ")[0] for note in catalog.notes}
-    left_out = [name for name in catalog.missing if name not in replaced]
-    if left_out:
-        notes.append(f"Not in the data folder and left out: {', '.join(left_out)}.")
-    facts = {"notes": notes, "quick": quick}
-    return Plan(run.name, tuple(blocks)), facts
 
 
 def _run(
     run: NamedRun,
     plan: Plan,
-    facts: dict[str, Any],
+    notes: list[str],
     store: Store,
-    trials_on: Callable[..., Progress],
-    retry_failed: bool,
+    compute: Callable[..., Progress],
     control: RunControl,
 ) -> RunSummary:
-    for note in facts["notes"]:
+    for note in notes:
         control.say(f"{run.name}: {note}")
-    store.keep_plan(plan, facts)
+    store.keep_plan(plan, {"notes": notes})
     if not plan.trials:
         control.say(f"{run.name}: none of its objects is in the data folder.")
-        return RunSummary(run.name, store.folder / run.name, 0, 0, tuple(facts["notes"]))
+        return RunSummary(run.name, 0, 0)
     control.stage(run.name, len(plan.trials))
     try:
-        end = trials_on(plan.trials, retry_failed=retry_failed, control=control)
-        _fetch_maps(run, plan, store, trials_on)
+        compute(plan.trials, control=control)
+        # Which trials a figure shows is known only when all are done: those few run once more and keep their maps.
+        rows = store.rows(trial.hash for trial in plan.trials)
+        wanted = {row["hash"] for row in shown_rows(run, results_of(plan, rows))}
+        if wanted:
+            compute((t for t in plan.trials if t.hash in wanted), keep=wanted)
     finally:
         control.end()
-    _report(run, plan, facts, store, control)
-    return RunSummary(run.name, store.folder / run.name, end.done, end.failed, tuple(facts["notes"]))
-
-
-def _fetch_maps(run: NamedRun, plan: Plan, store: Store, trials_on: Callable[..., Progress]) -> None:
-    """Which trials a figure shows is known only when all are done: those few run once more and keep their
-    maps.
-    """
-    rows = store.rows(trial.hash for trial in plan.trials)
-    wanted = {row["hash"] for row in run.maps(results_of(plan, rows))}
-    if wanted:
-        trials_on((t for t in plan.trials if t.hash in wanted), keep=wanted)
+    return _redraw(run, store, control)
 
 
 def _redraw(run: NamedRun, store: Store, control: RunControl) -> RunSummary:
+    """Tables, figures and the page of a run, from the store."""
     remembered = store.plan(run.name)
     if remembered is None:
         known = ", ".join(store.plan_names()) or "none"
         raise ParameterError(
-            f"{store.path} has no results of {run.name} (it has: {known}). Run it first without "
-            "--only-figures."
+            f"{store.path} has no results of {run.name} (it has: {known}). Run it first.",
+            code="no-results-of-run",
+            file=store.path,
+            name=run.name,
         )
     plan, facts = remembered
-    if plan.trials:
-        _report(run, plan, facts, store, control)
-    rows = store.rows(trial.hash for trial in plan.trials)
-    failed = sum(row["status"] == "failed" for row in rows.values())
-    return RunSummary(run.name, store.folder / run.name, len(rows) - failed, failed, tuple(facts["notes"]))
-
-
-def _report(run: NamedRun, plan: Plan, facts: dict[str, Any], store: Store, control: RunControl) -> None:
     out = RunOutputs(
         run.name, run.title, plan, store, store.folder / run.name, tuple(facts["notes"]), control
     )
-    out.folder.mkdir(exist_ok=True)
-    run.report(out)
-    for failure in out.failures():
-        control.say(f"{run.name}: {failure}")
-        out.say(failure)
-    heading = [f"## {run.name}: {run.title}", "", f"The paper: {run.source}.", ""]
-    notes = [line for note in out.notes for line in (note, "")]
-    write_text(out.folder / "page.md", "\n".join([*heading, *notes, *out.page]))
+    if plan.trials:
+        write_report(run, out)
+        for failure in out.failures():
+            control.say(f"{run.name}: {failure}")
+            out.say(failure)
+        heading = [f"## {run.name}: {run.title}", "", f"The paper: {run.source}.", ""]
+        notes = [line for note in out.notes for line in (note, "")]
+        write_text(out.folder / "page.md", "\n".join([*heading, *notes, *out.page]))
+    failed = sum(row["status"] == "failed" for row in out.rows.values())
+    return RunSummary(run.name, len(out.rows) - failed, failed)
+
+
+def _write_index(store: Store, control: RunControl) -> Path:
+    """``index.md``: the claims, then the pages of the runs, in the paper's order."""
+    parts = ["# The paper's experiments\n"]
+    if claims := check_claims(store):
+        header, rows = claims_table(claims)
+        table = Table("The paper's claims, on these results", header, rows)
+        table.write(store.folder, "claims")
+        parts.append(table.markdown())
+        control.table(table.title, header, rows)
+    pages = [store.folder / name / "page.md" for name in NAMED_RUNS]
+    parts += [page.read_text(encoding="utf-8") for page in pages if page.exists()]
+    path = store.folder / "index.md"
+    write_text(path, "\n".join(parts))
+    return path

@@ -18,43 +18,28 @@ from photostereo.solver.methods import find_method
 Setting = tuple[tuple[str, float], ...]
 
 
-def strengths_of(method: str) -> tuple[str, ...]:
-    """The parameters that a grid may vary.
+def split_setting(method: str, parameters: Mapping[str, Any]) -> tuple[Setting | None, dict[str, Any]]:
+    """The strengths of the prior, if all of them are given, and the other parameters, which a grid has in common.
 
-    >>> strengths_of("dlnv"), strengths_of("ls")
-    (('lam', 'mu'), ())
+    >>> split_setting("pdlnv", {"lam": 1, "mu": 0.1, "p": 2})
+    ((('lam', 1.0), ('mu', 0.1)), {'p': 2})
+    >>> split_setting("pdlnv", {"p": 2})
+    (None, {'p': 2})
     """
     prior = find_method(method).prior
-    return () if prior is None else prior.strengths
-
-
-def setting_of(method: str, parameters: Mapping[str, Any]) -> Setting | None:
-    """The strengths, if all of them are given.
-
-    >>> setting_of("pdlnv", {"lam": 1, "mu": 0.1, "p": 2}), setting_of("pdlnv", {"p": 2})
-    ((('lam', 1.0), ('mu', 0.1)), None)
-    """
-    names = strengths_of(method)
+    names = () if prior is None else prior.strengths
+    common = {name: value for name, value in parameters.items() if name not in names}
     if not names or any(parameters.get(name) is None for name in names):
-        return None
-    return tuple((name, float(parameters[name])) for name in names)
-
-
-def without_setting(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What is common to a grid."""
-    names = strengths_of(method)
-    return {name: value for name, value in parameters.items() if name not in names}
+        return None, common
+    return tuple((name, float(parameters[name])) for name in names), common
 
 
 def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:
     """By a trial's hash, the settings of all trials that differ from it in strengths alone, its own among them."""
-    together: dict[Hashable, list[Trial]] = defaultdict(list)
+    together: dict[Hashable, dict[str, Setting]] = defaultdict(dict)
     for trial in trials:
-        if trial.task == "solve" and setting_of(trial.method, trial.parameters) is not None:
-            common = canonical_json(without_setting(trial.method, trial.as_dict()["parameters"]))
-            together[trial.scene, trial.method, common].append(trial)
-    grids: dict[str, tuple[Setting, ...]] = {}
-    for several in together.values():
-        settings = {setting_of(trial.method, trial.parameters): None for trial in several}
-        grids |= dict.fromkeys((trial.hash for trial in several), tuple(filter(None, settings)))
-    return grids
+        if trial.task == "solve":
+            setting, common = split_setting(trial.method, trial.plain_parameters)
+            if setting is not None:
+                together[trial.scene, trial.method, canonical_json(common)][trial.hash] = setting
+    return {key: tuple(dict.fromkeys(several.values())) for several in together.values() for key in several}

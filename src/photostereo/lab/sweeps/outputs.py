@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from photostereo.batch.progress import SILENT_RUN, RunControl
 from photostereo.io.safe import read_npz
+from photostereo.io.tables import Table
 from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.style import save_figure
 from photostereo.lab.sweeps.summary import CellResult, results_of
-from photostereo.lab.sweeps.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,8 @@ class RunOutputs:
     plan : what was to be computed
     store : the rows and the maps; nothing else is read
     folder : of this run
-    notes : what every table and caption must say: ``--quick``, missing objects, substitutions
+    notes : what every table and caption must say: quick runs, missing objects, substitutions
+    page : its page in Markdown
     """
 
     name: str
@@ -56,10 +58,7 @@ class RunOutputs:
 
     def maps(self, row: Mapping[str, Any] | None) -> dict[str, NDArray[Any]] | None:
         """The kept maps of a trial, or None."""
-        if row is None:
-            return None
-        path = self.store.arrays_path(row["hash"])
-        if not path.exists():
+        if row is None or not (path := self.store.arrays_path(row["hash"])).exists():
             return None
         return read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
 
@@ -70,18 +69,19 @@ class RunOutputs:
         rows: Sequence[Sequence[str]],
         *,
         name: str = "table",
+        best: Collection[tuple[int, int]] = (),
         show: bool = True,
     ) -> None:
-        """Write a table in every format; put it on the page and before the user where ``show`` is true."""
-        table = Table(title, tuple(header), tuple(tuple(row) for row in rows), self.notes)
-        table.write(self.folder, name)
+        """Write a table in every format; with ``show``, put it on the page and display it."""
+        Table(title, header, rows, self.notes, best).write(self.folder, name)
         if show:
-            self.page.append(Table(title, table.header, table.rows).markdown())
+            self.page.append(Table(title, header, rows).markdown())
             self.control.table(title, list(header), [list(row) for row in rows])
 
     def figure(self, figure: Figure, caption: str, *, name: str = "figure") -> None:
-        """Write a figure as PDF and PNG and put it on the page with its caption."""
+        """Write a figure as PDF and PNG and put it on the page with its caption and the notes."""
         save_figure(figure, self.folder, name)
+        caption = " ".join([caption, *self.notes])
         self.page.append(f"![{caption}]({self.name}/{name}.png)\n\n*{caption}*\n")
 
     def say(self, text: str) -> None:
@@ -90,10 +90,6 @@ class RunOutputs:
 
     def failures(self) -> list[str]:
         """Failed trials in words, each cause once."""
-        causes: dict[str, int] = {}
-        for row in self.rows.values():
-            if row["status"] == "failed":
-                causes[f"{row['method']}: {row['error']}"] = (
-                    causes.get(f"{row['method']}: {row['error']}", 0) + 1
-                )
+        failed = [row for row in self.rows.values() if row["status"] == "failed"]
+        causes = Counter(f"{row['method']}: {row['error']}" for row in failed)
         return [f"{count} failed: {cause}" for cause, count in causes.items()]

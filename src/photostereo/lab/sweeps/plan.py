@@ -24,7 +24,7 @@ class MethodPlan:
     Attributes
     ----------
     method : a registered name
-    label : distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name where empty
+    label : distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name if empty
     fixed : parameters that every trial of this use has
     grid : lists of values; the trials are their product. Empty: the fixed parameters only
     defaults : also try the method without its grid, with the fixed parameters only
@@ -44,10 +44,9 @@ class MethodPlan:
 
     def points(self) -> Iterator[dict[str, Any]]:
         """The parameter sets of the grid."""
-        if not self.oracle:
-            return
-        for values in product(*self.grid.values()):
-            yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
+        if self.oracle:
+            for values in product(*self.grid.values()):
+                yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
 
 
 @dataclass(frozen=True)
@@ -71,14 +70,13 @@ class Cell:
     corruption: Corruption
     seed: int | None
     label: str
-    method: str
     grid: tuple[Trial, ...]
     default: Trial | None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A name and what is to be computed; data, as JSON in the store and as TOML in the hands of users."""
+    """A name and what is to be computed; JSON in the store, TOML in files that users write."""
 
     name: str
     blocks: tuple[Block, ...]
@@ -99,9 +97,8 @@ class Plan:
         return tuple(found.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON's idea of the plan."""
-        facts = {"name": self.name, "blocks": [asdict(block) for block in self.blocks]}
-        return {**facts, "maps": True} if self.maps else facts
+        """For JSON."""
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
@@ -122,9 +119,10 @@ class Plan:
 
 def _cells(block: Block) -> Iterator[Cell]:
     seen = set()
-    scenes = product(block.captures, block.corruptions, block.images, block.seeds)
-    for capture, corruption, images, seed in scenes:
-        # Without a draw and without noise nothing depends on the seed: one trial, not one per seed.
+    for capture, corruption, images, seed in product(
+        block.captures, block.corruptions, block.images, block.seeds
+    ):
+        # Without a choice of photographs and without noise nothing depends on the seed: one trial, not one per seed.
         settled = None if images is None and corruption.kind == "none" else seed
         if (capture, corruption, images, settled) in seen:
             continue
@@ -137,16 +135,14 @@ def _cells(block: Block) -> Iterator[Cell]:
                 corruption=corruption,
                 seed=settled,
                 label=use.title,
-                method=use.method,
                 grid=tuple(_with_parameters(bare, point) for point in use.points()),
                 default=_with_parameters(bare, use.fixed) if use.defaults else None,
             )
 
 
 def _with_parameters(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    return replace(
-        trial, parameters=settle_parameters(trial.method, given) if trial.task == "solve" else dict(given)
-    )
+    solves = trial.task == "solve"
+    return replace(trial, parameters=settle_parameters(trial.method, given) if solves else dict(given))
 
 
 def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from photostereo.batch.deal import Coordinator, Job, Tally
-from photostereo.batch.limits import Limits
+from photostereo.batch.deal import Coordinator, Job
+from photostereo.batch.options import HERE, RunOptions
+from photostereo.batch.process import warm_up
 from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
-from photostereo.batch.warmth import warm_workers
 from photostereo.lab.sweeps.grids import grids_of
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import Trial
@@ -25,8 +25,7 @@ def run_trials(
     client: Client,
     *,
     keep: Collection[str] = (),
-    retry_failed: bool = False,
-    limits: Limits | None = None,
+    options: RunOptions = HERE,
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> Progress:
@@ -37,46 +36,35 @@ def run_trials(
     trials : what is to be computed
     store : where results go; finished trials are not run again
     client : of the cluster
-    keep : hashes of trials whose maps are wanted; those run again where the maps are missing
-    retry_failed : run failed trials again
-    limits : how long a trial, and a cluster without workers, may take; what takes longer is a failed row
+    keep : hashes of trials whose maps are wanted; those without maps run again
+    options : deadlines, and whether failed trials are run again
     device : of the workers; on a GPU the settings of a grid over (λ, μ) are solved together
     control : receives progress
-
-    Returns
-    -------
-    Progress
-        At the end: how many are done, and how many failed.
     """
     every = {trial.hash: trial for trial in trials}
-    wanted = set(keep)
-    have = store.finished(failed_too=not retry_failed)
-    missing = [t for t in every.values() if t.hash not in have or (t.hash in wanted and not _kept(store, t))]
-    before = store.rows(every.keys() - {t.hash for t in missing})
+    have = store.finished(failed_too=not options.retry_failed)
+    have -= {key for key in keep if not store.arrays_path(key).exists()}
+    missing = [trial for trial in every.values() if trial.hash not in have]
+    before = store.rows(every.keys() & have)
     failed = sum(row["status"] == "failed" for row in before.values())
-    limits = limits or Limits()
+    for method in {trial.method for trial in missing if trial.task == "solve"}:
+        if options.scheduler is None:
+            warm_up(method, device)
+    grids = grids_of(missing) if device != "cpu" else {}
     coordinator: Coordinator[Outcome] = Coordinator(
         client,
         write=lambda key, outcome: store.write(every[key], outcome),
-        fail=lambda words: Outcome(status="failed", error=words),
-        tally=Tally(len(every), len(before) - failed, failed),
-        limits=limits,
+        fail=lambda words, code: Outcome(status="failed", error=words),
+        tally=Progress(len(every), len(before) - failed, failed),
+        options=options,
         control=control,
     )
-    if missing:
-        warm_workers(client, [trial.method for trial in missing], limits, control, device)
-    grids = grids_of(missing) if device != "cpu" else {}
-    coordinator.add(
+    return coordinator.run(
         Job(
-            t.hash,
-            partial(run_trial, t.as_dict(), keep=t.hash in wanted, device=device, grid=grids.get(t.hash, ())),
-            t.scene,
-            t.method,
+            trial.hash,
+            partial(run_trial, trial, keep=trial.hash in keep, device=device, grid=grids.get(trial.hash, ())),
+            trial.scene,
+            trial.method,
         )
-        for t in missing
+        for trial in missing
     )
-    return coordinator.run()
-
-
-def _kept(store: Store, trial: Trial) -> bool:
-    return store.arrays_path(trial.hash).exists()

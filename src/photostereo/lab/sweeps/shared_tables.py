@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from photostereo.io.tables import best_in_rows
 from photostereo.lab.sweeps.outputs import RunOutputs
 from photostereo.lab.sweeps.plan import Cell
 from photostereo.lab.sweeps.style import name_of
@@ -19,41 +20,31 @@ from photostereo.lab.sweeps.summary import (
     labels_of,
 )
 
+Axis = Callable[[Cell], str]
 
-def tidy_table(
-    out: RunOutputs, axis: Callable[[Cell], str], axis_name: str, paper: Mapping[Any, float]
-) -> None:
-    """One row per capture, place on the axis and method: oracle, the paper and defaults in columns of their
-    own.
 
-    ``paper`` has the mean error by (capture, place on the axis, method).
+def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, float] | None = None) -> None:
+    """One row per capture, place on the axis and method: oracle, the paper (its mean error by capture, place and
+    method, if given) and defaults in columns of their own.
     """
-    header = [
-        "object", axis_name, "method",
-        "mean, best of grid", "mean, paper", "mean, defaults",
-        "median, best of grid", "median, defaults", "trials", "best parameters",
-    ]  # fmt: skip
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for result in out.results:
+        key = (result.cell.capture.name, axis(result.cell), result.cell.label)
+        groups.setdefault(key, []).append(result)
     rows = []
-    keys = dict.fromkeys((r.cell.capture.name, axis(r.cell), r.cell.label) for r in out.results)
-    for capture, place, label in keys:
-        group = [
-            r
-            for r in out.results
-            if (r.cell.capture.name, axis(r.cell), r.cell.label) == (capture, place, label)
-        ]
+    for (capture, place, label), group in groups.items():
+        facts = {"object": capture, axis_name: place, "method": name_of(label)}
+        for value in ("mean", "median"):
+            for protocol, words in PROTOCOLS.items():
+                facts[f"{value}, {words}"] = str(average_of(group, protocol, value=value))
+        if paper:
+            printed = paper.get((capture, place, label))
+            facts["mean, paper"] = "" if printed is None else f"{printed:.2f}"
         best = [r.oracle for r in group if r.oracle is not None]
-        names = grid_names(group)
-        printed = paper.get((capture, place, label))
-        rows.append(
-            [
-                capture, place, name_of(label),
-                str(average_of(group, "oracle")), f"{printed:.2f}" if printed is not None else "",
-                str(average_of(group, "defaults")),
-                str(average_of(group, "oracle", value="median")), str(average_of(group, "defaults",
-                value="median")), str(len(group)), choice_of(best, names),
-            ]
-        )  # fmt: skip
-    out.table(f"{out.title}: every figure", header, rows, show=False)
+        facts |= {"trials": str(len(group)), "best parameters": choice_of(best, grid_names(group))}
+        rows.append(facts)
+    if rows:
+        out.table(f"{out.title}: every figure", list(rows[0]), [list(r.values()) for r in rows], show=False)
 
 
 def grid_names(group: Sequence[CellResult]) -> list[str]:
@@ -68,37 +59,46 @@ def grid_names(group: Sequence[CellResult]) -> list[str]:
 
 def curve_tables(
     out: RunOutputs,
-    axis: Callable[[Cell], str],
+    axis: Axis,
     axis_name: str,
-    paper: Mapping[Any, float],
+    paper: Mapping[Any, float] | None = None,
     *,
     averaged: bool = False,
 ) -> None:
-    """Per protocol a table with places on the axis as rows and methods as columns; the paper's value in
-    brackets.
-    """
+    """Per protocol a table with places on the axis as rows and methods as columns; the paper's value in brackets."""
     several = len(captures_of(out.plan)) > 1 and not averaged
+    printed = paper or {}
+
+    def place(cell: Cell) -> tuple[str, str]:
+        return ("" if averaged else cell.capture.name, axis(cell))
+
+    keys = list(dict.fromkeys(place(result.cell) for result in out.results))
     for protocol, words in PROTOCOLS.items():
         labels = labels_of(out.plan, protocol)
-        keys = dict.fromkeys(_place(result.cell, axis, averaged) for result in out.results)
-        rows = []
-        for key in keys:
-            row = [", ".join(key) if several else key[1]]
-            for label in labels:
-                there = [
-                    r for r in out.results if r.cell.label == label and _place(r.cell, axis, averaged) == key
-                ]
-                shown = str(average_over_objects(there, protocol))
-                row.append(with_paper(shown, protocol, paper.get((*key, label))))
-            rows.append(row)
+        averages = [
+            [
+                average_over_objects(
+                    [r for r in out.results if r.cell.label == label and place(r.cell) == key], protocol
+                )
+                for label in labels
+            ]
+            for key in keys
+        ]
+        rows = [
+            [
+                ", ".join(key) if several else key[1],
+                *(
+                    with_paper(str(average), protocol, printed.get((*key, label)))
+                    for label, average in zip(labels, found, strict=True)
+                ),
+            ]
+            for key, found in zip(keys, averages, strict=True)
+        ]
         title = f"{out.title}: mean angular error in degrees, {words}"
-        if protocol == "oracle" and any((*key, label) in paper for key in keys for label in labels):
+        if protocol == "oracle" and any((*key, label) in printed for key in keys for label in labels):
             title += " (in brackets: the paper)"
-        out.table(title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}")
-
-
-def _place(cell: Cell, axis: Callable[[Cell], str], averaged: bool) -> tuple[str, str]:
-    return ("" if averaged else cell.capture.name, axis(cell))
+        best = best_in_rows([[a.mean if a.count else None for a in found] for found in averages])
+        out.table(title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}", best=best)
 
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:

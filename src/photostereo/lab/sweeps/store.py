@@ -1,8 +1,7 @@
-"""The results: one SQLite file, one row per trial, written the moment the trial ends."""
+"""The results: one SQLite file, one row per trial, written as soon as the trial ends."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.database import Database
-from photostereo.batch.fingerprint import canonical_json
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
+from photostereo.io.schema import NUMBER
 from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.trial import Trial
 
@@ -20,7 +19,6 @@ _ERRORS = (
     "mean", "median", "p90", "p95", "max", "within_5deg", "within_10deg", "within_30deg",
     "pixels", "unknown_truth",
 )  # fmt: skip
-
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS trials (
     hash TEXT PRIMARY KEY,
@@ -37,12 +35,13 @@ CREATE TABLE IF NOT EXISTS plans (
     name TEXT PRIMARY KEY, plan TEXT NOT NULL, facts TEXT NOT NULL, started TEXT NOT NULL
 );
 """
-_COLUMNS = (
-    "hash", "capture", "fingerprint", "reference", "images", "corruption", "level", "seed", "method",
-    "parameters", "task", "status", "error", *_ERRORS, "outcome", "iterations", "settled",
-    "extra", "seconds", "stages", "versions", "host", "finished",
-)  # fmt: skip
-_JSON = ("parameters", "settled", "extra", "stages", "versions", "host")
+_ROW = {
+    "hash": str, "capture": str, "fingerprint": str, "reference": str, "images?": int, "corruption": str,
+    "level": NUMBER, "seed?": int, "method": str, "parameters": dict, "task": str, "status": str, "error?": str,
+    **{f"{name}?": NUMBER for name in _ERRORS},
+    "outcome?": str, "iterations?": int, "settled?": dict, "extra?": {str: object}, "seconds?": NUMBER,
+    "stages?": dict, "versions?": dict, "host?": dict, "finished?": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Outcome:
     extra : further figures by name: processor seconds, those of the prior at the end, those of tasks other than ``solve``
     seconds, stages : wall-clock time of the trial without loading, and by stage
     versions, host : of the software and the machine
-    arrays : an ``.npz`` file as bytes, where the trial was to keep its maps
+    arrays : an ``.npz`` file as bytes, if the trial was to keep its maps
     """
 
     status: str
@@ -81,7 +80,7 @@ class Store:
 
     Parameters
     ----------
-    folder : made where it is missing; holds ``results.sqlite`` and ``arrays/HASH.npz``
+    folder : made if it is missing; holds ``results.sqlite`` and ``arrays/HASH.npz``
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -92,78 +91,46 @@ class Store:
     def finished(self, *, failed_too: bool = True) -> set[str]:
         """Hashes of the trials that need not run again."""
         query = "SELECT hash FROM trials" + ("" if failed_too else " WHERE status = 'done'")
-        return {row["hash"] for row in self._database.ask(query)}
+        return {row["hash"] for row in self._database.rows(query, {"hash": str})}
 
     def write(self, trial: Trial, outcome: Outcome) -> None:
-        """One row, in place of an older one; its maps first, so that a row never promises what is not
-        there.
-        """
+        """Write a row, in place of an older one; its maps first, so that a row never promises what is not there."""
         if outcome.arrays is not None:
-            self._write_arrays(trial.hash, outcome.arrays)
-        values = {
+            write_bytes(self.arrays_path(trial.hash), outcome.arrays)
+        facts = {**vars(trial.capture), **vars(trial), **vars(outcome), **outcome.errors}
+        facts |= {
             "hash": trial.hash,
             "capture": trial.capture.name,
-            "fingerprint": trial.capture.fingerprint,
-            "reference": trial.capture.reference,
-            "images": trial.images,
             "corruption": trial.corruption.kind,
             "level": trial.corruption.level,
-            "seed": trial.seed,
-            "method": trial.method,
-            "parameters": trial.as_dict()["parameters"],
-            "task": trial.task,
-            "status": outcome.status,
-            "error": outcome.error,
-            **{name: outcome.errors.get(name) for name in _ERRORS},
-            "outcome": outcome.outcome,
-            "iterations": outcome.iterations,
-            "settled": dict(outcome.settled),
-            "extra": dict(outcome.extra),
-            "seconds": outcome.seconds,
-            "stages": dict(outcome.stages),
-            "versions": dict(outcome.versions),
-            "host": dict(outcome.host),
+            "parameters": trial.plain_parameters,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        row = {name: canonical_json(values[name]) if name in _JSON else values[name] for name in _COLUMNS}
-        self._database.put("trials", row)
+        self._database.put("trials", {(key := name.removesuffix("?")): facts.get(key) for name in _ROW})
 
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Rows by hash; all of them where no hashes are given."""
-        wanted = None if hashes is None else set(hashes)
-        result = {}
-        for row in self._database.ask("SELECT * FROM trials"):
-            if wanted is None or row["hash"] in wanted:
-                facts = dict(row)
-                for name in _JSON:
-                    facts[name] = json.loads(facts[name])
-                result[facts["hash"]] = facts
-        return result
+        """Rows by hash; all of them if no hashes are given."""
+        found = {row["hash"]: row for row in self._database.rows("SELECT * FROM trials", _ROW)}
+        return found if hashes is None else {key: found[key] for key in {*hashes} & found.keys()}
 
     def keep_plan(self, plan: Plan, facts: Mapping[str, Any]) -> None:
-        """Remember a plan and what was said about it, so that its figures can be drawn again from the store
-        alone.
-        """
-        # Not sorted: the order of methods and parameters is that of the tables.
+        """Keep a plan and what was said about it, so that its figures can be drawn again from the store alone."""
+        # As text: its order of methods and parameters is that of the tables.
         texts = {"plan": json_text(plan.as_dict()), "facts": json_text(dict(facts))}
-        self._database.put("plans", {"name": plan.name, **texts, "started": _now()})
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        self._database.put("plans", {"name": plan.name, **texts, "started": now})
 
     def plan(self, name: str) -> tuple[Plan, dict[str, Any]] | None:
-        """A remembered plan and its facts."""
-        rows = self._database.ask("SELECT plan, facts FROM plans WHERE name = ?", name)
-        return (Plan.from_dict(json.loads(rows[0]["plan"])), json.loads(rows[0]["facts"])) if rows else None
+        """A kept plan and its facts."""
+        query = "SELECT plan, facts FROM plans WHERE name = ?"
+        rows = self._database.rows(query, {"plan": dict, "facts": {"notes": [str]}}, name)
+        return (Plan.from_dict(rows[0]["plan"]), rows[0]["facts"]) if rows else None
 
     def plan_names(self) -> list[str]:
-        """Names of the remembered plans."""
-        return [row["name"] for row in self._database.ask("SELECT name FROM plans ORDER BY started")]
+        """Names of the kept plans."""
+        query = "SELECT name FROM plans ORDER BY started"
+        return [row["name"] for row in self._database.rows(query, {"name": str})]
 
     def arrays_path(self, key: str) -> Path:
         """Where the maps of a trial are, if they were kept."""
         return self.folder / "arrays" / f"{key}.npz"
-
-    def _write_arrays(self, key: str, content: bytes) -> None:
-        write_bytes(self.arrays_path(key), content)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -6,15 +6,16 @@ knows the truth. *Defaults*: the one row without a grid; what a user gets.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from photostereo.lab.sweeps.plan import Cell, Plan
-from photostereo.lab.sweeps.trial import Corruption
 
+Value = TypeVar("Value")
 Row = Mapping[str, Any]
 Protocol = Literal["oracle", "defaults"]
 
@@ -24,12 +25,11 @@ PROTOCOLS: dict[Protocol, str] = {"oracle": "best of grid", "defaults": "default
 
 @dataclass(frozen=True)
 class CellResult:
-    """One method on one scene: its two rows where they succeeded, and how many of its trials failed."""
+    """One method on one scene: its two rows, if they succeeded."""
 
     cell: Cell
     oracle: Row | None
     defaults: Row | None
-    failed: int
 
     def row(self, protocol: Protocol) -> Row | None:
         return self.oracle if protocol == "oracle" else self.defaults
@@ -65,13 +65,7 @@ def _result(cell: Cell, rows: Mapping[str, Row]) -> CellResult:
     # Of equal errors the first in the grid, so that the choice does not depend on the order of arrival.
     oracle = min(done, key=lambda row: row["mean"], default=None)
     default = rows.get(cell.default.hash) if cell.default else None
-    ran = {row["hash"]: row for row in (*tried, *((default,) if default else ()))}
-    return CellResult(
-        cell,
-        oracle,
-        default if default and default["status"] == "done" else None,
-        sum(row["status"] == "failed" for row in ran.values()),
-    )
+    return CellResult(cell, oracle, default if default and default["status"] == "done" else None)
 
 
 def average(values: Iterable[float | None]) -> Average:
@@ -98,13 +92,9 @@ def average_of(
 
 
 def average_over_objects(
-    results: Iterable[CellResult],
-    protocol: Protocol,
-    *,
-    value: str = "mean",
+    results: Iterable[CellResult], protocol: Protocol, *, value: str = "mean"
 ) -> Average:
-    """The average over objects within each seed first, as in the paper; so the spread is over trials, not
-    objects."""
+    """The average over objects within each seed first, as in the paper; so the spread is over trials, not objects."""
     by_seed: dict[int | None, list[float]] = {}
     for result in results:
         row = result.row(protocol)
@@ -115,22 +105,17 @@ def average_over_objects(
 
 def labels_of(plan: Plan, protocol: Protocol = "defaults") -> list[str]:
     """The methods of a plan, in its order; for the oracle those that have a grid to choose from."""
-    return list(dict.fromkeys(cell.label for cell in plan.cells if cell.grid or protocol == "defaults"))
+    return unique(cell.label for cell in plan.cells if cell.grid or protocol == "defaults")
 
 
 def captures_of(plan: Plan) -> list[str]:
     """The captures of a plan, in its order."""
-    return list(dict.fromkeys(cell.capture.name for cell in plan.cells))
+    return unique(cell.capture.name for cell in plan.cells)
 
 
-def corruptions_of(plan: Plan) -> list[Corruption]:
-    """The corruptions of a plan, in its order."""
-    return list(dict.fromkeys(cell.corruption for cell in plan.cells))
-
-
-def images_of(plan: Plan) -> list[int | None]:
-    """The numbers of photographs of a plan, in its order."""
-    return list(dict.fromkeys(cell.images for cell in plan.cells))
+def unique(values: Iterable[Value]) -> list[Value]:
+    """Each value once, in the order of the first."""
+    return list(dict.fromkeys(values))
 
 
 def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
@@ -138,13 +123,11 @@ def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
     wanted = list(names)
     if not rows or not wanted:
         return ""
-    counts: dict[str, int] = {}
-    for row in rows:
-        text = " ".join(
-            f"{name}={_short(row['parameters'][name])}" for name in wanted if name in row["parameters"]
-        )
-        counts[text] = counts.get(text, 0) + 1
-    text, count = max(counts.items(), key=lambda pair: pair[1])
+    texts = Counter(
+        " ".join(f"{name}={_short(row['parameters'][name])}" for name in wanted if name in row["parameters"])
+        for row in rows
+    )
+    text, count = texts.most_common(1)[0]
     return text if len(rows) == 1 else f"{text} ({count} of {len(rows)})"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from photostereo.batch.options import HERE, RunOptions
@@ -17,7 +18,13 @@ from photostereo.lab.sweeps.plan_file import read_plan
 from photostereo.lab.sweeps.run import run_trials
 from photostereo.lab.sweeps.shared_tables import curve_tables, tidy_table
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.summary import captures_of, corruptions_of, images_of
+from photostereo.lab.sweeps.summary import captures_of, unique
+
+_LEVELS = {
+    "poisson": "SNR (dB)",
+    "salt_pepper": "corrupted entries (share)",
+    "gaussian": "standard deviation",
+}
 
 
 def sweep(
@@ -33,14 +40,14 @@ def sweep(
     """Run a plan written as TOML; see :mod:`.plan_file` for its form.
 
     Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
-    and the defaults apart, and a figure of curves where the plan varies the number of photographs or the
-    level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. A sweep
-    that was interrupted goes on where it stopped. What passes a deadline of ``options`` is a failed row.
+    and the defaults apart, and figures of curves if the plan varies the number of photographs or the
+    level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted
+    sweep continues where it stopped. What exceeds a deadline of ``options`` is a failed row.
     With ``device="cuda"`` the workers solve on their GPU, the settings of a grid over (λ, μ) together.
 
     Raises
     ------
-    PlanError
+    PhotostereoError
         If the plan cannot be run; nothing has been run or written then.
     """
     plan = read_plan(plan_path, data=data)
@@ -48,18 +55,12 @@ def sweep(
     store = Store(out)
     store.keep_plan(plan, {"notes": []})
     if not only_figures:
+        keep = [trial.hash for trial in plan.trials] if plan.maps else ()
         with options.connect() as client:
             control.stage(plan.name, len(plan.trials))
             try:
                 run_trials(
-                    plan.trials,
-                    store,
-                    client,
-                    keep=[trial.hash for trial in plan.trials] if plan.maps else (),
-                    retry_failed=options.retry_failed,
-                    limits=options.limits,
-                    device=device,
-                    control=control,
+                    plan.trials, store, client, keep=keep, options=options, device=device, control=control
                 )
             finally:
                 control.end()
@@ -70,8 +71,8 @@ def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> 
     """Tables and figures of a sweep from its store."""
     outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), control)
     _write_trials(outputs)
-    curve_tables(outputs, _scene_of, "scene", {})
-    tidy_table(outputs, _scene_of, "scene", {})
+    curve_tables(outputs, _scene_of, "scene")
+    tidy_table(outputs, _scene_of, "scene")
     for name, words, axis, fits in _axes(plan):
         chosen = [result for result in outputs.results if fits(result.cell)]
         figure = draw_curves(chosen, axis, words, title=plan.name, panels=captures_of(plan))
@@ -79,7 +80,7 @@ def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> 
     for failure in outputs.failures():
         control.say(failure)
     failed = sum(row["status"] == "failed" for row in outputs.rows.values())
-    return Progress(len(plan.trials), len(outputs.rows) - failed, failed, 0)
+    return Progress(len(plan.trials), len(outputs.rows) - failed, failed)
 
 
 def _scene_of(cell: Cell) -> str:
@@ -89,52 +90,40 @@ def _scene_of(cell: Cell) -> str:
 
 def _axes(
     plan: Plan,
-) -> list[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
-    """What can be drawn as a curve: a noise with several levels at one number of photographs, or several
-    numbers.
+) -> Iterator[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
+    """What can be drawn as a curve, with its name, label, axis and cells: a noise with several levels at one number of
+    photographs, or several numbers of photographs at one noise.
     """
-    words = {
-        "poisson": "SNR (dB)",
-        "salt_pepper": "corrupted entries (share)",
-        "gaussian": "standard deviation",
-    }
-    found: list[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]] = []
-    images, corruptions = images_of(plan), corruptions_of(plan)
-    for kind, label in words.items():
-        if sum(corruption.kind == kind for corruption in corruptions) > 1:
+    images, noises = (
+        unique(cell.images for cell in plan.cells),
+        unique(cell.corruption for cell in plan.cells),
+    )
+    for kind, label in _LEVELS.items():
+        if sum(noise.kind == kind for noise in noises) > 1:
             for count in images:
                 name = f"figure-{kind}" + ("" if len(images) == 1 else f"-{count or 'all'}")
-                found.append((name, label, lambda cell: cell.corruption.level, _same(kind, count)))
+
+                def same(cell: Cell, kind: str = kind, count: int | None = count) -> bool:
+                    return cell.corruption.kind == kind and cell.images == count
+
+                yield name, label, lambda cell: cell.corruption.level, same
     if sum(count is not None for count in images) > 1:
-        for corruption in corruptions:
-            suffix = "" if len(corruptions) == 1 else f"-{corruption.kind}-{corruption.level:g}"
-            found.append(
-                (
-                    f"figure-photographs{suffix}",
-                    "photographs",
-                    lambda cell: cell.images,
-                    lambda cell, c=corruption: cell.corruption == c,  # type: ignore[misc]
-                )
-            )
-    return found
-
-
-def _same(kind: str, count: int | None) -> Callable[[Cell], bool]:
-    return lambda cell: cell.corruption.kind == kind and cell.images == count
+        for noise in noises:
+            name = "figure-photographs" + ("" if len(noises) == 1 else f"-{noise.kind}-{noise.level:g}")
+            yield name, "photographs", lambda cell: cell.images, lambda cell, n=noise: cell.corruption == n  # type: ignore[misc]
 
 
 def _write_trials(outputs: RunOutputs) -> None:
-    """Every trial of the plan, one line each, in the plan's order."""
+    """Every trial of the plan, one line each, in the plan's order; ``settled`` has what "auto" chose."""
     columns = (
-        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "status",
-        "mean", "median",
-        "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
+        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "settled", "status",
+        "mean", "median", "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
     )  # fmt: skip
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
     for trial in outputs.plan.trials:
-        row = outputs.rows.get(trial.hash)
-        if row is not None:
-            writer.writerow([row[name] for name in columns])
+        if (row := outputs.rows.get(trial.hash)) is not None:
+            cells = (row[name] for name in columns)
+            writer.writerow([json.dumps(cell) if isinstance(cell, dict) else cell for cell in cells])
     write_text(outputs.folder / "trials.csv", text.getvalue())

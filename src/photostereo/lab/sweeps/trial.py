@@ -1,7 +1,7 @@
 """A trial: one method with one set of parameters on one corrupted subset of one capture. Plain data.
 
-A trial carries a path and parameters, never photographs. Its hash identifies what is computed, not where: the
-same trial in two plans, on two machines or in two runs has the same hash, and is computed once.
+A trial carries a path and parameters, never photographs. Its hash identifies what is computed, not where: the same
+trial in two plans, on two machines or in two runs has the same hash, and is computed once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from photostereo.batch.fingerprint import canonical_json, fingerprint, plain
 #: Part of every hash; raised when a trial of the same description begins to mean something else.
 HASH_VERSION = 1
 
-Kind = Literal["none", "poisson", "salt_pepper", "gaussian"]
 Task = Literal["solve", "represent"]
 
 
@@ -26,7 +25,7 @@ Task = Literal["solve", "represent"]
 class Corruption:
     """Noise added to the photographs: its kind, and its level (dB, fraction, standard deviation)."""
 
-    kind: Kind = "none"
+    kind: Literal["none", "poisson", "salt_pepper", "gaussian"] = "none"
     level: float = 0.0
 
     def __str__(self) -> str:
@@ -50,8 +49,7 @@ class CaptureSpec:
     ----------
     name : for tables and figures
     path : of the folder or file, as every worker sees it; not part of the trial's identity
-    fingerprint : names and sizes of the files (or the content of a single file), so that other data is
-        another trial wherever it lies
+    fingerprint : names and sizes of the files (or the content of a single file), so that other data is another trial
     reference : ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
     """
 
@@ -75,9 +73,9 @@ class Trial:
     ----------
     capture : which capture
     method, parameters : what is run on it; parameters that are not given take the method's defaults
-    images : how many photographs are drawn at random; None for all
+    images : number of randomly chosen photographs; None for all
     corruption : the noise added to them
-    seed : of the draw and of the noise; None where nothing is random
+    seed : of the choice and of the noise; None if nothing is random
     task : ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
     """
 
@@ -92,43 +90,17 @@ class Trial:
     @cached_property
     def hash(self) -> str:
         """Twenty-four hexadecimal digits that depend on nothing but what the trial computes."""
-        facts = self.as_dict()
+        facts = {**asdict(self), "parameters": self.plain_parameters, "version": HASH_VERSION}
+        facts["corruption"]["level"] = float(self.corruption.level)
         del facts["capture"]["path"]
-        facts["version"] = HASH_VERSION
         return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
 
-    @cached_property
+    @property
     def scene(self) -> tuple[CaptureSpec, int | None, Corruption, int | None]:
         """What the method sees; trials of one scene share loading, noise and statistics."""
         return (self.capture, self.images, self.corruption, self.seed)
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON's idea of the trial."""
-        return {
-            "capture": asdict(self.capture),
-            "method": self.method,
-            "parameters": {name: plain(value) for name, value in self.parameters.items()},
-            "images": self.images,
-            "corruption": {"kind": self.corruption.kind, "level": float(self.corruption.level)},
-            "seed": self.seed,
-            "task": self.task,
-        }
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Trial:
-        """The inverse of :meth:`as_dict`."""
-        return cls(
-            capture=CaptureSpec(**facts["capture"]),
-            method=facts["method"],
-            parameters=dict(facts["parameters"]),
-            images=facts["images"],
-            corruption=Corruption(**facts["corruption"]),
-            seed=facts["seed"],
-            task=facts["task"],
-        )
-
-    def __str__(self) -> str:
-        given = " ".join(f"{name}={value}" for name, value in self.parameters.items()) or "defaults"
-        photographs = "all photographs" if self.images is None else f"{self.images} photographs"
-        seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{self.capture.name}, {photographs}, {self.corruption}{seed}: {self.method} {given}"
+    @property
+    def plain_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        return {name: plain(value) for name, value in self.parameters.items()}

@@ -23,7 +23,7 @@ class SparseBayesParameters:
     """Of :class:`.model.SparseBayes`."""
 
     noise: float | None = number_or_auto(
-        "λ, variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
+        "variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
         default=1e-3,
         above=0,
     )
