@@ -1,4 +1,4 @@
-"""Users are told, once, that loops are being compiled; not when they come from the disk."""
+"""Users read, once, that loops are being compiled; not when they come from the disk."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 import subprocess
 import sys
 
-from photostereo.runtime.compiling import MESSAGE, telling
+from photostereo.runtime.compiling import MESSAGE, announcing
 from photostereo.runtime.loops import njit
 
 
-def test_told_once_and_only_where_something_is_compiled() -> None:
+def test_said_once_and_only_if_something_is_compiled() -> None:
     def twice(x: float) -> float:
         return 2 * x
 
-    compiled, told = njit(twice), []
-    with telling(told.append):
+    compiled, said = njit(twice), []
+    with announcing(said.append):
         compiled(1.0)
-        compiled(1)  # another type: compiled again, but not told again
-    assert told == [MESSAGE]
-    with telling(told.append):
+        compiled(1)  # another type: compiled again, but not said again
+    assert said == [MESSAGE]
+    with announcing(said.append):
         compiled(2.0)
-    assert told == [MESSAGE]
+    assert said == [MESSAGE]
 
 
 def test_the_terminal_says_so_in_a_new_environment(tmp_path) -> None:

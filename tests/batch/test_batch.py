@@ -78,7 +78,7 @@ def test_ten_captures_one_broken_one_worker_killed_one_not_utf8(folder, tmp_path
     assert (
         sorted(line["name"] for line in lines)
         == sorted(rows)
-        == [*(f"coin-{n:02d}" for n in range(1, 10)), "coin"]
+        == ["coin", *(f"coin-{n:02d}" for n in range(1, 10))]
     )
     broken = rows.pop("coin-09")
     assert (broken["status"], broken["code"]) == ("failed", "unreadable-file")

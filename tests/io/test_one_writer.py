@@ -16,11 +16,10 @@ OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 
 #: Where one of them is right, and why.
 ALLOWED = {
-    "lab/sweeps/worker.py": "maps of a trial, into memory",
+    "lab/sweeps/worker.py": "maps of a trial and keys, in memory",
     "lab/training/export.py": "into memory",
     "lab/training/lights/export.py": "into memory",
-    "lab/sweeps/store.py": "JSON from our own database",
-    "batch/ledger.py": "JSON from our own database",
+    "batch/database.py": "JSON from our own database",
     "batch/settings.py": "the content of a file, hashed",
     "batch/page.py": "pictures that this run has written",
     "batch/fingerprint.py": "the content of a capture, hashed",
@@ -28,7 +27,6 @@ ALLOWED = {
     "report/document.py": "our own sources",
     "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",
     "report/surface_parts.py": "the data of a page that was read safely",
-    "lab/paper/index.py": "pages that this run has written",
     "results/formats/obj.py": "into memory",
     "results/maps.py": "into the file that the writer has opened",
     "capture/layouts/archive.py": "into the file that the writer has opened",

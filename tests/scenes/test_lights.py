@@ -46,8 +46,8 @@ def test_random_lights_are_uniform_on_the_cap_and_seeded():
 
 
 def test_placement_by_name():
-    assert np.array_equal(place_lights("dome", 9, max_angle=30.0), dome_lights(9, max_angle=30.0))
-    assert np.array_equal(place_lights("ring", 9, elevation=30.0), ring_lights(9, elevation=30.0))
+    assert np.array_equal(place_lights("dome", 9), dome_lights(9))
+    assert np.array_equal(place_lights("ring", 9), ring_lights(9))
     assert np.array_equal(place_lights("random", 9, rng=4), random_lights(9, rng=4))
     with pytest.raises(ParameterError) as caught:
         place_lights("dom", 9)

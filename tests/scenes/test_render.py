@@ -147,22 +147,22 @@ def test_input_is_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("make", "word"),
+    ("make", "code"),
     [
-        (lambda: scenes.render_scene("spere"), 'Did you mean "sphere"'),
-        (lambda: scenes.render_scene("sphere", texture="marbel"), 'Did you mean "marble"'),
-        (lambda: scenes.render_scene("sphere", texture="painted"), "no colors of its own"),
-        (lambda: scenes.render_scene("sphere", reflectance="phong"), 'Did you mean "blinn-phong"'),
-        (lambda: scenes.render_scene("sphere", reflectance="ggx", attached=False), "Lambertian"),
-        (lambda: scenes.render_scene("sphere", lights=[[0, 0, -1], [0, 1, 1], [1, 0, 1]]), "in front"),
-        (lambda: scenes.render_scene("sphere", lights=[[0, 0, 0], [0, 1, 1], [1, 0, 1]]), "in front"),
-        (lambda: scenes.render_scene("sphere", lights=[0, 0, 1]), "one row each"),
+        (lambda: scenes.render_scene("spere"), "unknown-scene"),
+        (lambda: scenes.render_scene("sphere", texture="marbel"), "unknown-texture"),
+        (lambda: scenes.render_scene("sphere", texture="painted"), "shape-without-colors"),
+        (lambda: scenes.render_scene("sphere", reflectance="phong"), "unknown-reflectance"),
+        (lambda: scenes.render_scene("sphere", reflectance="ggx", attached=False), "no-attached-shadows"),
+        (
+            lambda: scenes.render_scene("sphere", lights=[[0, 0, -1], [0, 1, 1], [1, 0, 1]]),
+            "bad-scene-lights",
+        ),
+        (lambda: scenes.render_scene("sphere", lights=[[0, 0, 0], [0, 1, 1], [1, 0, 1]]), "bad-scene-lights"),
+        (lambda: scenes.render_scene("sphere", lights=[0, 0, 1]), "bad-scene-lights"),
     ],
 )
-def test_mistakes_are_explained(make, word):
-    with pytest.raises(ParameterError, match=word):
+def test_mistakes_are_explained(make, code):
+    with pytest.raises(ParameterError) as caught:
         make()
-
-
-def test_every_scene_is_described():
-    assert set(scenes.describe_scenes()) == set(NAMES)
+    assert caught.value.code == code

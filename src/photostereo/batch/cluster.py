@@ -1,7 +1,7 @@
 """Where jobs run: a local cluster that fits the machine, or the user's own by its address.
 
-Whoever reaches a Dask scheduler can run code in it. The local cluster therefore speaks TLS with a key that is made
-for it, kept in memory, and known to nobody else on the machine.
+Anyone who reaches a Dask scheduler can run code in it. The local cluster therefore uses TLS with a temporary key that
+is kept in memory.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         # Bundles are assigned by hand; stealing would make a second worker load the same photographs.
         "distributed.scheduler.work-stealing": False,
         "distributed.worker.daemon": True,
+        # No pages about the run, which anybody on this machine could read.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
         "distributed.comm.timeouts.connect": "30s",
         "distributed.nanny.pre-spawn-environ": dict.fromkeys(_THREAD_VARIABLES, "1"),
         "distributed.admin.log-format": "%(message)s",
@@ -82,7 +85,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
                     n_workers=workers or worker_count(),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     host="127.0.0.1",
                     protocol="tls",
                     security=Security.temporary(),

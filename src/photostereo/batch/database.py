@@ -7,6 +7,7 @@ runs may use one file at once: SQLite makes writers wait for each other.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ class Database:
     path : of the file; its folder is made if it is missing
     schema : SQL that makes the tables if they are missing
     what : the name of its content, for messages
+    read_only : open an existing file and change nothing, not even on a read-only disk
 
     Raises
     ------
@@ -47,8 +49,10 @@ class Database:
     [{'x': 1, 'y': [3]}]
     """
 
-    def __init__(self, path: Path, schema: str, what: str) -> None:
-        self.path, self.what = path, what
+    def __init__(self, path: Path, schema: str, what: str, *, read_only: bool = False) -> None:
+        self.path, self.what, self.read_only = path, what, read_only
+        if read_only:
+            return
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
@@ -59,11 +63,17 @@ class Database:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with (
             self.explained(),
-            closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+            closing(sqlite3.connect(self._address(), timeout=BUSY_SECONDS, uri=True)) as connection,
             connection,
         ):
             connection.row_factory = sqlite3.Row
             yield connection
+
+    def _address(self) -> str:
+        options = "?mode=ro" if self.read_only else ""
+        if self.read_only and not os.access(self.path.parent, os.W_OK):
+            options += "&immutable=1"  # else SQLite writes an index of its log beside the file
+        return self.path.absolute().as_uri() + options
 
     @contextmanager
     def explained(self) -> Iterator[None]:

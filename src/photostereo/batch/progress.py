@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from photostereo.core.control import Control
@@ -40,7 +41,7 @@ class RunControl(Control):
     def say(self, text: str) -> None:
         """A line for the user: what is missing, which files were written."""
 
-    def table(self, title: str, header: list[str], rows: list[list[str]]) -> None:
+    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A finished table."""
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,8 +22,11 @@ from photostereo.cli.options import (
     option,
     parse_parameters,
 )
-from photostereo.cli.terminal import Terminal, text_table
+from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from photostereo.io.tables import Table
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -62,8 +64,7 @@ def compare(
         option("--truth", None, "For results: a capture with truth, or true normals as .npy or .png."),
     ] = None,
     out: Annotated[
-        Path | None,
-        option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT"),
+        Path | None, option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT")
     ] = None,
     meshes: Annotated[bool, option("--meshes", OUTPUT, "Write a mesh for each method.")] = False,
     report: Report = True,
@@ -72,8 +73,14 @@ def compare(
     force: Force = False,
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
+    from photostereo.cli.state import report_state
     from photostereo.core.units import PixelSize
-    from photostereo.pipeline.settings import Settings, SolveSettings, SurfaceChoice
+    from photostereo.io.atomic import write_text
+    from photostereo.io.names import folder_name
+    from photostereo.pipeline import comparison
+    from photostereo.pipeline.pipeline import Pipeline
+    from photostereo.pipeline.settings import OutputSettings, Settings, SolveSettings, SurfaceChoice
+    from photostereo.solver.methods import find_method
     from photostereo.solver.result_files import is_result
 
     size = PixelSize.of(pixel_size)
@@ -90,49 +97,20 @@ def compare(
         raise ParameterError(
             "--truth is for results; a capture that is solved brings its own truth.", code="not-for-captures"
         )
-    surface = SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
+    of_each = parameters_by_method(parse_parameters(parameters), names(methods))
     settings = Settings(
-        reading.options(), images, seed, SolveSettings(device=device), surface if meshes or report else None
+        reading.options(),
+        images,
+        seed,
+        SolveSettings(device=device),
+        SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
+        if meshes or report
+        else None,
+        OutputSettings(report=False),
     )
-    return compare_methods(
-        sources[0], out, settings, names(methods), parse_parameters(parameters), size, report, force, terminal
-    )
-
-
-def compare_methods(
-    path: Path,
-    out: Path | None,
-    settings: Any,
-    methods: Sequence[str] | None,
-    parameters: Mapping[str, str],
-    pixel_size: Any,
-    report: bool,
-    force: bool,
-    terminal: Terminal,
-) -> dict[str, Any]:
-    """Solve a capture by each method (None: all)."""
-    from photostereo.cli.state import report_state
-    from photostereo.io.names import folder_name
-    from photostereo.pipeline import comparison
-    from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.solver.choice import choose
-    from photostereo.solver.methods import find_method, method_names
-
-    if methods is not None and not methods:
-        raise ParameterError(
-            "No methods were given. Name at least one, for instance --methods ls,pdlnv.", code="no-methods"
-        )
-    methods = list(dict.fromkeys(choose(name).name for name in methods or method_names()))
-    of_each = parameters_by_method(parameters, methods)
-    for name in methods:
-        find_method(name).resolve(of_each[name])
-    color = settings.reading.color or any(find_method(name).sees_colors for name in methods)
-    settings = replace(
-        settings,
-        reading=replace(settings.reading, color=color),
-        output=replace(settings.output, report=False),
-    )
-    pipeline = Pipeline(path, settings, control=terminal)
+    if any(find_method(name).sees_colors for name in of_each):
+        settings = settings.changed(color=True)
+    pipeline = Pipeline(sources[0], settings, control=terminal)
     if out is None:
         out = Path(f"{folder_name(pipeline.capture.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
@@ -142,48 +120,64 @@ def compare_methods(
         results, depths = comparison.solve_each(pipeline, folder, of_each, terminal.say)
         rows = comparison.comparison_rows(results, capture)
         comparison.write_comparison_files(folder, capture, results, rows)
+        table = comparison_table(rows)
+        write_text(folder / "comparison.tex", table.latex("comparison"))
         if report:
             terminal.stage("report")
-            comparison.write_comparison_page(folder, capture, results, depths, pixel_size)
-    terminal.say(comparison_table(rows))
+            comparison.write_comparison_page(folder, capture, results, depths, size)
+    terminal.table(None, table.header, table.rows)
     terminal.say(f"Results: {target}")
     if report:
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
     return {"out": str(target.absolute()), "methods": rows}
 
 
-def parameters_by_method(parameters: Mapping[str, str], methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """``METHOD.name`` → value, sorted by method.
+def parameters_by_method(
+    parameters: Mapping[str, str], methods: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """The methods to compare (all by default), each with its own of the parameters ``METHOD.name``, checked.
 
     >>> parameters_by_method({"pls.p": "3"}, ["ls", "pls"])
     {'ls': {}, 'pls': {'p': '3'}}
     """
     from photostereo.solver.choice import choose
+    from photostereo.solver.methods import find_method, method_names
 
-    by_method: dict[str, dict[str, Any]] = {name: {} for name in methods}
+    if methods is not None and not methods:
+        raise ParameterError(
+            "No methods were given. Name at least one, for instance --methods ls,pdlnv.", code="no-methods"
+        )
+    of_each: dict[str, dict[str, Any]] = {choose(name).name: {} for name in methods or method_names()}
     for key, value in parameters.items():
         word, dot, name = key.partition(".")
         method = choose(word).name
-        if not dot or not name or method not in by_method:
+        if not dot or not name or method not in of_each:
             raise ParameterError(
                 f'"{key}" does not say whose parameter it is. Write --set METHOD.NAME=VALUE with one of the '
-                f"methods compared: {', '.join(methods)}.",
+                f"methods compared: {', '.join(of_each)}.",
                 code="whose-parameter",
                 key=key,
             )
-        by_method[method][name] = value
-    return by_method
+        of_each[method][name] = value
+    for method, values in of_each.items():
+        find_method(method).resolve(values)
+    return of_each
 
 
-def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """The rows for a terminal: the errors or, without a truth, the brightness that is left unexplained."""
+def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The errors or, without a truth, the brightness that is left unexplained; the lowest is the best."""
+    from photostereo.io.tables import Table
+
     known = all(row["mean"] is not None for row in rows)
     headings = ("mean error", "median", "within 10°") if known else ("unexplained",)
     lines = []
     for row in rows:
         figures = (
-            [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"] if known else []
+            [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"]
+            if known
+            else [f"{row['unexplained']:.1%}"]
         )
-        figures = figures or [f"{100 * row['unexplained']:.1f} %"]
         lines.append([row["method"], *figures, f"{row['seconds']:.2f}", row["status"]])
-    return text_table(["method", *headings, "seconds", "status"], lines)
+    values = [row["mean" if known else "unexplained"] for row in rows]
+    header = ["method", *headings, "seconds", "status"]
+    return Table("Methods compared", header, lines, best=[(values.index(min(values)), 1)])

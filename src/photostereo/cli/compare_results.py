@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.cli.export import size_of_result
-from photostereo.cli.terminal import Terminal, text_table
+from photostereo.cli.terminal import Terminal
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
@@ -83,7 +83,12 @@ def compare_results(
             pixel_size=size,
         )
     rows = angles_of(names, results, known)
-    terminal.say(angles_table(rows, names[0] if known is None else None))
+    heading = "mean error" if known is not None else f"mean angle to {names[0]}"
+    terminal.table(
+        None,
+        ["result", "method", heading, "median", "90 % below"],
+        [[r["name"], r["method"], *(f"{r[key]:.2f}°" for key in ("mean", "median", "p90"))] for r in rows],
+    )
     terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
     return {
         "out": str(target.absolute()),
@@ -101,18 +106,6 @@ def angles_of(
     rows = []
     for name, result in zip(names, results, strict=True):
         angle = angular_error(result.normals, against, mask)[mask]
-        figures = {"mean": angle.mean(), "median": np.median(angle), "p90": np.percentile(angle, 90)}
-        rows.append(
-            {"name": name, "method": result.method, **{key: float(value) for key, value in figures.items()}}
-        )
+        mean, median, high = float(angle.mean()), float(np.median(angle)), float(np.percentile(angle, 90))
+        rows.append({"name": name, "method": result.method, "mean": mean, "median": median, "p90": high})
     return rows
-
-
-def angles_table(rows: Sequence[Mapping[str, Any]], reference: str | None) -> Any:
-    """For the terminal."""
-    heading = "mean error" if reference is None else f"mean angle to {reference}"
-    lines = [
-        [row["name"], row["method"], *(f"{row[key]:.2f}°" for key in ("mean", "median", "p90"))]
-        for row in rows
-    ]
-    return text_table(["result", "method", heading, "median", "90 % below"], lines)

@@ -37,7 +37,8 @@ def demo(
         results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
         rows = comparison.comparison_rows(results, pipeline.capture)
         comparison.write_comparison_files(folder, pipeline.capture, results, rows)
-    terminal.say(comparison_table(rows))
+    table = comparison_table(rows)
+    terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]
     terminal.say(terminal.summary())
     terminal.say(f"Results:  {out}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, names, option
+from photostereo.cli.options import Force, names, numbers, option
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -95,33 +94,27 @@ def parse_zoom(text: str) -> tuple[slice, slice]:
     >>> parse_zoom("10,20,30,40")
     (slice(20, 60, None), slice(10, 40, None))
     """
-    try:
-        x, y, w, h = (int(word) for word in text.split(","))
-    except ValueError:
-        x = y = w = h = -1
-    if x < 0 or y < 0 or w < 2 or h < 2:
+    x, y, w, h = (int(value) for value in numbers(text, 4, "--zoom", whole=True) or ())
+    if min(x, y) < 0 or min(w, h) < 2:
         raise ParameterError(
-            f'"{text}" is not a close-up. Write --zoom x,y,w,h in pixels, for instance 120,80,60,60.',
+            f'"{text}" is not a close-up: x,y,w,h in pixels, for instance 120,80,60,60.',
             code="not-a-zoom",
             text=text,
         )
     return slice(y, y + h), slice(x, x + w)
 
 
-def parse_light(text: str) -> tuple[float, float, float]:
+def parse_light(text: str) -> tuple[float, ...]:
     """``x,y,z``, a direction to the light.
 
     >>> parse_light("-1,1,1.5")
     (-1.0, 1.0, 1.5)
     """
-    try:
-        x, y, z = (float(word) for word in text.split(","))
-    except ValueError:
-        x = y = z = math.nan
-    if not (math.isfinite(x + y + z) and z > 0):
+    light = numbers(text, 3, "--relit") or ()
+    if not light[2] > 0:
         raise ParameterError(
-            f'"{text}" is not a light. Write --relit x,y,z with z > 0, for instance -1,1,1.5.',
+            f'"{text}" is not a light: x,y,z with z > 0, for instance -1,1,1.5.',
             code="not-a-light",
             text=text,
         )
-    return x, y, z
+    return light

@@ -45,7 +45,7 @@ def _facts(method: Method) -> dict[str, Any]:
         "assumes": method.assumes,
         "citation": method.citation,
         "parameters": [
-            {"name": p.name, "default": p.show_default(), "expects": p.expects, "meaning": p.doc}
+            {"name": p.name, "default": p.show_default(), "expects": p.allowed, "meaning": p.doc}
             for p in method.parameters
         ],
     }

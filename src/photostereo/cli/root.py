@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from photostereo._version import __version__
-from photostereo.cli.batch import batch
 from photostereo.cli.command import command
-from photostereo.cli.compare import compare
-from photostereo.cli.corrupt import corrupt
-from photostereo.cli.demo import demo
-from photostereo.cli.export import export
-from photostereo.cli.figure import figure
-from photostereo.cli.info import info
-from photostereo.cli.lights import lights
-from photostereo.cli.mesh import mesh
-from photostereo.cli.methods import methods
-from photostereo.cli.reproduce import reproduce
-from photostereo.cli.scene import scene
 from photostereo.cli.shell import end_with
-from photostereo.cli.solve import solve
-from photostereo.cli.sweep import sweep
-from photostereo.cli.train import train
-from photostereo.cli.view import view
 from photostereo.runtime.signals import ended_by, orderly_signals
 from photostereo.runtime.threads import shorten_spinning
 
-#: In the order in which ``--help`` lists them, under these headings.
+#: In the order in which ``--help`` lists them, under these headings; each is the function of its name in the module of
+#: its name.
 COMMANDS = {
-    "From photographs to results": (demo, info, lights, solve, compare, methods, batch),
-    "With results": (view, mesh, export, figure),
-    "Test data": (scene, corrupt),
-    "Research": (sweep, reproduce, train),
+    "From photographs to results": "demo info lights solve compare methods batch",
+    "With results": "view mesh export figure",
+    "Test data": "scene corrupt",
+    "Research": "sweep reproduce train",
 }
 
 
@@ -58,8 +44,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for heading, functions in COMMANDS.items():
-    for function in functions:
+for heading, names in COMMANDS.items():
+    for name in names.split():
+        function = getattr(import_module(f"photostereo.cli.{name}"), name)
         app.command(rich_help_panel=heading)(command(function))
 
 

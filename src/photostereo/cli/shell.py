@@ -14,7 +14,7 @@ from photostereo.io.json_text import json_text
 from photostereo.io.names import printable
 from photostereo.runtime.signals import END, ended_by, tell_end
 
-#: What a command without memory says; where Python itself ran out of it, nobody knows what for.
+#: If Python itself runs out of memory, the reason is not known.
 NO_MEMORY = "There is not enough memory for this. Use fewer or smaller photographs, or crop them."
 
 

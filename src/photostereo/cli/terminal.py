@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from photostereo.batch.progress import Progress, RunControl, as_time
 from photostereo.core.control import Iteration
 from photostereo.io.names import printable
-from photostereo.runtime.compiling import telling
+from photostereo.runtime.compiling import announcing
 from photostereo.runtime.signals import work_begins
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ class Terminal(RunControl):
         self._shown = self._last_line = time.monotonic()
 
     def __enter__(self) -> Terminal:
-        self._telling = telling(self._say_compiling)
-        self._telling.__enter__()
+        self._announcing = announcing(self._say_compiling)
+        self._announcing.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._telling.__exit__(kind, value, trace)
+        self._announcing.__exit__(kind, value, trace)
         self.finish()
         self._hide()
 
@@ -88,10 +88,9 @@ class Terminal(RunControl):
         else:
             console.print(Text(wrapped(printable(text), console)), soft_wrap=True)
 
-    def table(self, title: str, header: list[str], rows: list[list[str]]) -> None:
-        if self.quiet:
-            return
-        self.say(text_table(header, rows, title))
+    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        if not self.quiet:
+            self.say(text_table(header, rows, title))
 
     def summary(self) -> str:
         """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``."""

@@ -136,7 +136,7 @@ class MissingDependencyError(PhotostereoError, ImportError):
 
 
 class PhotostereoWarning(UserWarning):
-    """Something the user should know; the work goes on."""
+    """Something the user should know; the work continues."""
 
 
 class ConvergenceWarning(PhotostereoWarning):

@@ -1,4 +1,4 @@
-"""How wide a pixel is in the world: parsed from ``0.1mm``, kept in millimetres, written as files want it."""
+"""How wide a pixel is in the world: parsed from ``0.1mm``, kept in millimeters, written as files want it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from photostereo.core.errors import ParameterError
 
-#: Millimetres per unit.
+#: Millimeters per unit.
 UNITS = {
     "nm": 1e-6, "um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3,
     "mm": 1.0, "cm": 10.0, "m": 1000.0, "in": 25.4, "inch": 25.4, '"': 25.4,
@@ -56,7 +56,7 @@ class PixelSize:
 
     @classmethod
     def of(cls, size: PixelSize | float | str | None) -> PixelSize:
-        """From a number (millimetres), a number with its unit, or None (not known).
+        """From a number (millimeters), a number with its unit, or None (not known).
 
         Raises
         ------
@@ -92,7 +92,7 @@ class PixelSize:
 
     @property
     def metres(self) -> float:
-        """Metres per pixel, for glTF; a pixel of unknown size is taken for a millimetre."""
+        """Meters per pixel, for glTF; a pixel of unknown size is taken for a millimeter."""
         return self.millimetres / 1000.0
 
     @property
@@ -102,10 +102,10 @@ class PixelSize:
 
     @property
     def per_centimetre(self) -> float:
-        """Pixels per centimetre, for TIFF."""
+        """Pixels per centimeter, for TIFF."""
         return float(f"{10.0 / self.millimetres:.12g}")
 
     @property
     def per_metre(self) -> int:
-        """Whole pixels per metre, for PNG."""
+        """Whole pixels per meter, for PNG."""
         return max(1, round(1000.0 / self.millimetres))

@@ -1,1 +1,1 @@
-"""Files as such: written whole or not at all, and read with care where they come from outside."""
+"""Reading and writing files: written whole or not at all; files from outside are checked before they are decoded."""

@@ -43,7 +43,7 @@ _TAGS = {
     0xA002: "width",
     0xA003: "height",
 }
-#: The diagonal of the film to which "35 mm equivalent" refers, in millimetres.
+#: The diagonal of the film to which "35 mm equivalent" refers, in millimeters.
 _FILM = 43.27
 #: Sensitivities that do not fit into the usual entry (65535 there) or stand alone: recommended index, ISO speed.
 _FURTHER_ISO, _ISO_FULL = (0x8832, 0x8833), 65535
@@ -61,10 +61,10 @@ class Shot:
     seconds : exposure time
     iso : sensitivity
     aperture : f-number
-    focal : focal length in millimetres
+    focal : focal length in millimeters
     white_balance : 0 automatic, 1 set by hand
-    focal_35mm : focal length in millimetres that sees as much on 35 mm film
-    plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimetre, 4 millimetre)
+    focal_35mm : focal length in millimeters that sees as much on 35 mm film
+    plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimeter, 4 millimeter)
     width, height : of the photograph when the camera wrote it, in pixels
     orientation : how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
     damaged : there are EXIF entries, but they cannot be read
@@ -283,7 +283,7 @@ def _jpeg_exif(head: Content) -> bytes:
 
 
 def _png_tags(head: Content) -> dict[bytes, bytes]:
-    """The chunks that are used; EXIF may stand before or after the pixels."""
+    """The chunks that are used; EXIF may come before or after the pixels."""
     wanted = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
     return {part.kind: part.body(head) for part in png_chunks(head) if part.kind in wanted}
 

@@ -1,7 +1,7 @@
 """Hidden files and folders in which output is prepared, and how they take the place of the target.
 
 An old result and a new one are exchanged in a single step of the system, so an interruption at any moment leaves one
-of them, complete, at the target. On file systems without such a step the old result is renamed first; whoever is
+of them, complete, at the target. On file systems without such a step the old result is renamed first; a run that is
 interrupted between the two steps, or the next run after a killed one, renames it back.
 
 A stage is locked while its process lives. The kernel releases the lock of a process that dies, so the next run can

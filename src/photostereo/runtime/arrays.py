@@ -1,12 +1,8 @@
 """Arrays of either kind: NumPy's on the CPU, torch's on a GPU.
 
-The models and the prior are written once, in operators that both kinds share (``+ * @``, slices, ``sum``,
-``stack``, ``where``). The few steps that are not, the kernels, exist once per kind and are chosen by the kind
-of the array they are given. This module has what is left: which kind an array is, and the ways between the
-two.
-
-torch is an optional dependency (the ``gpu`` extra) and is imported only where a device other than ``cpu`` is
-used.
+Models and priors are written once, in operators that both kinds share (``+ * @``, slices, ``sum``, ``stack``,
+``where``). Only the kernels exist once per kind. This module has what is left: which kind an array is, and conversions.
+torch (the ``gpu`` extra) is imported only for a device other than ``cpu``.
 """
 
 from __future__ import annotations
@@ -85,7 +81,7 @@ def like(values: Array, reference: Array) -> Array:
 
 
 def cast(array: Array, dtype: str) -> Array:
-    """The array in another precision, ``"float32"`` or ``"float64"``; itself where it has it already.
+    """The array in another precision, ``"float32"`` or ``"float64"``; itself if it has it already.
 
     >>> cast(np.ones(2, np.float32), "float64").dtype
     dtype('float64')
@@ -96,7 +92,7 @@ def cast(array: Array, dtype: str) -> Array:
 
 
 def contiguous(array: Array) -> Array:
-    """The array with its values one after another in memory; itself where they are."""
+    """The array with its values one after another in memory; itself if they are."""
     return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
 
 
@@ -144,7 +140,7 @@ class Device:
             return array
         import torch
 
-        # A copy where the array is read-only, which torch cannot express.
+        # A copy if the array is read-only, which torch cannot express.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
         return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
 
@@ -170,21 +166,8 @@ CPU = Device("cpu")
 def find_device(name: str) -> Device:
     """The device of that name, or an error that says what is missing.
 
-    Parameters
-    ----------
-    name : str
-        ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the
-        CPU.
+    ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the CPU.
 
-    Raises
-    ------
-    MissingDependencyError
-        Where torch is not installed.
-    ParameterError
-        Where there is no such device, or no GPU that torch can use.
-
-    Examples
-    --------
     >>> find_device("cpu").uses_torch
     False
     """
@@ -233,7 +216,7 @@ def find_device(name: str) -> Device:
 def matmul_precision(name: str) -> Iterator[None]:
     """torch's precision of float32 matrix products, ``"highest"`` or ``"high"`` (TF32), and back again.
 
-    Nothing happens where torch is not in use: then nobody has changed it.
+    Does nothing if torch is not loaded.
     """
     torch = sys.modules.get("torch")
     if torch is None:
@@ -243,7 +226,7 @@ def matmul_precision(name: str) -> Iterator[None]:
     by_library = [library.fp32_precision for library in libraries]
     try:
         before = torch.get_float32_matmul_precision()
-    except RuntimeError:  # torch has no answer where the libraries' own were set
+    except RuntimeError:  # torch has no answer if the libraries' own were set
         before = name
     torch.set_float32_matmul_precision(name)
     try:
@@ -272,7 +255,7 @@ def in_full_precision(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that it says what to do where a GPU's memory is too small."""
+    """Decorate a function so that a GPU's memory that is too small is an error with a remedy."""
 
     @wraps(function)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
@@ -293,8 +276,7 @@ def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
 def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A tensor on a device, without waiting for the work that is queued there.
 
-    Only from memory that the GPU reads by itself, and torch keeps until it has: from ordinary memory the values could
-    be gone before they are read.
+    Only from pinned memory, which torch keeps until it is read: ordinary memory could have changed by then.
     """
     if device.type != "cuda" or not 0 < tensor.nbytes <= SMALL_UPLOAD:
         return tensor.to(device)

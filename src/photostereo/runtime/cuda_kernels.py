@@ -1,8 +1,8 @@
 """CUDA C++ kernels from source at run time, with nothing but what comes with torch.
 
-``pip install torch`` brings NVRTC, NVIDIA's compiler as a library, and the driver is there where a GPU is. So
-a kernel is a ``.cu`` file beside the Python that calls it: compiled for the present GPU on first use (about a
-second), kept for the life of the process. No compiler, no header and no build step is asked of the user.
+torch brings NVRTC, NVIDIA's compiler as a library. A kernel is a ``.cu`` file beside the Python that calls it: compiled
+for the GPU on first use (about a second) and kept for the life of the process. Users need no compiler, header or build
+step.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CudaKernel:
 
 
 def device_of(tensor: Any) -> AbstractContextManager[Any]:
-    """Work on a tensor's GPU; costs nothing where that is the current one, as it nearly always is."""
+    """Work on a tensor's GPU; costs nothing if it is the current one, as it nearly always is."""
     import torch
 
     if torch.cuda.current_device() == tensor.get_device():

@@ -1,4 +1,4 @@
-"""Numba, for the compiled loops of this package: it says when it compiles (:mod:`photostereo.runtime.compiling`).
+"""Numba, for the compiled loops of this package, with a message when it compiles (:mod:`.compiling`).
 
 Numba reports a compilation by an event; a loop that comes from its cache on disk causes none.
 """
@@ -15,7 +15,7 @@ from photostereo.runtime import compiling
 __all__ = ["njit", "prange"]
 
 
-class _Ear(event.Listener):  # type: ignore[misc]
+class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, happening: Any) -> None:
         compiling.begun()
 
@@ -23,4 +23,4 @@ class _Ear(event.Listener):  # type: ignore[misc]
         pass
 
 
-event.register("numba:compile", _Ear())
+event.register("numba:compile", _Listener())

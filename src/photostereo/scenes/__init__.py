@@ -11,7 +11,6 @@ from photostereo.scenes.lights import dome_lights, place_lights, random_lights, 
 from photostereo.scenes.owl import figure
 from photostereo.scenes.render import (
     albedo_of,
-    describe_scenes,
     lambertian_reference,
     render_scene,
     render_surface,
@@ -35,7 +34,6 @@ __all__ = [
     "brdf_named",
     "cast_shadow",
     "coin",
-    "describe_scenes",
     "dome_lights",
     "fabric",
     "figure",

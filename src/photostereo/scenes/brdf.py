@@ -167,7 +167,7 @@ class OrenNayar:
         return factor, np.zeros_like(factor)
 
 
-#: Reflectances by name, with their default parameters.
+#: Reflectances by name.
 BRDFS: dict[str, type[Lambertian] | type[BlinnPhong] | type[Ggx] | type[OrenNayar]] = {
     "lambertian": Lambertian,
     "blinn-phong": BlinnPhong,
@@ -176,11 +176,11 @@ BRDFS: dict[str, type[Lambertian] | type[BlinnPhong] | type[Ggx] | type[OrenNaya
 }
 
 
-def brdf_named(name: str, **parameters: float) -> Brdf:
-    """A reflectance by name, e.g. ``brdf_named("ggx", roughness=0.3)``.
+def brdf_named(name: str) -> Brdf:
+    """A reflectance by name, with its default parameters.
 
-    >>> brdf_named("oren-nayar", sigma=0.0)
-    OrenNayar(sigma=0.0)
+    >>> brdf_named("oren-nayar")
+    OrenNayar(sigma=0.4)
     """
     if name not in BRDFS:
         raise ParameterError(
@@ -188,16 +188,7 @@ def brdf_named(name: str, **parameters: float) -> Brdf:
             f"{', '.join(BRDFS)}.",
             code="unknown-reflectance",
         )
-    kind = BRDFS[name]
-    known = tuple(kind.__dataclass_fields__)
-    for parameter in parameters:
-        if parameter not in known:
-            raise ParameterError(
-                f'The reflectance "{name}" has no parameter "{parameter}".{did_you_mean(parameter, known)} '
-                f"It has: {', '.join(known) or 'none'}.",
-                code="unknown-reflectance-parameter",
-            )
-    return kind(**parameters)
+    return BRDFS[name]()
 
 
 def half_cosine(nl: Array, nv: Array, lv: Array) -> Array:
@@ -210,4 +201,5 @@ def _require(holds: bool, name: str, value: float, wanted: str) -> None:
         raise ParameterError(
             f'The reflectance\'s parameter "{name}" is {value!r}, but it has to be {wanted}.',
             code="bad-reflectance-parameter",
+            name=name,
         )

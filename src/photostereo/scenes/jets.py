@@ -132,11 +132,6 @@ def where(condition: NDArray[np.bool_], first: Jet, second: Jet) -> Jet:
     )
 
 
-def maximum(first: Jet, second: Jet) -> Jet:
-    """The upper of two fields: a crease where they cross, a cliff where one of them ends."""
-    return where(first.value >= second.value, first, second)
-
-
 def smooth_maximum(first: Jet, second: Jet, width: float) -> Jet:
     """max(a, b) with the crease |a − b| < width rounded by a parabola; at least the maximum.
 

@@ -5,6 +5,9 @@ Every function returns (d, 3) unit vectors that point from the object to the lig
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from photostereo.core.errors import ParameterError, did_you_mean
@@ -59,29 +62,24 @@ def random_lights(d: int, *, rng: int | np.random.Generator = 0, max_angle: floa
     return _from_azimuth(generator.uniform(0.0, 2.0 * np.pi, d), z)
 
 
-#: How lights can be placed, by name.
-PLACEMENTS = ("dome", "ring", "random")
-
-
-def place_lights(
-    kind: str, d: int, *, rng: int | np.random.Generator = 0, max_angle: float = 60.0, elevation: float = 45.0
-) -> Array:
-    """Lights by placement: ``"dome"``, ``"ring"`` or ``"random"``; the options of the others are ignored.
+def place_lights(kind: str, d: int, *, rng: int | np.random.Generator = 0) -> Array:
+    """Lights by placement: ``"dome"``, ``"ring"`` or ``"random"``.
 
     >>> place_lights("ring", 12).shape
     (12, 3)
     """
-    if kind == "dome":
-        return dome_lights(d, max_angle=max_angle)
-    if kind == "ring":
-        return ring_lights(d, elevation=elevation)
-    if kind == "random":
-        return random_lights(d, rng=rng, max_angle=max_angle)
-    raise ParameterError(
-        f'There is no placement of lights called "{kind}".{did_you_mean(kind, PLACEMENTS)} Choose one of '
-        f"{', '.join(PLACEMENTS)}.",
-        code="unknown-light-placement",
-    )
+    placements: dict[str, Callable[[int], Array]] = {
+        "dome": dome_lights,
+        "ring": ring_lights,
+        "random": partial(random_lights, rng=rng),
+    }
+    if kind not in placements:
+        raise ParameterError(
+            f'There is no placement of lights called "{kind}".{did_you_mean(kind, placements)} Choose one of '
+            f"{', '.join(placements)}.",
+            code="unknown-light-placement",
+        )
+    return placements[kind](d)
 
 
 def _from_azimuth(azimuth: Array, z: Array) -> Array:

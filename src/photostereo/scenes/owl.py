@@ -40,12 +40,6 @@ class Part:
 def figure(size: Size = 256) -> Surface:
     """An owl on a branch.
 
-    Parameters
-    ----------
-    size : pixels, one number for a square or (height, width)
-
-    Examples
-    --------
     >>> owl = figure(64)
     >>> bool(owl.mask.any()), owl.paint.shape
     (True, (64, 64, 3))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,32 +32,16 @@ from photostereo.scenes.textures import Rng, Texture, texture_named
 HEADROOM = 0.95
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A named shape with the texture it wears by default."""
-
-    shape: Callable[[Size, Rng], Surface]
-    texture: str
-    words: str
-
-
-SCENES: dict[str, Scene] = {
-    "figure": Scene(
-        lambda size, rng: figure(size), "painted", "an owl on a branch: occlusion, cast shadows, plumage"
-    ),
-    "relief": Scene(
-        lambda size, rng: relief(size, rng=rng), "stone", "a carved tablet with fine detail, full frame"
-    ),
-    "coin": Scene(lambda size, rng: coin(size, rng=rng), "uniform", "a struck coin: low relief, sharp edges"),
-    "fabric": Scene(
-        lambda size, rng: fabric(size),
-        "uniform",
-        "a plain weave with folds: fine periodic detail, full frame",
-    ),
-    "sphere": Scene(lambda size, rng: sphere(size), "marble", "a ball"),
-    "vase": Scene(lambda size, rng: vase(size), "glaze", "a vase of revolution with throwing lines"),
-    "plane": Scene(lambda size, rng: plane(size, slope=(0.2, 0.1)), "checker", "a tilted plane, full frame"),
-    "step": Scene(lambda size, rng: step(size), "uniform", "two terraces 20 pixels apart, full frame"),
+#: By name, the shape and the texture that it has by default.
+SCENES: dict[str, tuple[Callable[[Size, Rng], Surface], str]] = {
+    "figure": (lambda size, rng: figure(size), "painted"),
+    "relief": (lambda size, rng: relief(size, rng=rng), "stone"),
+    "coin": (lambda size, rng: coin(size, rng=rng), "uniform"),
+    "fabric": (lambda size, rng: fabric(size), "uniform"),
+    "sphere": (lambda size, rng: sphere(size), "marble"),
+    "vase": (lambda size, rng: vase(size), "glaze"),
+    "plane": (lambda size, rng: plane(size, slope=(0.2, 0.1)), "checker"),
+    "step": (lambda size, rng: step(size), "uniform"),
 }
 
 
@@ -139,18 +122,16 @@ def render_scene(
             f"{', '.join(SCENES)}.",
             code="unknown-scene",
         )
-    scene = SCENES[name]
+    shape, own_texture = SCENES[name]
     # One generator each: a shape that draws more numbers must not change the texture.
     shape_rng, texture_rng = np.random.default_rng(rng).spawn(2)
-    surface = scene.shape(size, shape_rng)
+    surface = shape(size, shape_rng)
     if max_tilt is not None:
         surface = surface.restrict(max_tilt)
     return render_surface(
         surface,
         dome_lights(20) if lights is None else lights,
-        albedo=albedo_of(
-            surface, texture if texture is not None else scene.texture, rng=texture_rng, color=color
-        ),
+        albedo=albedo_of(surface, own_texture if texture is None else texture, rng=texture_rng, color=color),
         reflectance=reflectance,
         attached=attached,
         cast_shadows=cast_shadows,
@@ -282,8 +263,3 @@ def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, r
         color=color,
         rng=rng,
     )
-
-
-def describe_scenes() -> dict[str, str]:
-    """What each scene shows, by name; for help texts."""
-    return {name: scene.words for name, scene in SCENES.items()}

@@ -1,7 +1,8 @@
 """Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief, coin.
 
-Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the
-pixel centers of a frame of any size. The owl, which needs more room, is in :mod:`photostereo.scenes.owl`.
+Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the pixel centers
+of a frame; ``size`` is the side of a square, or (height, width), in pixels. The owl is in
+:mod:`photostereo.scenes.owl`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surfa
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     slope : rise towards the right and upwards
 
     Examples
@@ -40,7 +40,6 @@ def step(size: Size = 256, *, height: float = 20.0, position: float = 0.5) -> Su
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     height : of the step, in pixels
     position : of the edge, as a fraction of the width
 
@@ -61,7 +60,6 @@ def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     radius : R in object units (1 touches the shorter side of the frame)
 
     Examples
@@ -85,7 +83,6 @@ def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     ridges : depth of the potter's throwing lines in object units; 0 for a smooth vase
     """
     u, v, scale = grid_variables(size)
@@ -103,7 +100,6 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     grain : root mean square slope of the fine random detail; 0 for polished stone
     rng : seed of the grain
     """
@@ -123,7 +119,6 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     wear : root mean square slope of the fine scratches and pits; 0 for a fresh strike
     rng : seed of the wear
 
@@ -152,7 +147,6 @@ def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005)
 
     Parameters
     ----------
-    size : pixels, one number for a square or (height, width)
     threads : along the shorter side of the frame
     thickness : of a thread in object units
     """

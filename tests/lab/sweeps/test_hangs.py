@@ -117,7 +117,7 @@ def test_empty_answers_now_and_then_make_nothing_run_twice(captures, client, tmp
 
     monkeypatch.setattr(client, "nthreads", forgetful)
     given_back = []
-    monkeypatch.setattr(deal, "TICK", 0.01)
+    monkeypatch.setattr(deal, "TICK", 0.1)
     monkeypatch.setattr(deal.Coordinator, "take_back", lambda self, held: given_back.append(held.job.key))
     end = run_trials(plan.trials, Store(tmp_path), client)
     assert (end.done, end.failed) == (len(plan.trials), 0)

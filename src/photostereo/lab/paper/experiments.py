@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from photostereo.core.errors import CaptureError, ParameterError, did_you_mean
+from photostereo.io.safe import read_toml
 from photostereo.lab.paper.published import OBJECTS
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
@@ -32,7 +31,7 @@ QUICK_NOTE = "Quick: small grids and few trials; the figures are rougher than th
 
 @cache
 def _document() -> dict[str, Any]:
-    return tomllib.loads((files("photostereo.lab.paper") / "runs.toml").read_text(encoding="utf-8"))
+    return read_toml(Path(__file__).with_name("runs.toml"), "runs of the paper")
 
 
 @dataclass(frozen=True)

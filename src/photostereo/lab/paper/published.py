@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
+from pathlib import Path
+
+from photostereo.io.safe import read_toml
 
 
 def _tables() -> dict[str, dict[str, dict[str, float]]]:
-    text = (files("photostereo.lab.paper") / "published.toml").read_text(encoding="utf-8")
     tables = {}
-    for name, rows in tomllib.loads(text).items():
+    for name, rows in read_toml(Path(__file__).with_name("published.toml"), "tables of the paper").items():
         methods = rows.pop("methods")
         tables[name] = {key: dict(zip(methods, row, strict=True)) for key, row in rows.items()}
     return tables

@@ -13,6 +13,7 @@ from photostereo.batch.options import HERE, RunOptions
 from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_text
+from photostereo.io.safe import read_text
 from photostereo.io.tables import Table
 from photostereo.lab.paper.claims import check_claims, claims_table
 from photostereo.lab.paper.experiments import NAMED_RUNS, NamedRun, find_run
@@ -145,7 +146,7 @@ def _write_index(store: Store, control: RunControl) -> Path:
         parts.append(table.markdown())
         control.table(table.title, header, rows)
     pages = [store.folder / name / "page.md" for name in NAMED_RUNS]
-    parts += [page.read_text(encoding="utf-8") for page in pages if page.exists()]
+    parts += [read_text(page, "page of a run") for page in pages if page.exists()]
     path = store.folder / "index.md"
     write_text(path, "\n".join(parts))
     return path

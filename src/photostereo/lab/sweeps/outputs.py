@@ -76,7 +76,7 @@ class RunOutputs:
         Table(title, header, rows, self.notes, best).write(self.folder, name)
         if show:
             self.page.append(Table(title, header, rows).markdown())
-            self.control.table(title, list(header), [list(row) for row in rows])
+            self.control.table(title, header, rows)
 
     def figure(self, figure: Figure, caption: str, *, name: str = "figure") -> None:
         """Write a figure as PDF and PNG and put it on the page with its caption and the notes."""

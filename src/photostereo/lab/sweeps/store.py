@@ -83,10 +83,10 @@ class Store:
     folder : made if it is missing; holds ``results.sqlite`` and ``arrays/HASH.npz``
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "results.sqlite"
-        self._database = Database(self.path, _SCHEMA, "results")
+        self._database = Database(self.path, _SCHEMA, "results", read_only=read_only)
 
     def finished(self, *, failed_too: bool = True) -> set[str]:
         """Hashes of the trials that need not run again."""
