@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from photostereo.__main__ import main
+from photostereo.capture import write_diligent
 from photostereo.cli.shell import print_json
+from photostereo.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("scene") / "my sphere"
-    words = ["scene", "sphere", "--out", str(place), "--size", "32", "--lights", "8", "-q"]
-    subprocess.run([sys.executable, "-m", "photostereo", *words], check=True)
-    return place
+    return write_diligent(render_scene("sphere", size=32, lights=dome_lights(8)), place)
 
 
 def run(*words: object) -> tuple[int, dict]:
-    command = [sys.executable, "-m", "photostereo", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout.count("\n") == 1
-    return done.returncode, json.loads(done.stdout)
+    said, failed = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["photostereo", *map(str, words)]),
+        redirect_stdout(said),
+        redirect_stderr(failed),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    assert failed.getvalue() == ""
+    assert said.getvalue().count("\n") == 1
+    return ended.value.code, json.loads(said.getvalue())
 
 
 def test_one_object_that_says_how_to_repeat_it(scene, tmp_path):

@@ -175,7 +175,7 @@ def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         figures = (
             [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"]
             if known
-            else [f"{row['unexplained']:.1%}"]
+            else [f"{100 * row['unexplained']:.1f} %"]
         )
         lines.append([row["method"], *figures, f"{row['seconds']:.2f}", row["status"]])
     values = [row["mean" if known else "unexplained"] for row in rows]
