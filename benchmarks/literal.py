@@ -15,7 +15,7 @@ import numpy as np
 
 from photostereo.priors.dictionary.atoms import initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
-from photostereo.reflectance.piecewise.kernels import pieces_matrix
+from tests.reflectance.readable import pieces_matrix
 
 PROXIMAL_STEPS = 25
 

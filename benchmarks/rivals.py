@@ -21,13 +21,13 @@ from benchmarks.captures import ABSENT, diligent_folder
 from photostereo.core.control import SILENT
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.bivariate.model import Bivariate, bernstein_basis, monotone_cone
-from photostereo.reflectance.lowrank.model import LowRank, robust_pca, robust_pca_readable
+from photostereo.reflectance.lowrank.model import LowRank, robust_pca
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
 )
-from photostereo.reflectance.sparse.readable import l1_reweighted_readable, sbl_readable
 from photostereo.scenes import dome_lights
+from tests.reflectance.readable import l1_reweighted_readable, robust_pca_readable, sbl_readable
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 #: Table II of the paper, mean errors in degrees, all 96 photographs, no shadow masks.

@@ -65,13 +65,12 @@ def test_the_balls_leave_the_mask(three: Shoot, found: Calibration) -> None:
     assert found.balls_mask().mean() < 0.3
 
 
-@pytest.mark.parametrize("kind", ["mirror", "black", "matte"])
-def test_one_ball_alone(kind: str) -> None:
-    shoot = shoot_table([Ball(kind, 300.3, 130.7, 50)], strengths=STRENGTHS)
-    found = calibrate_lights(shoot.images)
+def test_strengths_come_from_the_shading_of_the_object(mirror: Shoot) -> None:
+    """A mirror has no strengths of its own."""
+    found = calibrate_lights(mirror.images)
     assert len(found.balls) == 1
-    assert angles(found.directions, shoot.lights).mean() < 0.5
-    assert np.abs(found.strengths / shoot.strengths - 1).max() < 0.03
+    assert angles(found.directions, mirror.lights).mean() < 0.5
+    assert np.abs(found.strengths / mirror.strengths - 1).max() < 0.03
 
 
 def test_partly_outside_the_frame() -> None:
@@ -118,7 +117,7 @@ def test_ball_without_lamp() -> None:
 
 @pytest.fixture(scope="module")
 def mirror() -> Shoot:
-    return shoot_table([Ball("mirror", 300.3, 130.7, 50)])
+    return shoot_table([Ball("mirror", 300.3, 130.7, 50)], strengths=STRENGTHS)
 
 
 BALL = (slice(70, 190), slice(240, 360))
@@ -160,14 +159,6 @@ def test_the_user_knows_the_circle(mirror: Shoot) -> None:
     assert angles(found.directions, mirror.lights).mean() < 0.4
     with pytest.raises(CaptureError, check=lambda e: e.code == "circle-outside"):
         calibrate_lights(mirror.images, circles=[Circle(900, 130, 50)])
-
-
-def test_perspective_is_undone_by_the_focal_length() -> None:
-    focal = 500.0
-    shoot = shoot_table([Ball("black", 290.0, 60.0, 45)], scene=None, focal=focal, studio=Studio(table=0.05))
-    plain, bent = calibrate_lights(shoot.images), calibrate_lights(shoot.images, focal=focal)
-    assert angles(plain.directions, shoot.lights).mean() > 5
-    assert angles(bent.directions, shoot.lights).mean() < 1.0
 
 
 def test_the_cone_of_an_outline_in_closed_form() -> None:

@@ -8,14 +8,9 @@ import pytest
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.lowrank import model as lowrank
-from photostereo.reflectance.lowrank.kernels import eigenvectors
-from photostereo.reflectance.lowrank.model import (
-    EIGEN_SWEEPS,
-    EIGEN_TOLERANCE,
-    LowRank,
-    robust_pca,
-    robust_pca_readable,
-)
+from photostereo.reflectance.lowrank.model import LowRank, robust_pca
+
+from .readable import robust_pca_readable
 
 
 def low_rank_and_sparse(rows=300, columns=40, rank=3, share=0.05, seed=0):
@@ -26,9 +21,9 @@ def low_rank_and_sparse(rows=300, columns=40, rank=3, share=0.05, seed=0):
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize(("columns", "parts"), [(40, 32), (39, 1), (41, 7), (5, 500)])
-def test_equals_the_plain_decomposition(weight: float, columns: int, parts: int, monkeypatch) -> None:
-    monkeypatch.setattr(lowrank, "PARTS", parts)
+@pytest.mark.parametrize(("columns", "at_once"), [(40, 1 << 18), (39, 400), (5, 7)])
+def test_equals_the_plain_decomposition(weight: float, columns: int, at_once: int, monkeypatch) -> None:
+    monkeypatch.setattr(lowrank, "AT_ONCE", at_once)
     dirty, *_ = low_rank_and_sparse(columns=columns)
     A, E = robust_pca_readable(dirty, weight / np.sqrt(300))
     found = robust_pca(dirty, weight=weight)
@@ -38,40 +33,6 @@ def test_equals_the_plain_decomposition(weight: float, columns: int, parts: int,
     assert np.abs((dirty - found.low_rank) - E).max() < 1e-5
     # One singular value may lie at the last threshold to rounding.
     assert abs(found.rank - np.linalg.matrix_rank(A, tol=1e-11 * np.linalg.norm(A, 2))) <= 1
-
-
-@pytest.mark.parametrize("size", [3, 10, 96])
-def test_eigenvectors_equal_numpys(size: int) -> None:
-    rng = np.random.default_rng(size)
-    X = rng.normal(size=(4 * size, size)) * np.logspace(0, -4, size)
-    G = X.T @ X
-    values, V = eigenvectors(G, EIGEN_TOLERANCE, EIGEN_SWEEPS)
-    exact = np.linalg.eigvalsh(G)
-    assert np.abs(np.sort(values) - exact).max() < 1e-12 * exact[-1]
-    assert np.abs(V @ V.T - np.eye(size)).max() < 1e-11
-    assert np.abs(V.T @ (values[:, None] * V) - G).max() < 1e-12 * exact[-1]
-
-
-def test_eigenvectors_of_a_singular_matrix() -> None:
-    X = np.random.default_rng(0).normal(size=(3, 12))
-    values, V = eigenvectors(X.T @ X, EIGEN_TOLERANCE, EIGEN_SWEEPS)
-    assert np.count_nonzero(V.any(axis=1)) == 3
-    assert np.abs(V.T @ (values[:, None] * V) - X.T @ X).max() < 1e-12
-
-
-def test_the_number_of_threads_does_not_matter() -> None:
-    import numba
-
-    dirty, *_ = low_rank_and_sparse()
-    before = numba.get_num_threads()
-    results = []
-    try:
-        for threads in {1, before}:
-            numba.set_num_threads(threads)
-            results.append(robust_pca(dirty).low_rank)
-    finally:
-        numba.set_num_threads(before)
-    assert all(np.array_equal(result, results[0]) for result in results)
 
 
 def test_recovers_the_clean_matrix() -> None:

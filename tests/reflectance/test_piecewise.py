@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from photostereo.core.control import SILENT
-from photostereo.reflectance.piecewise.kernels import RIDGE, pieces_matrix, statistics
+from photostereo.reflectance.piecewise.elimination import RIDGE
+from photostereo.reflectance.piecewise.kernels import statistics
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.runtime.algebra import solve_symmetric_3x3
+
+from .readable import pieces_matrix
 
 GAMMA = 1e3
 

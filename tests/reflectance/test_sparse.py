@@ -12,7 +12,8 @@ from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
 )
-from photostereo.reflectance.sparse.readable import l1_reweighted_readable, sbl_readable
+
+from .readable import l1_reweighted_readable, sbl_readable
 
 
 def dome(photographs: int, seed: int = 0):

@@ -7,7 +7,6 @@ gives the direction of the light.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -136,9 +135,11 @@ def calibrate_lights(
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
     balls = _balls(images, circles, camera, control)
-    directions, residual, words, warnings = combine_balls(balls, names)
+    directions, residual, words, doubts = combine_balls(balls, names)
     pixels = _scene_pixels(images, scene, mask, balls)
-    directions, residual, words, more = mend_and_check(directions, residual, words, pixels, names)
+    directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
+    doubts += further
+    more: list[str] = []
     positions, distance = light_positions(balls, frame)
     if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
@@ -157,8 +158,7 @@ def calibrate_lights(
             f"light directions are accurate to about {float(np.median(residual)):.1f}°: the outline or the highlights of "
             "the ball are faint. A larger ball, a brighter ground or a longer exposure help; so does marking the ball"
         )
-    said = (*warnings, *more)
-    suspects = tuple(i for i, name in enumerate(names) if any(_names(name, words) for words in said))
+    suspects = tuple(sorted({number for _, numbers in doubts for number in numbers}))
     return Calibration(
         files=names,
         directions=directions,
@@ -169,7 +169,7 @@ def calibrate_lights(
         balls=tuple(balls),
         frame=frame,
         positions=positions,
-        warnings=said,
+        warnings=(*(sentence for sentence, _ in doubts), *more),
         suspects=suspects,
         picture=calibration_picture(images, balls, directions, strengths, suspects),
     )
@@ -179,7 +179,7 @@ def _balls(
     images: FloatArray, circles: Sequence[Circle], camera: Camera | None, control: Control
 ) -> list[FoundBall]:
     balls = [_given_ball(images, circle, camera) for circle in circles]
-    balls = balls or find_balls(images, camera=camera, faint=True, control=control)
+    balls = balls or find_balls(images, camera=camera, control=control)
     if not balls:
         raise CaptureError(
             "No ball was found in the photographs: nothing round shows a small highlight that moves with the light, or the "
@@ -275,10 +275,6 @@ def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequenc
     for ball in balls:
         where &= ~ball.circle.inside(images.shape[1:3], share=1.05)
     return where
-
-
-def _names(name: str, sentence: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence) is not None
 
 
 def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:

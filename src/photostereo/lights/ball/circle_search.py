@@ -10,7 +10,7 @@ A circle is only a place where a ball may be: what its pixels do under the light
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import cv2
@@ -103,38 +103,40 @@ def _refined(pyramid: Sequence[Outlines], level: int, guess: Circle) -> Circle |
     return fitted.scaled(2.0**finer) if finer else fitted
 
 
+def close_up(
+    images: FloatArray, circle: Circle, reach: float
+) -> tuple[NDArray[np.float32], Circle, Callable[[Circle], Circle]]:
+    """The photographs within ``reach`` of a circle's center, halved until no more of its edge can be seen.
+
+    Also the circle there, and a function that takes circles back into the frame.
+    """
+    left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
+    corner = np.array([left, top])
+    stack = np.asarray(
+        images[:, top : int(circle.y + reach) + 2, left : int(circle.x + reach) + 2], np.float32
+    )
+    local = replace(circle, x=circle.x - left, y=circle.y - top, points=circle.points - corner)
+    scale = 1.0
+    while local.radius > _FINE_ENOUGH:
+        stack, local, scale = _halved(stack), local.scaled(0.5), 2 * scale
+
+    def in_frame(found: Circle) -> Circle:
+        found = found.scaled(scale)
+        return replace(found, x=found.x + left, y=found.y + top, points=found.points + corner)
+
+    return stack, local, in_frame
+
+
 def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
     """Larger circles with the same center: a mirror shows the horizon as a circle inside its outline, and sharper."""
-    reach = 1.9 * circle.radius
-    left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
-    window = (slice(top, int(circle.y + reach) + 2), slice(left, int(circle.x + reach) + 2))
-    stack = np.asarray(images[:, window[0], window[1]], np.float32)
-    local = replace(circle, x=circle.x - left, y=circle.y - top, points=circle.points - np.array([left, top]))
-    halvings = 0
-    while local.radius > _FINE_ENOUGH:
-        stack, local, halvings = _halved(stack), local.scaled(0.5), halvings + 1
+    stack, local, in_frame = close_up(images, circle, 1.9 * circle.radius)
     outlines = shared_outlines(stack, black=black_level(images))
-    found = [
-        outer
+    return [
+        in_frame(outer)
         for ratio in np.arange(1.09, 1.8, 0.07)
-        if (outer := fit_circle(outlines, _grown(local, float(ratio)), slack=0.05))
+        if (outer := fit_circle(outlines, Circle(local.x, local.y, ratio * local.radius), slack=0.05))
         and np.hypot(outer.x - local.x, outer.y - local.y) < 0.15 * local.radius
     ]
-    found = [outer.scaled(2.0**halvings) if halvings else outer for outer in found]
-    return [replace(o, x=o.x + left, y=o.y + top, points=o.points + np.array([left, top])) for o in found]
-
-
-def vague_circle(inner: Circle, radius: float, points: FloatArray) -> Circle:
-    """A circle around another one, whose center is that of the inner one until its rim is fitted.
-
-    Perspective, and a table that is not level, move a horizon inside the ball that mirrors it.
-    """
-    far = max(0.5, 0.03 * radius)
-    return Circle(inner.x, inner.y, radius, LEAST_COVERAGE, far, points, errors=(far, far))
-
-
-def _grown(circle: Circle, ratio: float) -> Circle:
-    return Circle(circle.x, circle.y, ratio * circle.radius)
 
 
 def fit_circle(

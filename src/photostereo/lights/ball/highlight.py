@@ -9,8 +9,8 @@ photographs:
 with k_i ≥ 1 where a stronger light makes the mirrored table brighter as a whole.
 The highlight is the patch of ``moving_i`` above half of its peak; its middle is the patch's centroid. A saturated
 highlight is a flat patch, often with rays of glare; these are thin, so they are taken off by opening the patch with
-most of the largest disc that fits into it. Of a double highlight (two tubes, a glass ball) the parts are one patch if
-they are closer than a light's width.
+most of the largest disc that fits into it. Parts of a double highlight (two tubes, a glass ball) are one patch if they
+are closer than a light's width.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.spot import CLIPPED, spot_middle
 
 #: Highlights are searched within this share of the radius: further out a mirror shows what is behind it.
 _REACH = 0.97
@@ -30,8 +29,6 @@ _REACH = 0.97
 _TOGETHER = 0.06
 #: A patch of fewer pixels has most of what is known of its place in the slopes around it.
 _SMALL = 40
-#: The middle of a patch with no more pixels than this comes from its flanks.
-_FITTED = 60
 #: A patch with more than this many times the area of the largest disc inside it has rays.
 _COMPACT = 2.0
 #: A second patch with this share of the first one's peak and mass is a second light.
@@ -53,7 +50,6 @@ class Highlights:
     area : (d,) pixels above half of the peak, as a share of the ball's disc
     spread : (d,) root mean square extent in pixels
     rival : (d,) brightness of the next patch as a share of this one, 0 where there is none
-    rival_x, rival_y : (d,) and where it is
     contrast : (d,) peak over what the room shows there
     noise : standard deviation of a pixel of the ball
     """
@@ -64,8 +60,6 @@ class Highlights:
     area: FloatArray
     spread: FloatArray
     rival: FloatArray
-    rival_x: FloatArray
-    rival_y: FloatArray
     contrast: FloatArray
     noise: float = 0.0
 
@@ -101,10 +95,9 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     # With few photographs the middle one may show the light itself: then what is left is the second darkest.
     room = np.partition(stack, (count - 1) // 2, axis=0)[(count - 1) // 2]
     size = max(0.6, 0.004 * circle.radius)
-    table = np.full((count, 9), np.nan)
-    table[:, 5] = 0.0
+    table = np.full((count, 7), np.nan)
     noise = _noise(stack, room, disc)
-    white = _white(stack)
+    left_of_noise = noise / (2 * np.sqrt(np.pi) * size)  # after smoothing
     telling = disc & (room > max(4.0 * noise, 1e-4 * float(room.max()), 1e-9))
     for number, image in enumerate(stack):
         brighter = float(np.median(image[telling] / room[telling])) if telling.sum() > 50 else 1.0
@@ -112,15 +105,13 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
         moving = np.where(disc, np.maximum(image - still, 0), 0).astype(np.float32)
         smooth = cv2.GaussianBlur(moving, (0, 0), size)
         smooth[~disc] = 0
-        table[number] = _measure(image, smooth, still, local, noise * _noise_left(size))
-        if np.isfinite(table[number, 0]):
-            table[number, :2] = _refined(image, still, table[number], local, white=white, noise=noise)
-    x, y, peak, area, spread, rival, rx, ry, contrast = table.T
+        table[number] = _measure(smooth, still, local, left_of_noise)
+    x, y, peak, area, spread, rival, contrast = table.T
     if np.isfinite(peak).any():
         faint = ~(peak > _FAINT * np.nanmedian(peak))
         x, y = np.where(faint, np.nan, x), np.where(faint, np.nan, y)
     dx, dy = window[1].start, window[0].start
-    return Highlights(x + dx, y + dy, peak, area, spread, rival, rx + dx, ry + dy, contrast, noise)
+    return Highlights(x + dx, y + dy, peak, area, spread, rival, contrast, noise)
 
 
 def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
@@ -140,39 +131,9 @@ def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
     return float(np.quantile(step, 0.8)) / 1.812 if step.size else 0.0
 
 
-def _noise_left(size: float) -> float:
-    """The share of a pixel's noise that is left after smoothing by ``size`` pixels."""
-    reach = np.arange(-int(6 * size) - 1, int(6 * size) + 2)
-    kernel = np.exp(-0.5 * (reach / size) ** 2)
-    return float((kernel**2).sum() / kernel.sum() ** 2)
-
-
-def _white(stack: FloatArray) -> float:
-    """The value at which the sensor clips: the largest, if several pixels share it; infinite otherwise."""
-    top = float(stack.max())
-    return top if float((stack >= CLIPPED * top).sum()) >= 2 * len(stack) else float("inf")
-
-
-def _refined(
-    image: FloatArray, room: FloatArray, measured: FloatArray, ball: Circle, *, white: float, noise: float
-) -> tuple[float, float]:
-    """The middle of a small highlight from its flanks; of a large one, or where that fails, as measured."""
-    x, y, _, area, spread = (float(value) for value in measured[:5])
-    if area * np.pi * ball.radius**2 > _FITTED:
-        return x, y
-    reach = int(3.0 * spread + 5)
-    rows = slice(max(int(y) - reach, 0), int(y) + reach + 2)
-    cols = slice(max(int(x) - reach, 0), int(x) + reach + 2)
-    start = (x - cols.start, y - rows.start)
-    middle = spot_middle(image[rows, cols], room[rows, cols], start, spread, white=white, noise=noise)
-    return (x, y) if middle is None else (middle[0] + cols.start, middle[1] + rows.start)
-
-
-def _measure(
-    image: FloatArray, smooth: FloatArray, room: FloatArray, ball: Circle, noise: float
-) -> list[float]:
-    """x, y, peak, area, spread, rival, its x, its y, contrast; NaN where nothing rises above the noise."""
-    nothing = [np.nan] * 5 + [0.0] + [np.nan] * 3
+def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -> list[float]:
+    """x, y, peak, area, spread, rival, contrast; NaN where nothing rises above the noise."""
+    nothing = [np.nan] * 5 + [0.0, np.nan]
     top = float(smooth.max())
     if top <= _ABOVE_NOISE * noise or top <= 0:
         return nothing
@@ -196,14 +157,13 @@ def _measure(
     best = int(np.argmax(score))
     x, y, spread = _centroid(smooth, labels == best)
     contrast = float(peak[best] / (float(room[labels == best].mean()) + 4.0 * noise + 1e-9))
-    rival, rx, ry = 0.0, np.nan, np.nan
+    rival = 0.0
     others = np.flatnonzero((np.arange(labels_of) != best) & (mass > 0) & (peak > _ABOVE_NOISE * noise))
     if len(others):
         other = int(others[np.argmax(score[others])])
         rival = float(min(mass[other] / mass[best], peak[other] / peak[best]))
-        rx, ry, _ = _centroid(smooth, labels == other)
     area = float(pixels[best] / (np.pi * ball.radius**2))
-    return [x, y, float(peak[best]), area, spread, rival, rx, ry, contrast]
+    return [x, y, float(peak[best]), area, spread, rival, contrast]
 
 
 def _centroid(moving: FloatArray, patch: BoolArray) -> tuple[float, float, float]:

@@ -16,28 +16,18 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.circle_search import circles_around, find_circles, vague_circle
+from photostereo.lights.ball.circle_search import circles_around, find_circles
 from photostereo.lights.ball.facing import facing_view
 from photostereo.lights.ball.geometry import Camera, mirrored_directions
 from photostereo.lights.ball.highlight import Highlights, find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
-from photostereo.lights.ball.shiny import (
-    SHINY_FOUND,
-    is_faintly_shiny,
-    is_shiny,
-    looks_shiny,
-    mirrors_a_light,
-)
+from photostereo.lights.ball.shiny import SHINY_FOUND, is_shiny, looks_shiny, mirrors_a_light
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
 #: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
 _SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
-#: A circle is the horizon in a ball if the ball leaves less than this share of what the circle leaves unexplained.
-_HORIZON = 0.75
-#: Balls that see a light within this many degrees of each other see the same light; a horizon is off by more.
-_ONE_LIGHT = 5.0
 #: Around a circle of this coverage another one is searched.
 _CLEAR = 0.8
 #: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
@@ -83,12 +73,7 @@ class FoundBall:
 
 
 def find_balls(
-    images: FloatArray,
-    *,
-    camera: Camera | None = None,
-    most: int = 4,
-    faint: bool = False,
-    control: Control = SILENT,
+    images: FloatArray, *, camera: Camera | None = None, most: int = 4, control: Control = SILENT
 ) -> list[FoundBall]:
     """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
 
@@ -97,19 +82,19 @@ def find_balls(
     images : (d, H, W) linear intensities, strengths not divided out
     camera : for the perspective of balls away from the middle of the frame
     most : the largest number of balls
-    faint : if no ball is found, accept a shiny one whose highlight is faint
     """
-    circles = find_circles(images, most=24, control=control)
-    candidates = _candidates(images, circles, camera, control)
-    if faint and not candidates:
-        retried = _candidates(images, circles, camera, control, faint=True)
-        candidates = [ball for ball in retried if ball.kind == "shiny"]
+    candidates = []
+    for circle in find_circles(images, most=24, control=control):
+        control.check()
+        ball = ball_at(images, circle, camera=camera)
+        if ball is None:
+            continue
+        candidates.append(ball)
+        if ball.kind == "shiny" and circle.coverage > _CLEAR:
+            outer = (_shiny_around(images, other, camera) for other in circles_around(images, circle))
+            candidates += [other for other in outer if other is not None]
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
-    for number, ball in enumerate(chosen):
-        control.check()
-        others = chosen[:number] + chosen[number + 1 :]
-        chosen[number] = _around_its_horizon(images, ball, others, camera)
     bright = _bright(images)
     # Lights first; then what merely glitters, as a coin may; then what is matte.
     chosen.sort(
@@ -119,47 +104,18 @@ def find_balls(
             -ball.circle.coverage * ball.circle.radius,
         )
     )
-    return [settled(images, ball, camera, control) for ball in _agreeing(images, chosen)[:most]]
-
-
-def _candidates(
-    images: FloatArray,
-    circles: Sequence[Circle],
-    camera: Camera | None,
-    control: Control,
-    *,
-    faint: bool = False,
-) -> list[FoundBall]:
-    """Circles that may be balls."""
-    candidates = []
-    for circle in circles:
-        control.check()
-        ball = ball_at(images, circle, camera=camera, faint=faint)
-        if ball is None:
-            continue
-        candidates.append(ball)
-        if ball.kind == "shiny" and circle.coverage > _CLEAR:
-            outer = (_shiny_around(images, other, camera) for other in circles_around(images, circle))
-            candidates += [other for other in outer if other is not None]
-    return candidates
+    return [settled(images, ball, camera, control) for ball in _agreeing(chosen)[:most]]
 
 
 def ball_at(
-    images: FloatArray,
-    circle: Circle,
-    *,
-    camera: Camera | None = None,
-    certain: bool = False,
-    faint: bool = False,
+    images: FloatArray, circle: Circle, *, camera: Camera | None = None, certain: bool = False
 ) -> FoundBall | None:
     """The ball in a circle, or None if its pixels do not behave like one.
 
-    With ``certain`` (the user marked the ball) the more likely kind is taken; with ``faint`` its highlight may be faint.
+    With ``certain`` (the user marked the ball) the more likely kind is taken.
     """
     highlights = find_highlights(images, circle)
-    shiny = is_shiny(highlights, circle, bright=_bright(images))
-    shiny = shiny or (faint and is_faintly_shiny(highlights, circle))
-    if shiny or (certain and looks_shiny(highlights)):
+    if is_shiny(highlights, circle, bright=_bright(images)) or (certain and looks_shiny(highlights)):
         ball = shiny_ball(circle, highlights, camera)
         # What glitters at its rim alone, as a coin does, would have its lights below the table.
         return ball if certain or _in_front(ball.directions[highlights.found]) else None
@@ -238,30 +194,6 @@ def _bright(images: FloatArray) -> float:
     return float(np.percentile(images[:, ::4, ::4], 99.9))
 
 
-def _around_its_horizon(
-    images: FloatArray, ball: FoundBall, others: Sequence[FoundBall], camera: Camera | None
-) -> FoundBall:
-    """The ball in whose middle the found circle is the horizon of the table, where other balls or the scene say so.
-
-    A mirror shows a table up to its horizon, at 1/√2 of the radius, and from there to the rim what it mirrors may look
-    like the table itself: then the horizon is the only circle to be seen.
-    """
-    if ball.kind != "shiny":
-        return ball
-    circle = ball.circle
-    radius = float(np.sqrt(2.0)) * circle.radius
-    points = np.array([circle.x, circle.y]) + (circle.points - np.array([circle.x, circle.y])) * np.sqrt(2.0)
-    outer = _shiny_around(images, vague_circle(circle, radius, points), camera)
-    if outer is None:
-        return ball
-    apart = [min((_usual_angle(one, other) for other in others), default=np.nan) for one in (ball, outer)]
-    if others:  # they know better than a scene, which may be flat
-        return outer if apart[1] < _ONE_LIGHT < apart[0] else ball
-    outside = ~outer.circle.inside(images.shape[1:3], share=1.03)
-    inner_misfit, outer_misfit = (scene_misfit(images, one.directions, outside) for one in (ball, outer))
-    return outer if outer_misfit < _HORIZON * inner_misfit else ball
-
-
 def _usual_angle(a: FoundBall, b: FoundBall) -> float:
     """Degrees by which two balls usually differ about a light; NaN where they do not speak of the same."""
     cosine = (a.directions * b.directions).sum(axis=1)
@@ -323,7 +255,7 @@ def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -
     return unexplained_light(pixels[:, known], directions[known])[0]
 
 
-def _agreeing(images: FloatArray, balls: Sequence[FoundBall]) -> list[FoundBall]:
+def _agreeing(balls: Sequence[FoundBall]) -> list[FoundBall]:
     """Balls whose directions agree with those of the most trusted one: lights are where they are."""
     kept: list[FoundBall] = []
     for ball in balls:

@@ -13,9 +13,10 @@ squares: highlights, cast shadows and saturated pixels are forgotten by their re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
@@ -28,10 +29,9 @@ _TERMINATOR = 0.06
 _AWAY = 0.12
 #: Into the pixels so close to the outline the lens mixes what lies beyond it.
 _LENS = 2.5
-#: Pixels whose deviations from the model are alike, as a number of neighbors: at least this many, and as many as are seen
-#: in squares with this share of the radius as their side (noise differs from pixel to pixel, paint that is not quite
-#: matte does not).
-_ALIKE, _SQUARE = 4.0, 0.3
+#: How many neighboring pixels deviate alike from the model: paint that is not quite matte deviates smoothly. Factors of
+#: three either way move the circle by less than a tenth of a pixel.
+_ALIKE = 30.0
 #: A ball whose albedo varies by less than this is of one color.
 _ONE_COLOR = 0.1
 #: The light of the room is believed in where it lowers their mean deviation to this share.
@@ -97,9 +97,8 @@ def settle_circle(
 ) -> Circle:
     """The circle with which a matte ball's shading agrees best, and its outline within ``edge`` pixels or so.
 
-    All pixels of the ball know where its middle is, not those of the outline alone. With the derivatives of the normals
-    by center and radius the model is linear in these three numbers too; the lights are eliminated photograph by
-    photograph, which leaves 3 × 3 equations. The outline enters as a prior.
+    All pixels of the ball know where its middle is, not those of the outline alone. For a given circle the model is
+    linear in the light of each photograph, which is eliminated; the outline enters as a prior.
 
     Examples
     --------
@@ -111,78 +110,54 @@ def settle_circle(
     >>> round(found.x, 1), round(found.y, 1), round(found.radius, 1)
     (30.3, 29.8, 25.0)
     """
-    start, total = circle, np.zeros(3)
-    for _ in range(12):
-        values, normals, places = _pixels(images, circle, camera, share=0.93)
-        usable = _unclipped(values)
+    values, normals, places = _pixels(images, circle, camera, share=0.93)
+    usable = _unclipped(values)
+    moved = np.zeros(3)
+    for _ in range(4):
+        normals = ball_normals(circle.moved(*moved), *places, camera)
         lights, room, texture = _fit_with_room(values, normals, usable)
         if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOR:
             texture = np.ones_like(texture)  # what varies then is the error of the circle
+        bright = np.linalg.norm(lights, axis=1, keepdims=True)
+        cosine = lights @ normals.T / np.maximum(bright, 1e-12)
+        chosen = usable & (np.abs(cosine) > _TERMINATOR)
         miss = values - texture * _model(normals, lights, room)
-        slopes = np.stack(
-            [
-                (ball_normals(circle.moved(*(0.05 * axis)), *places, camera) - normals) / 0.05
-                for axis in np.eye(3)
-            ],
-            axis=-1,
-        )
-        known = np.asarray(np.isfinite(slopes).all(axis=(1, 2)))
-        slopes = np.where(known[:, None, None], slopes, 0.0)
-        facing = (normals @ room[:3] > 0)[:, None]
-        shared = np.column_stack([normals * facing, np.ones(len(normals))]) * texture[:, None]
-        joint, pull = np.zeros((7, 7)), np.zeros(7)
-        together = single = 0.0
-        block = _blocks(places, circle.radius)
-        for number, light in enumerate(lights):
-            bright = float(np.linalg.norm(light))
-            cosine = normals @ light / max(bright, 1e-12)
-            lit = (cosine > _TERMINATOR)[:, None]
-            chosen = usable[number] & known & (np.abs(cosine) > _TERMINATOR)
-            if chosen.sum() < 20:
-                continue
-            scale = max(1.4826 * float(np.median(np.abs(miss[number, chosen]))), 1e-3 * bright)
-            weight = np.clip(1 - (miss[number] / (4.685 * scale)) ** 2, 0, 1) ** 2 * chosen / scale**2
-            left = weight * miss[number] * scale
-            together += float((np.bincount(block, weights=left) ** 2).sum())
-            single += float((left**2).sum())
-            own = normals * texture[:, None] * lit
-            source = lit * light + facing * room[:3]
-            shift = np.hstack([np.einsum("pcs,pc->ps", slopes, source) * texture[:, None], shared])
-            inner = own.T @ (weight[:, None] * own) + 1e-9 * np.eye(3)
-            cross = own.T @ (weight[:, None] * shift)
-            free = np.linalg.solve(inner, np.column_stack([cross, own.T @ (weight * miss[number])]))
-            joint += shift.T @ (weight[:, None] * shift) - cross.T @ free[:, :7]
-            pull += shift.T @ (weight * miss[number]) - cross.T @ free[:, 7]
-        moment, right = _without_room(joint, pull, lit=bool(room.any()))
-        # What the model cannot explain is alike in neighboring pixels: a group of them counts as one.
-        alike = max(_ALIKE, together / max(single, 1e-30))
-        moment, right = moment / alike, right / alike
-        prior = np.eye(3) / edge**2
-        step = np.linalg.solve(moment + prior, right - prior @ total)
-        total = total + np.clip(step, -0.5, 0.5)
-        circle = start.moved(*total)
-        if np.abs(step).max() < 0.01:
+        scale = 1.4826 * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
+        scale = np.maximum(scale, 1e-3 * bright)
+        weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
+        facing = normals @ room[:3] > 0
+        fixed = (values, weight, cosine > 0, facing if room.any() else None, texture)
+
+        def left(move: FloatArray, fixed: tuple[Any, ...] = fixed) -> FloatArray:
+            there = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera))
+            return np.append(_without_lights(there, *fixed), move / edge)
+
+        before, moved = moved, least_squares(left, moved, x_scale=0.1, max_nfev=5).x
+        if np.abs(moved - before).max() < 0.01:
             break
-    return circle if np.abs(total).max() < max(1.0, 0.03 * start.radius) else start
+    return circle.moved(*moved) if np.abs(moved).max() < max(1.0, 0.03 * circle.radius) else circle
 
 
-def _blocks(places: tuple[FloatArray, FloatArray], radius: float) -> NDArray[np.intp]:
-    """The number of the square in which each pixel lies."""
-    cols, rows = (((part - part.min()) / (_SQUARE * radius)).astype(np.intp) for part in places)
-    return np.asarray(rows * (cols.max() + 1) + cols)
+def _without_lights(
+    normals: FloatArray,
+    values: FloatArray,
+    weight: FloatArray,
+    lit: BoolArray,
+    facing: BoolArray | None,
+    texture: FloatArray,
+) -> FloatArray:
+    """What the best light of each photograph leaves of its values, weighted; with that of a room if it has ``facing``.
 
-
-def _without_room(moment: FloatArray, right: FloatArray, *, lit: bool) -> tuple[FloatArray, FloatArray]:
-    """Equations for the circle alone, from those for circle (3) and room (4): the room follows the circle, if it is lit.
-
-    A smaller ball in a brighter room looks much like a larger one in the dark: one after the other they creep.
+    A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
     """
-    circle, room = slice(0, 3), slice(3, 7)
-    if not lit:
-        return moment[circle, circle], right[circle]
-    inner, both = moment[room, room] + 1e-6 * np.trace(moment[room, room]) * np.eye(4), moment[circle, room]
-    free = np.linalg.solve(inner, np.column_stack([moment[room, circle], right[room]]))
-    return moment[circle, circle] - both @ free[:, :3], right[circle] - both @ free[:, 3]
+    surface, parts = normals * texture[:, None], []
+    for value, w, on in zip(values, weight, lit, strict=True):
+        columns = [surface * on[:, None]]
+        if facing is not None:
+            columns += [surface * facing[:, None], texture[:, None]]
+        design = np.hstack(columns) * w[:, None]
+        parts.append(w * value - design @ np.linalg.lstsq(design, w * value, rcond=1e-6)[0])
+    return np.concatenate(parts)
 
 
 def _fit_with_room(

@@ -22,8 +22,6 @@ _CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0
 _CERTAIN_CONTRAST, _CERTAIN_PEAK = 2.0, 0.1
 #: A highlight of this many pixels is small on any ball: the blur of the lens.
 _SPECK = 12.0
-#: A faint highlight is accepted if this share of the outline is visible and it is as bright as the surface around it.
-_WHOLE, _FAINT_CONTRAST = 0.85, 1.0
 
 
 def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
@@ -35,20 +33,11 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     if (
         circle.coverage > _CERTAIN_COVERAGE
         and found.mean() >= _CERTAIN_FOUND
-        and area < _speck(circle)
+        and area < max(_CERTAIN_AREA, _SPECK / (np.pi * circle.radius**2))
         and wander > _CERTAIN_WANDER
     ):
         return contrast > _CERTAIN_CONTRAST and peak > _CERTAIN_PEAK * bright
     return mirrors_a_light(highlights, circle, bright)
-
-
-def is_faintly_shiny(highlights: Highlights, circle: Circle) -> bool:
-    """A speck that wanders far over a round thing with a whole outline: a small light in a small black ball."""
-    found = highlights.found
-    if circle.coverage < _WHOLE or found.sum() < 5 or found.mean() < _CERTAIN_FOUND:
-        return False
-    wander, area, contrast, _ = _usual_highlight(highlights, circle)
-    return wander > _CERTAIN_WANDER and area < _speck(circle) and contrast > _FAINT_CONTRAST
 
 
 def looks_shiny(highlights: Highlights) -> bool:
@@ -76,8 +65,3 @@ def _usual_highlight(highlights: Highlights, circle: Circle) -> tuple[float, flo
         float(np.median(part[found])) for part in (highlights.area, highlights.contrast, highlights.peak)
     )
     return wander, area, contrast, peak
-
-
-def _speck(circle: Circle) -> float:
-    """The largest highlight that is a speck, as a share of the ball's disc."""
-    return max(_CERTAIN_AREA, _SPECK / (np.pi * circle.radius**2))

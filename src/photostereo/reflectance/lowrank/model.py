@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import Array, empty, is_tensor, like, to_numpy
+from photostereo.runtime.arrays import Array, cast, empty, like, namespace, to_numpy
 
-#: Independent shares of the rows, several per core; the result does not depend on how many cores there are.
-PARTS = 32
-#: The largest cosine that the last sweep of rotations may find; what it leaves is of the order of its square.
-#: Six to ten sweeps suffice.
-EIGEN_TOLERANCE, EIGEN_SWEEPS = 1e-8, 40
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH, LARGEST = 1.5, 1e7
+#: Entries that are worked on at once: temporaries of a few megabytes, and a few milliseconds between two chances to
+#: cancel. The result depends on it to rounding only.
+AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ def robust_pca(
 
     by the inexact augmented Lagrangian. A singular value threshold of the tall N × d matrix X needs only the
     eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is ``X V diag(max(1 − 1/(μ s), 0))
-    Vᵀ``. The rows are worked through in tiles, two N × d arrays in double precision are all the memory it
-    needs, and one iteration costs two products with a d × d matrix.
+    Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is ``E = shrink(Z, λ/μ)`` and the ascended dual is
+    ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so that ``E = Z − Λ⁺/μ`` need not be stored.
 
     Parameters
     ----------
@@ -82,95 +80,63 @@ def robust_pca(
     >>> parts.rank, bool(abs(parts.low_rank - clean).max() < 1e-4)
     (2, True)
     """
-    kernels = _kernels_for(Y)
     rows, columns = Y.shape
-    parts = 1 if is_tensor(Y) else PARTS
-    X, dual = empty((rows, columns), Y), empty((rows, columns), Y)
-    grams, residuals = empty((parts, columns, columns), Y), empty((parts,), Y)
-    seen = empty((0, columns), Y, "bool") if observed is None else observed
-    kernels.begin(Y, seen, 0.0, 1.0, X, dual, grams)
-    gram = _whole(grams)
-    energy = float(np.trace(gram))
+    parts = [slice(first, first + AT_ONCE // columns + 1) for first in range(0, rows, AT_ONCE // columns + 1)]
+    X, dual, gram = empty((rows, columns), Y), empty((rows, columns), Y), empty((columns, columns), Y)
     low_rank = empty((rows, columns), Y, "float32")
+    gram[:] = 0.0
+    for part in parts:
+        control.check()
+        values = cast(Y[part], "float64")
+        gram += values.T @ values
+    singular, _ = _singular_values(gram)
+    norm, energy = float(singular.max()), float((singular**2).sum())
     if energy == 0.0:
         low_rank[:] = 0.0
         return Decomposition(low_rank, 0, 0, True)
     lam = weight / float(np.sqrt(max(rows, columns)))
-    norm = float(np.sqrt(_eigenvectors(gram)[0].max()))
     mu = 1.25 / norm
     limit = LARGEST * mu
-    kernels.begin(Y, seen, max(norm, max(float(Y.max()), -float(Y.min())) / lam), mu, X, dual, grams)
+    scale = max(norm, max(float(Y.max()), -float(Y.min())) / lam)
+    gram[:] = 0.0
+    for part in parts:
+        values = cast(Y[part], "float64")
+        dual[part] = values / scale if observed is None else values / scale * observed[part]
+        X[part] = values + dual[part] / mu
+        gram += X[part].T @ X[part]
     control.stage("low rank", max_iter)
     rank, converged, iterations = columns, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
-        left, right = _threshold_factors(_whole(grams), mu)
-        rank = left.shape[1]
-        if 3 * rank >= columns:  # one product with a square matrix takes less time than two thin ones
-            left, right = left @ right, np.empty((0, columns))
+        singular, V = _singular_values(gram)
+        kept = singular * mu > 1.0
+        rank = int(kept.sum())
+        threshold = like((V[:, kept] * (1.0 - 1.0 / (mu * singular[kept]))) @ V[:, kept].T, X)
         mu_next = min(GROWTH * mu, limit)
-        kernels.sweep(Y, X, dual, seen, like(left, X), like(right, X), lam, mu, mu_next, residuals, grams)
+        gram[:], residual = 0.0, 0.0
+        for part in parts:
+            control.check()
+            values = cast(Y[part], "float64")
+            z = values - X[part] @ threshold + dual[part] / mu
+            new = (mu * z).clip(-lam, lam)
+            if observed is not None:
+                new = new * observed[part]
+            residual = residual + ((new - dual[part]) ** 2).sum()
+            dual[part] = new
+            X[part] = values - z + new * (1.0 / mu + 1.0 / mu_next)
+            gram += X[part].T @ X[part]
+        converged = float(residual) / mu**2 < energy * tol * tol
         mu = mu_next
         control.advance()
-        converged = float(residuals.sum()) < energy * tol * tol
-    kernels.subtract_scaled(X, dual, mu, low_rank)
+    for part in parts:
+        low_rank[part] = cast(X[part] - dual[part] / mu, "float32")
     return Decomposition(low_rank, rank, iterations, converged)
 
 
-def _whole(grams: Array) -> NDArray[np.float64]:
-    """The symmetric Gram matrix from its parts, of which the upper triangles count; NumPy, wherever X is."""
-    upper = np.triu(to_numpy(grams.sum(0)))
-    return np.asarray(upper + np.triu(upper, 1).T)
-
-
-def _eigenvectors(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from photostereo.reflectance.lowrank.kernels import eigenvectors
-
-    values, rows = eigenvectors(gram, EIGEN_TOLERANCE, EIGEN_SWEEPS)
-    return values, rows
-
-
-def _kernels_for(Y: Array) -> Any:
-    """The module with the loops over entries for this kind of array."""
-    if is_tensor(Y):
-        from photostereo.reflectance.lowrank import torch_kernels
-
-        return torch_kernels
-    from photostereo.reflectance.lowrank import kernels
-
-    return kernels
-
-
-def _threshold_factors(
-    gram: NDArray[np.float64], mu: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Factors F (d × r), H (r × d) such that ``X F H`` is X with its singular values lowered by 1/μ."""
-    squared, V = _eigenvectors(gram)
-    singular = np.sqrt(squared)
-    keep = (singular * mu > 1.0) & V.any(axis=1)
-    V = V[keep]
-    return np.ascontiguousarray(V.T), (1.0 - 1.0 / (mu * singular[keep]))[:, None] * V
-
-
-def robust_pca_readable(
-    Y: NDArray[np.float64], lam: float, *, tol: float = 1e-7, max_iter: int = 200
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same iteration with a plain singular value decomposition: (A, E), for small matrices."""
-    norm = np.linalg.norm(Y, 2)
-    dual = Y / max(norm, np.abs(Y).max() / lam)
-    mu = 1.25 / norm
-    limit = LARGEST * mu
-    E = np.zeros_like(Y)
-    for _ in range(max_iter):
-        U, s, Vt = np.linalg.svd(Y - E + dual / mu, full_matrices=False)
-        A = (U * np.maximum(s - 1.0 / mu, 0.0)) @ Vt
-        Z = Y - A + dual / mu
-        E = np.sign(Z) * np.maximum(np.abs(Z) - lam / mu, 0.0)
-        dual = dual + mu * (Y - A - E)
-        mu = min(GROWTH * mu, limit)
-        if np.linalg.norm(Y - A - E) / np.linalg.norm(Y) < tol:
-            break
-    return A, E
+def _singular_values(gram: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Singular values of X, and its right singular vectors as columns, from ``XᵀX``; NumPy, wherever X is."""
+    squared, V = np.linalg.eigh(to_numpy(gram))
+    return np.sqrt(np.maximum(squared, 0.0)), V
 
 
 class LowRank(Model):
@@ -256,7 +222,7 @@ class LowRank(Model):
             parts = robust_pca(
                 self._pixels,
                 weight=self._weight,
-                observed=_lit(self._pixels, self._shadow) if self._shadow > 0 else None,
+                observed=self._lit() if self._shadow > 0 else None,
                 tol=self._tol,
                 max_iter=self._max_iter,
                 control=control,
@@ -264,9 +230,7 @@ class LowRank(Model):
             self._cleaned = parts, Lambertian(parts.low_rank, self._lights)
         return self._cleaned
 
-
-def _lit(pixels: Array, shadow: float) -> Array:
-    """Which entries are brighter than this share of their pixel's maximum."""
-    observed = empty(tuple(pixels.shape), pixels, "bool")
-    _kernels_for(pixels).lit(pixels, shadow, observed)
-    return observed
+    def _lit(self) -> Array:
+        """Which entries are brighter than the share of their pixel's maximum that makes a shadow."""
+        brightest = namespace(self._pixels).amax(self._pixels, 1)
+        return self._pixels > self._shadow * cast(brightest, "float64")[:, None]

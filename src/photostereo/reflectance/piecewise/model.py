@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.reflectance.piecewise.elimination import constrained_fit, eliminate_slopes
 from photostereo.reflectance.projection import project
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
@@ -82,7 +83,7 @@ class Piecewise(Model):
         self._pieces = p
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
         self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
-        self._reduced = kernels.eliminate_slopes(self._statistics, pixels, lights, gamma)
+        self._reduced = eliminate_slopes(self._statistics, pixels, lights, gamma)
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
         self._least_squares = project(pixels, lights) @ inverse
 
@@ -108,9 +109,7 @@ class Piecewise(Model):
         return float(max(own, 1.0))
 
     def alone(self, control: Control) -> Fit:
-        normals, slopes = self._kernels.constrained_fit(
-            self._statistics, self._lights_gram, self._least_squares
-        )
+        normals, slopes = constrained_fit(self._statistics, self._lights_gram, self._least_squares)
         return Fit(normals, {"slopes": slopes})
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:

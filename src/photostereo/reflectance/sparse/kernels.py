@@ -2,8 +2,7 @@
 
 Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
 over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in
-registers: linear in d, and no memory beyond a few d-vectors per thread. The readable twins are in
-:mod:`.readable`.
+registers: linear in d, and no memory beyond a few d-vectors per thread.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from photostereo.diagnosis.noise import noise_of_residuals, residual_step
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project
-from photostereo.reflectance.sparse.readable import PRIOR_VARIANCE
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 
+#: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
+PRIOR_VARIANCE = 1e6
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
 #: and a capture as converged when all but so few of its pixels are.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005

@@ -1,12 +1,12 @@
-"""Sparse regression in plain NumPy: what the compiled loops mean. Symbols as in :mod:`.model`."""
+"""The models' equations in plain NumPy: what the compiled loops must equal. Symbols as in the models."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
-PRIOR_VARIANCE = 1e6
+from photostereo.reflectance.lowrank.model import GROWTH, LARGEST
+from photostereo.reflectance.sparse.model import PRIOR_VARIANCE
 
 
 def l1_reweighted_readable(
@@ -58,3 +58,45 @@ def sbl_readable(
             gamma = np.maximum((k * (y - L.T @ n)) ** 2 + gamma * noise / S + k**2 * spread, 1e-10)
         normals[i] = n * top
     return normals
+
+
+def robust_pca_readable(
+    Y: np.ndarray, lam: float, *, tol: float = 1e-7, max_iter: int = 200
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same iteration with a plain singular value decomposition: (A, E)."""
+    norm = np.linalg.norm(Y, 2)
+    dual = Y / max(norm, np.abs(Y).max() / lam)
+    mu = 1.25 / norm
+    limit = LARGEST * mu
+    E = np.zeros_like(Y)
+    for _ in range(max_iter):
+        U, s, Vt = np.linalg.svd(Y - E + dual / mu, full_matrices=False)
+        A = (U * np.maximum(s - 1.0 / mu, 0.0)) @ Vt
+        Z = Y - A + dual / mu
+        E = np.sign(Z) * np.maximum(np.abs(Z) - lam / mu, 0.0)
+        dual = dual + mu * (Y - A - E)
+        mu = min(GROWTH * mu, limit)
+        if np.linalg.norm(Y - A - E) / np.linalg.norm(Y) < tol:
+            break
+    return A, E
+
+
+def pieces_matrix(
+    intensities: NDArray[np.float64], p: int, from_minimum: bool = False
+) -> NDArray[np.float64]:
+    """The matrix C of one pixel (d × p), readable: the part of each intensity that lies in each piece.
+
+    >>> pieces_matrix(np.array([0.0, 0.3, 1.0]), 2)
+    array([[0. , 0. ],
+           [0.3, 0. ],
+           [0.5, 0.5]])
+    """
+    low = float(intensities.min()) if from_minimum else 0.0
+    knots = low + np.arange(p + 1) * (float(intensities.max()) - low) / p
+    if low > 0:
+        knots[0] = (
+            0.0  # the curve starts at the origin: the first piece reaches from 0 to the first inner knot
+        )
+    width = np.diff(knots)
+    clipped: NDArray[np.float64] = np.clip(intensities[:, None] - knots[None, :-1], 0.0, width[None, :])
+    return clipped
