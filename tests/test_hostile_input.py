@@ -393,3 +393,50 @@ def test_circles_that_are_in_no_photograph(call, diligent, tmp_path, circle):
 def test_noise_beyond_all_ratios(call, diligent, tmp_path, ratio):
     code, _, error = call("corrupt", diligent, "--poisson", ratio, "--out", tmp_path / "out")
     assert code == 2 and "signal-to-noise ratio" in error and not (tmp_path / "out").exists()
+
+
+def test_focal_lengths_of_no_lens(call, diligent, tmp_path):
+    for length in ("inf", "1e308", "9" * 20):
+        code, _, _ = call(
+            "lights", diligent, "--circle", "10,10,8", "--out", tmp_path / "l.csv", "--focal", length
+        )
+        assert code == 2 and not (tmp_path / "l.csv").exists()
+
+
+def floats(folder: Path, pictures: list[np.ndarray]) -> Path:
+    folder.mkdir()
+    for number, picture in enumerate(pictures):
+        cv2.imwrite(str(folder / f"{number}.tiff"), picture.astype(np.float32))
+    np.savetxt(folder / "lights.txt", dome_lights(6)[: len(pictures)])
+    return folder
+
+
+def test_photographs_that_are_negative_thin_or_beyond_measure(call, tmp_path):
+    rng = np.random.default_rng(0)
+    negative = floats(tmp_path / "negative", [-rng.random((16, 16)) for _ in range(5)])
+    assert call("info", negative)[0] == 0
+    assert call("solve", negative, "--method", "ls", "--out", tmp_path / "out")[0] == 2
+    thin = floats(tmp_path / "thin", [rng.random((40, 1)) for _ in range(5)])
+    assert call("info", thin, "--mask", "auto")[0] in (0, 2)
+    huge = floats(tmp_path / "huge", [np.full((4, 4), -3e38), *(np.full((4, 4), 0.5) for _ in range(4))])
+    code, _, error = call("solve", huge, "--method", "rpca", "--out", tmp_path / "out")
+    assert code in (0, 2) and ("0.tiff" in error or code == 0)
+
+
+def test_a_terminal_without_our_characters(diligent):
+    words = [sys.executable, "-m", "photostereo", "info", str(diligent)]
+    done = subprocess.run(
+        words, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=False
+    )
+    assert done.returncode == 0 and done.stdout.isascii()
+
+
+def test_lights_as_json_are_read_back(call, diligent, tmp_path):
+    target = tmp_path / "l.json"
+    code, _, _ = call("lights", diligent, "--circle", "10,10,8", "--out", target)
+    if code == 0:
+        assert len(json.loads(target.read_text())) == 6
+        assert call("info", diligent, "--lights", target)[0] == 0
+        (tmp_path / "l.json").unlink()
+        code, _, _ = call("lights", diligent, "--circle", "10,10,8", "--out", target)
+        assert code == 2 and not target.exists()  # the picture is in the way: nothing is written

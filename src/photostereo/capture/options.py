@@ -29,6 +29,10 @@ ESTIMATE = "estimate"
 ALIGNMENTS = ("auto", "off")
 
 
+#: The longest focal length, in pixels: beyond it no lens differs from parallel rays.
+LONGEST_FOCAL = 1e7
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """How to read a capture; the fields are the keywords of :func:`photostereo.load`.
@@ -120,6 +124,12 @@ class ReadOptions:
                         option=name,
                     )
                 object.__setattr__(self, name, tuple(value))
+        if self.focal is not None and not 1 <= self.focal <= LONGEST_FOCAL:
+            raise ParameterError(
+                f"The focal length must be between 1 and {LONGEST_FOCAL:.0e} pixels, not {self.focal:g}.",
+                code="bad-option",
+                option="focal",
+            )
         moved = self.moved_lights
         object.__setattr__(self, "moved_lights", tuple((name, tuple(to)) for name, to in dict(moved).items()))
         object.__setattr__(self, "leave_out", tuple(self.leave_out))

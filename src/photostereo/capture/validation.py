@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.errors import CaptureError
+from photostereo.photographs.source import bad_values
 
 
 def as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:
@@ -43,15 +44,10 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
             code="too-few-photographs",
             found=len(images),
         )
-    # A finite sum has finite terms, and is much cheaper than a test of each value. A sum that is not finite may
-    # merely have overflowed, so each value is tested then.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspects = [number for number, image in enumerate(images) if not np.isfinite(image.sum())]
-    for number in suspects:
-        bad = int((~np.isfinite(images[number])).sum())
-        if bad:
+    for number, image in enumerate(images):
+        if bad := bad_values(image):
             raise CaptureError(
-                f"Photograph {number + 1} of {name} has {bad} values that are NaN or infinite. Export it again "
+                f"Photograph {number + 1} of {name} has {bad} values that are NaN, infinite or beyond 1e15. Export it again "
                 "without undefined pixels, or leave it out together with its light.",
                 code="photograph-not-finite",
                 photograph=number + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +34,11 @@ def lights(
     from photostereo.lights.files.writing import write_lights
 
     target = out or capture / "lights.csv"
-    with replacing_file(target, force=force):  # what is in the way is reported before the work
+    place = capture.resolve()
+    shown: Path | None = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
+    with ExitStack() as free:  # what is in the way is reported before the work
+        for wanted in (target, *([shown] if picture and shown else [])):
+            free.enter_context(replacing_file(wanted, force=force))
         terminal.stage("lights")
         calibration = calibrate_folder(capture, read_options(reading), terminal)
     write_lights(calibration, target, force=True)
@@ -41,13 +46,12 @@ def lights(
     for warning in calibration.warnings:
         terminal.say(f"Warning: {warning}.")
     terminal.say(f"Lights:  {target}")
-    shown: Path | None = None
-    if picture and calibration.picture is not None:
-        place = capture.resolve()
-        shown = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
-        with replacing_file(shown, force=force) as partial:
+    if picture and shown is not None and calibration.picture is not None:
+        with replacing_file(shown, force=True) as partial:
             write_png(partial, calibration.picture)
         terminal.say(f"Picture: {shown}")
+    else:
+        shown = None
     return {
         "out": str(target.absolute()),
         "picture": None if shown is None else str(shown),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -54,6 +55,9 @@ def main() -> None:
     """The entry point: errors that the user can fix become one paragraph (or a JSON object) and exit code 2."""
     with orderly_signals():
         shorten_spinning()  # before NumPy is loaded
+        for stream in (sys.stdout, sys.stderr):  # a terminal without × or ° shows question marks
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         Shell.as_json = False
         try:
             code = app(standalone_mode=False)

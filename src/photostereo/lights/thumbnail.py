@@ -102,6 +102,6 @@ def matte_fit(
 
 
 def bright_enough(values: FloatArray) -> BoolArray:
-    """(N,) which pixels are bright enough to be informative."""
-    size = np.linalg.norm(values, axis=0)
-    return np.asarray(size > DIM * np.percentile(size, 95))
+    """(N,) which pixels are bright enough to be informative; negative values are no light."""
+    size = np.linalg.norm(np.maximum(values, 0), axis=0)
+    return np.asarray((size > DIM * np.percentile(size, 95)) & (size > 0))

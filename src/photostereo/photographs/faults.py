@@ -46,7 +46,7 @@ WORDS = {
     "unreadable-file": "it cannot be read",
     "size-mismatch": "its size differs from that of the others",
     "mode-mismatch": "it is gray and the others are in color, or the other way round",
-    "photograph-not-finite": "it has values that are NaN or infinite",
+    "photograph-not-finite": "it has values that are NaN, infinite or beyond 1e15",
     "duplicate": "it is a copy of {other}",
     "dark": "it is almost black",
     "light-off": "it was taken with the light off",

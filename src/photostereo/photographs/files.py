@@ -26,7 +26,7 @@ from photostereo.photographs.alignment.motion import shifted
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.source import Float32
+from photostereo.photographs.source import Float32, bad_values
 from photostereo.runtime.threads import processors
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
@@ -245,11 +245,10 @@ class PhotographFiles:
             large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
             self._develop_part(large, part, number, lambda whole: whole[lines, columns])
             target[:] = self._framing.shrink(large, self.full_frame)[rows]
-        if part.dtype.kind == "f" and not np.isfinite(target.sum(dtype=np.float64)):
-            bad = int((~np.isfinite(part)).sum())
+        if part.dtype.kind == "f" and (bad := bad_values(target)):
             raise CaptureError(
-                f"{self.files[number]} has {bad} values that are NaN or infinite. Export it again without undefined "
-                "pixels, or leave it out together with its light.",
+                f"{self.files[number]} has {bad} values that are NaN, infinite or beyond 1e15. Export it again without "
+                "undefined pixels, or leave it out together with its light.",
                 code="photograph-not-finite",
                 file=self.files[number],
                 found=bad,

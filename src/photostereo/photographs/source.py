@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
+
+
+#: No intensity is larger: squares and sums of what is below it stay within 32 bits of floating point.
+LARGEST_INTENSITY = 1e15
+
+
+def bad_values(image: NDArray[Any]) -> int:
+    """The number of values that cannot be intensities: NaN, infinite or beyond any measure."""
+    if image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY:  # NaN is not
+        return 0
+    return int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
 
 
 @runtime_checkable

@@ -119,6 +119,9 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
 class LocalHandler(SimpleHTTPRequestHandler):
     """Files of one folder and tiles, silently, and only to those who ask for this machine by its own name."""
 
+    #: Seconds after which a client that says nothing is left.
+    timeout = 30
+
     def __init__(self, *args: Any, tiles: ResultTiles, **options: Any) -> None:
         self.tiles = tiles
         super().__init__(*args, **options)
@@ -175,6 +178,12 @@ class LocalHandler(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "SAMEORIGIN")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        if (
+            urlsplit(self.path).path != "/report.html"
+        ):  # a foreign picture with a script has no share in our origin
+            self.send_header("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -1,14 +1,20 @@
 """Numba, for the compiled loops of this package, with a message when it compiles (:mod:`.compiling`).
 
 Numba reports a compilation by an event; a loop that comes from its cache on disk causes none.
+
+Where neither OpenMP nor TBB is installed, Numba's own thread pool aborts the process if two threads use it at once:
+there, parallel loops of different threads wait for one another.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-from numba import njit, prange
+import numba
+from numba import prange
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 
 from photostereo.runtime import compiling
 
@@ -24,3 +30,32 @@ class _Listener(event.Listener):  # type: ignore[misc]
 
 
 event.register("numba:compile", _Listener())
+
+_ONE_AT_A_TIME = threading.RLock()
+_SAFE_LAYERS = ("omp", "tbb")
+
+
+class _Waiting(CPUDispatcher):  # type: ignore[misc]
+    """A parallel loop that waits for others if Numba's threads cannot be shared. Which they are shows in the first call."""
+
+    _layer = ""
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        if _Waiting._layer in _SAFE_LAYERS:
+            return super().__call__(*values, **named)
+        with _ONE_AT_A_TIME:
+            answer = super().__call__(*values, **named)
+            _Waiting._layer = numba.threading_layer()
+            return answer
+
+
+def njit(**options: Any) -> Any:
+    """``numba.njit`` whose parallel loops can be called from any thread."""
+
+    def decorate(function: Any) -> Any:
+        compiled = numba.njit(**options)(function)
+        if options.get("parallel"):
+            compiled.__class__ = _Waiting
+        return compiled
+
+    return decorate

@@ -59,6 +59,8 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
     >>> round(circle.x, 1), round(circle.y, 1), round(circle.radius, 1)
     (70.3, 40.5, 25.0)
     """
+    if min(images.shape[1:]) < LEAST_RADIUS:  # not even half of a ball
+        return []
     black = black_level(images)
     pyramid: list[Outlines] = []
     stack, scale = np.asarray(images, np.float32), 1.0

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from photostereo.io.atomic import replacing_file, write_text
+from photostereo.io.json_text import json_text
 from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.ball.lines import ball_line
 
@@ -43,7 +44,19 @@ def lights_table(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
+def lights_json(calibration: Calibration) -> str:
+    """The same as JSON: a list of files with direction and intensity."""
+    rows = zip(calibration.files, calibration.directions, calibration.strengths, strict=True)
+    return json_text(
+        [
+            {"file": name, "direction": direction.tolist(), "intensity": float(strength)}
+            for name, direction, strength in rows
+        ]
+    )
+
+
 def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
-    """Write ``lights.csv``, complete or not at all."""
+    """Write ``lights.csv``, or JSON if the name ends in ``.json``, complete or not at all."""
+    text = lights_json(calibration) if path.suffix.lower() == ".json" else lights_table(calibration)
     with replacing_file(path, force=force) as partial:
-        write_text(partial, lights_table(calibration))
+        write_text(partial, text)
