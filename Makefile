@@ -14,7 +14,7 @@ TORCH_READY := $(TORCH_VENV)/.ready
 DOCS_VENV  := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 
-.PHONY: help demo docs fuzz test test-slow test-all test-torch test-versions lint format bench clean
+.PHONY: help demo docs fuzz package test test-slow test-all test-torch test-versions lint format bench clean
 
 help:
 	@echo "make demo           a synthetic object, end to end; results in demo/"
@@ -25,6 +25,7 @@ help:
 	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
 	@echo "make lint           ruff and mypy"
 	@echo "make docs           the documentation, in docs/_build/html"
+	@echo "make package        source archive and wheel, in dist/, both tried outside of the checkout"
 	@echo "make bench          benchmarks (minutes)"
 
 $(READY): pyproject.toml
@@ -86,6 +87,9 @@ format: $(READY)
 docs: $(DOCS_READY)
 	$(DOCS_VENV)/bin/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+package:
+	$(PYTHON) tools/test_package.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

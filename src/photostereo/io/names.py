@@ -12,6 +12,8 @@ import unicodedata
 #: Bytes of a name that we make ourselves; 255 is the limit of most file systems, and suffixes are added to it.
 NAME_BYTES = 120
 
+#: Names of devices, which no file can have on Windows.
+_OF_WINDOWS = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 #: Format characters that people's names do use: the joiners of Arabic, Persian and Indic scripts and of emoji.
 _JOINERS = "\u200c\u200d"
 
@@ -36,13 +38,14 @@ def _escaped(letter: str) -> str:
 
 
 def folder_name(name: str) -> str:
-    """A folder name from any capture name.
+    """A folder name from any capture name, on any system.
 
-    >>> folder_name("a cat/../x\\x1b"), folder_name("../..")
-    ('a-cat-..-x', 'capture')
+    >>> folder_name("a cat/../x\\x1b"), folder_name("../.."), folder_name("Aux.1")
+    ('a-cat-..-x', 'capture', '_Aux.1')
     """
     kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
-    return shortened(kept) or "capture"
+    kept = shortened(kept) or "capture"
+    return f"_{kept}" if kept.split(".")[0].lower() in _OF_WINDOWS else kept
 
 
 def shortened(name: str, limit: int = NAME_BYTES) -> str:
