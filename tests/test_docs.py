@@ -21,7 +21,7 @@ GUIDES = [
 PAGES = [*GUIDES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 MOST_WORDS, LONGEST_LINE = 18_000, 120
 #: Options of other programs.
-FOREIGN = {"--tls"}
+FOREIGN = {"--tls", "--rm", "--network"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
