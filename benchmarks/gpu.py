@@ -198,15 +198,13 @@ def large_capture(height: int, width: int, photographs: int) -> Capture:
 
 def measure_large() -> dict[str, Any]:
     """DLSR on 24 megapixels × 60 photographs, from the photographs in memory to the normals."""
-    from photostereo.solver.large import solve_large
-
-    solve_large(large_capture(400, 600, 60), "dlsr", device="cuda", crops=40)  # compile
+    solve(large_capture(400, 600, 60), "dlsr", device="cuda", crops=40)  # compile
     capture = large_capture(4000, 6000, 60)
     torch.cuda.reset_peak_memory_stats()
     figures: dict[str, Any] = {"megapixels": capture.pixel_count / 1e6}
     for run in ("first", "second"):
         began = time.perf_counter()
-        result = solve_large(capture, "dlsr", device="cuda")
+        result = solve(capture, "dlsr", device="cuda")
         figures[run] = {"seconds": time.perf_counter() - began, "stages": dict(result.seconds)}
     figures["peak_gb"] = torch.cuda.max_memory_allocated() / 1e9
     rows = slice(1000, 1400)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import photostereo as ps
 from benchmarks.captures import diligent_folder
-from photostereo.solver.large import CROPS, choose_sample, solve_large
+from photostereo.solver.sample import CROPS, choose_sample
 
 SCENES = ("figure", "relief", "vase")
 
@@ -50,7 +50,7 @@ def main() -> None:
         for snr in options.snr:
             noisy = ps.add_poisson(chosen, snr, rng=0)
             whole = ps.solve(noisy, options.method).angular_error
-            part = solve_large(noisy, options.method, crops=crops).angular_error
+            part = ps.solve(noisy, options.method, crops=crops).angular_error
             assert whole is not None and part is not None
             print(
                 f"| {capture.name} | {snr:g} dB | `{options.method}` | {chosen.pixel_count} | "

@@ -103,7 +103,6 @@ def test_the_examples_prior_works_with_every_size_and_file(installed, tmp_path) 
         f"""
 import numpy as np
 import photostereo as ps
-from photostereo.solver.large import solve_large
 from photostereo.solver.tiles import OF_THE_PROGRAM, bytes_of_row
 scene = ps.render_scene("sphere", size=160)
 flat = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4)
@@ -113,7 +112,7 @@ assert flat.summary()["history"][-1]["spread"] == flat.history[-1].figures["spre
 alone = ps.solve(scene, "ls")
 assert flat.normals[scene.mask].std(0).sum() < 0.9 * alone.normals[scene.mask].std(0).sum()
 memory = OF_THE_PROGRAM + 160 * 160 * 40 + 125 * bytes_of_row(160, len(scene), 1, prior=True)
-bands = solve_large(scene, "ls", prior="mean", lam=5.0, max_iter=4, memory=memory)
+bands = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4, memory=memory)
 assert np.abs(bands.normals - flat.normals).max() < 0.05
 state = {str(tmp_path / "state.npz")!r}
 ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=2, checkpoint=state)

@@ -11,7 +11,6 @@ from photostereo.batch.cluster import connect
 from photostereo.batch.tiles import OverWorkers, open_capture
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
-from photostereo.solver.large import solve_large
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
 
 SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 3}, surface=False, report=False)
@@ -29,9 +28,9 @@ def written(tmp_path_factory):
 
 def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
     path, memory = written
-    alone = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
     deal = OverWorkers(path, SETTINGS)
-    dealt = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3, deal=deal)
+    dealt = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3, deal=deal)
     assert np.array_equal(dealt.normals, alone.normals)
     assert np.array_equal(dealt.albedo, alone.albedo)
     assert (dealt.digest, dealt.iterations) == (alone.digest, alone.iterations)
@@ -40,10 +39,10 @@ def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
 @pytest.mark.slow
 def test_two_workers_share_a_capture(written) -> None:
     path, memory = written
-    alone = solve_large(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
     with connect(workers=2) as client:
         future = client.submit(
-            solve_large,
+            ps.solve,
             open_capture(path, SETTINGS),
             "dlnv",
             memory=memory,

@@ -99,19 +99,6 @@ def test_pixels_of_more_than_one_block() -> None:
     np.testing.assert_allclose(capture.pixels(0.7), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("count", [3, 8, 19])
-@pytest.mark.parametrize("channels", [(), (3,)])
-def test_blocks_are_the_pixels_of_a_few_photographs_at_a_time(count: int, channels: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(0)
-    lights = rng.normal((0, 0, 4), 1, (count, 3))
-    capture = Capture(
-        rng.random((count, 6, 5, *channels)), lights, mask=rng.random((6, 5)) > 0.4, name="made"
-    )
-    blocks = [block.copy() for block in capture.blocks_in_mask(0.7)]
-    assert max(map(len, blocks)) <= 8
-    assert np.allclose(np.concatenate(blocks).T, capture.pixels(0.7), rtol=1e-6)
-
-
 def test_color_becomes_gray_by_the_published_weights() -> None:
     rgb = np.random.default_rng(3).uniform(size=(5, 6, 7, 3)).astype(np.float32)
     capture = make(images=rgb)

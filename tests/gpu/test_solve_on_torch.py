@@ -13,14 +13,13 @@ from photostereo.capture.intensities import intensities
 from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.runtime.arrays import Device, find_device
+from photostereo.runtime.arrays import find_device
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.descent import FETCH_EVERY
-from photostereo.solver.large import TEMPORARIES, solve_large
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve, solve_grid
 from photostereo.solver.state import SolveState
-from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
+from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, TEMPORARIES, bytes_of_row
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +168,8 @@ def test_a_large_capture_is_solved_in_bands(method: str, device: str) -> None:
     scene = add_poisson(render_scene("relief", size=(200, 48)).take(10, rng=0), 20, rng=0)
     row = bytes_of_row(48, 10, 1, prior=True)
     memory = TEMPORARIES * (OF_THE_PROGRAM + 200 * 48 * OF_A_RESULT + (64 + 48) * row)
-    found = solve_large(scene, method, crops=8, memory=memory, max_iter=3, device=device)
-    expected = solve_large(scene, method, crops=8, memory=memory // TEMPORARIES, max_iter=3)
+    found = solve(scene, method, crops=8, memory=memory, max_iter=3, device=device)
+    expected = solve(scene, method, crops=8, memory=memory // TEMPORARIES, max_iter=3)
     assert angle_between(found.normals, expected.normals)[scene.mask].mean() < 0.01
     assert np.abs(found.albedo - expected.albedo).max() < 1e-3
     assert found.angular_error.mean == pytest.approx(expected.angular_error.mean, abs=1e-3)
@@ -182,48 +181,11 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
     from typer.testing import CliRunner
 
     from photostereo.cli import app
-    from photostereo.pipeline import budget
-    from photostereo.solver import large
 
     path, out = tmp_path / "capture.npz", tmp_path / "out"
     np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
-    called = []
-
-    def watched(*arguments, **options):
-        called.append(options["device"])
-        return solve_large(*arguments, **options, crops=4)
-
-    monkeypatch.setattr(large, "solve_large", watched)
-    monkeypatch.setattr(budget, "fits_on", lambda *anything: False)
+    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 100)
     options = ["--method", "dlnv", "--set", "max_iter=3", "--device", device, "--no-surface", "--no-report"]
     done = CliRunner().invoke(app, ["solve", str(path), *options, "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert called == [device]
     assert "torch" in (out / "summary.json").read_text(encoding="utf-8")
-
-
-def test_what_does_not_fit_into_a_gpu_has_no_state_and_memory_is_no_remedy(
-    noisy, monkeypatch, tmp_path
-) -> None:
-    from typer.testing import CliRunner
-
-    from photostereo.cli import app
-    from photostereo.pipeline import budget
-
-    path, state = tmp_path / "capture.npz", tmp_path / "state.npz"
-    np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
-    monkeypatch.setattr(budget, "device_for", lambda *anything: Device("cuda", "cuda"))
-    monkeypatch.setattr(budget, "fits_on", lambda *anything: False)
-    options = [
-        "--method",
-        "dlnv",
-        "--device",
-        "cuda",
-        "--checkpoint",
-        str(state),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    done = CliRunner().invoke(app, ["solve", str(path), *options])
-    assert isinstance(done.exception, ParameterError)
-    assert (done.exception.code, done.exception.remedy) == ("no-state-in-parts", "state-needs-cpu")

@@ -12,7 +12,6 @@ from photostereo import scenes
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise import MaskPixels
 from photostereo.lights.strengths import estimate_strengths
-from photostereo.solver.large import solve_large
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -93,7 +92,7 @@ def test_every_method_corrects_them(drifting, method: str) -> None:
 @pytest.mark.parametrize("method", ["ls", "pls"])
 def test_a_solve_in_parts_corrects_them(drifting, method: str) -> None:
     wrong, _ = drifting
-    whole, parts = ps.solve(wrong, method), solve_large(wrong, method)
+    whole, parts = ps.solve(wrong, method), ps.solve(wrong, method, crops=200)
     np.testing.assert_allclose(parts.strengths, whole.strengths, atol=0.02)
     assert abs(parts.angular_error.mean - whole.angular_error.mean) < 0.1
 

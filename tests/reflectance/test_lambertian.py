@@ -53,16 +53,6 @@ def test_single_precision_photographs_are_enough(problem) -> None:
     assert np.abs(exact - single).max() < 1e-5
 
 
-@pytest.mark.parametrize("cuts", [(), (1, 2), (4,)])
-def test_sums_of_blocks_are_those_of_all(problem, cuts) -> None:
-    pixels, lights, _, normals = problem
-    whole = Lambertian(pixels, lights)
-    blocks = np.split(np.ascontiguousarray(pixels.T), cuts)
-    for summed in (Lambertian.from_frames(blocks, lights), Lambertian.from_frames(pixels.T, lights)):
-        assert np.abs(summed.alone(SILENT).normals - whole.alone(SILENT).normals).max() < 1e-12
-        assert summed.cost(normals, {}) == pytest.approx(whole.cost(normals, {}), rel=1e-12)
-
-
 def test_symmetric_3x3_solver() -> None:
     rng = np.random.default_rng(3)
     root = rng.normal(size=(100, 3, 3))

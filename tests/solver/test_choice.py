@@ -13,7 +13,6 @@ from photostereo.pipeline.settings import Settings
 from photostereo.report.wording import origins
 from photostereo.scenes import dome_lights
 from photostereo.solver.choice import INTENSITIES, SECONDS, choose
-from photostereo.solver.large import solve_large
 from photostereo.solver.methods import find_method, method_for
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -59,7 +58,7 @@ def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
 def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
     monkeypatch.setattr("photostereo.solver.choice.INTENSITIES", 100)
     assert ps.solve(capture, max_iter=1).method == "dlsr"
-    large = solve_large(capture, "auto", max_iter=1)
+    large = ps.solve(capture, "auto", max_iter=1, crops=4)
     assert large.method == "dlsr" and "million pixels" in large.chosen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
-from photostereo.solver import large as large_module
+from photostereo.runtime.arrays import CPU
 from photostereo.solver import tiles
-from photostereo.solver.large import bands_of, choose_sample, fits, learn, solve_large, take_survey
 from photostereo.solver.methods import find_method
+from photostereo.solver.prepared import prepare
 from photostereo.solver.problem import Problem
-from photostereo.solver.tiles import bytes_in_whole, plan_bands
+from photostereo.solver.sample import CROPS, choose_sample
+from photostereo.solver.tiles import bands_of, plan_bands
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,9 @@ def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True, sums: bool
     return tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (rows + 2 * halo)
 
 
+in_tiles = partial(ps.solve, crops=CROPS)
+
+
 def angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.degrees(2 * np.arcsin(np.clip(np.linalg.norm(a - b, axis=-1) / 2, 0, 1)))
 
@@ -45,7 +50,7 @@ def angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def test_pixelwise_methods_are_the_same_in_bands(noisy: ps.Capture, method: str) -> None:
     whole = ps.solve(noisy, method)
     memory = budget_for(64, noisy, prior=False, sums=method in ("ls", "pls"))
-    found = solve_large(noisy, method, memory=memory)
+    found = in_tiles(noisy, method, memory=memory)
     assert np.abs(found.normals - whole.normals).max() < 1e-4
     assert np.abs(found.albedo - whole.albedo).max() < 1e-4 * whole.albedo.max()
     assert found.digest == whole.digest
@@ -60,9 +65,9 @@ def test_sums_of_a_few_rows_are_those_of_all(noisy: ps.Capture, method: str, mon
 
     options = {"max_iter": 2} if method != "pls" else {}
     monkeypatch.setattr(bands, "SUMMED_AT_A_TIME", 200 * 33)
-    joined = solve_large(noisy, method, **options)
+    joined = in_tiles(noisy, method, **options)
     monkeypatch.setattr(bands, "SUMMED_AT_A_TIME", 10**9)
-    whole = solve_large(noisy, method, **options)
+    whole = in_tiles(noisy, method, **options)
     assert np.array_equal(joined.normals, whole.normals)
     assert np.array_equal(joined.albedo, whole.albedo)
 
@@ -80,8 +85,8 @@ def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
     assert len(plan_bands((176, 40), 6, channels, memory, neighbors=True, **demands)) == 2
     options = {"max_iter": 2} if entry.has_prior else {}
-    whole = solve_large(scene, method, memory=10**12, **options)
-    parts = solve_large(scene, method, memory=memory, **options)
+    whole = in_tiles(scene, method, memory=10**12, **options)
+    parts = in_tiles(scene, method, memory=memory, **options)
     off = angle(whole.normals, parts.normals)[scene.mask]
     assert off.mean() < 0.05
     assert parts.albedo.shape == whole.albedo.shape
@@ -92,7 +97,7 @@ def test_colors_are_kept() -> None:
     for method in ("ls", "sbl"):
         whole = ps.solve(scene, method)
         memory = 10**9 if method == "ls" else budget_for(80, scene, prior=False) + 96 * 8 * 80 * len(scene)
-        found = solve_large(scene, method, memory=memory)
+        found = in_tiles(scene, method, memory=memory)
         assert found.albedo.shape == whole.albedo.shape == (96, 96, 3)
         assert np.abs(found.albedo - whole.albedo).max() < 1e-3 * whole.albedo.max()
 
@@ -101,8 +106,8 @@ def test_colors_are_kept() -> None:
 def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
     """Two budgets, two sets of bands: the results agree to 0.05° and no better far from the borders than at them."""
     large = noisy
-    one = solve_large(large, method, memory=10**12, max_iter=8)
-    two = solve_large(large, method, memory=budget_for(64, noisy, sums=method == "dlnv"), max_iter=8)
+    one = in_tiles(large, method, memory=10**12, max_iter=8)
+    two = in_tiles(large, method, memory=budget_for(64, noisy, sums=method == "dlnv"), max_iter=8)
     off = angle(one.normals, two.normals)
     assert off.max() > 0  # there were bands
     assert off[noisy.mask].mean() < 0.05
@@ -119,7 +124,7 @@ def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
 def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
     """The error of learning on a third of the picture is that of learning on all of it, to 1 %."""
     whole = ps.solve(noisy, "dlnv")
-    found = solve_large(noisy, "dlnv")
+    found = in_tiles(noisy, "dlnv")
     assert found.angular_error is not None and whole.angular_error is not None
     assert found.angular_error.mean < 1.01 * whole.angular_error.mean
     assert found.arrays["dictionary"].shape == (192, 192)
@@ -130,11 +135,11 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
     small = ps.solve(noisy, "dlnv", max_iter=3)
     memory = budget_for(64, noisy, sums=True)
     in_bands = ps.solve(noisy, "dlnv", max_iter=3, memory=memory)
-    assert np.array_equal(in_bands.normals, solve_large(noisy, "dlnv", max_iter=3, memory=memory).normals)
+    assert np.array_equal(in_bands.normals, in_tiles(noisy, "dlnv", max_iter=3, memory=memory).normals)
     assert not np.array_equal(in_bands.normals, small.normals)
-    monkeypatch.setattr(large_module, "SAMPLE_PIXELS", 1000)
+    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 1000)
     sampled = ps.solve(noisy, "dlnv", max_iter=3)
-    assert np.array_equal(sampled.normals, solve_large(noisy, "dlnv", max_iter=3).normals)
+    assert np.array_equal(sampled.normals, in_tiles(noisy, "dlnv", max_iter=3).normals)
     # Errors of the iterations are those of the sample; the state of a sample cannot be saved, so all is solved.
     assert all(record.error is not None for record in sampled.history)
     checkpointed = ps.solve(noisy, "dlnv", max_iter=3, checkpoint=tmp_path / "state.npz")
@@ -145,12 +150,12 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
 def test_maps_survive_in_bands(method: str, kept: str | None, left_out: str | None) -> None:
     """Maps of a few values per pixel are those of a solve in one go; those of every photograph are left out."""
     scene = ps.add_poisson(ps.render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
-    whole, one = ps.solve(scene, method), solve_large(scene, method)
+    whole, one = ps.solve(scene, method), in_tiles(scene, method)
     assert whole.maps.keys() == one.maps.keys() and whole.status == one.status
     row = tiles.bytes_of_row(160, 10, 1, prior=False, workspace=find_method(method).model.workspace)
     memory = tiles.OF_THE_PROGRAM + 160 * 160 * tiles.OF_A_RESULT + row * (80 + 2 * tiles.HALO)
-    assert len(bands_of(scene, find_method(method), {}, memory)) == 2
-    bands = solve_large(scene, method, memory=memory)
+    assert len(bands_of(scene, find_method(method), {}, CPU, memory)) == 2
+    bands = in_tiles(scene, method, memory=memory)
     if left_out is not None:
         assert left_out in whole.maps and left_out not in bands.maps
     if kept is not None:
@@ -173,14 +178,12 @@ def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
 
 def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     sample = choose_sample(noisy.mask)
-    survey = take_survey(noisy, sample)
-    assert survey.scale == pytest.approx(noisy.intensity_scale())
-    assert survey.digest == noisy.digest
+    prepared = prepare(noisy, "dlsr", sample=sample, strengths="given")
+    assert prepared.scale == pytest.approx(noisy.intensity_scale())
+    assert prepared.digest == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
-    assert np.allclose(survey.pixels, flat[:, sample.index].T / survey.scale)
-    lights = noisy.lights.matrix
-    entry = find_method("dlsr")
-    learned = learn(entry, entry.resolve({"max_iter": 2}), sample, survey, lights, SILENT)
+    assert np.allclose(prepared.pixels[0], flat[:, sample.index].T / prepared.scale)
+    learned = prepared.learn(find_method("dlsr").resolve({"max_iter": 2}), SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)
     assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)
     assert learned.values["mu"] == pytest.approx(whole.parameters["mu"], rel=0.1)
@@ -260,16 +263,12 @@ def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
         assert caught.value.code == "memory-too-small" and caught.value.values["needed"] > 10**8
         assert "--" not in str(caught.value) and "--memory" in caught.value.rendered("terminal")
     with pytest.raises(ParameterError) as caught:
-        solve_large(noisy, "rpca")
+        bands_of(noisy, find_method("rpca"), {}, CPU)
     assert caught.value.code == "method-not-divisible"
-    entry = find_method("dlsr")
-    need = bytes_in_whole(noisy.frame, len(noisy), 1, prior=True)
-    assert fits(noisy, entry, need)
-    assert not fits(noisy, entry, need - 1)
 
 
 def test_black_photographs_are_refused_in_tiles_too(noisy: ps.Capture, monkeypatch) -> None:
-    monkeypatch.setattr(large_module, "SAMPLE_PIXELS", 100)
+    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 100)
     with pytest.raises(ps.CaptureError) as caught:
         ps.solve(noisy.with_images(np.zeros_like(noisy.images)), "dlnv")
     assert caught.value.code == "black-photographs"
@@ -329,7 +328,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
             self.stages[-1][2] += steps
 
     counter = Counter()
-    solve_large(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, control=counter)
+    in_tiles(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, control=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 400, 400]  # four bands
 
@@ -345,15 +344,15 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
         photographs, "decode_image", lambda path, **how: (asked.append(path.name), decode(path, **how))[1]
     )
     capture = load(tmp_path / "reliefPNG", lazy=True)
-    expected = solve_large(load(tmp_path / "reliefPNG"), "pls")
+    expected = in_tiles(load(tmp_path / "reliefPNG"), "pls")
     asked.clear()
-    found = solve_large(capture, "pls", memory=budget_for(64, noisy, prior=False, sums=True))
+    found = in_tiles(capture, "pls", memory=budget_for(64, noisy, prior=False, sums=True))
     assert len(asked) <= len(capture) and len(set(asked)) == len(asked)
     assert np.array_equal(found.normals, expected.normals)
     assert found.digest == expected.digest
     # A disk without room: decoded again for every band, with the same result.
     monkeypatch.setattr(photographs, "open_spool", lambda size: None)
-    again = solve_large(
+    again = in_tiles(
         load(tmp_path / "reliefPNG", lazy=True), "pls", memory=budget_for(64, noisy, prior=False)
     )
     assert np.array_equal(again.normals, expected.normals)

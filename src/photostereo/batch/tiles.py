@@ -17,7 +17,7 @@ from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
     from photostereo.solver.bands import SolvedBand
-    from photostereo.solver.survey import Learned, Survey
+    from photostereo.solver.prepared import Learned
 
 #: The capture whose bands this process has solved last, with what it was opened for.
 _opened: tuple[tuple[str, Settings], Capture] | None = None
@@ -45,17 +45,17 @@ class OverWorkers:
         self.path, self.settings = path, settings
 
     def __call__(
-        self, capture: Capture, bands: Sequence[Band], learned: Learned, survey: Survey
+        self, capture: Capture, bands: Sequence[Band], learned: Learned
     ) -> Iterator[tuple[Band, SolvedBand]]:
         if len(bands) < 2 or _others() < 1:
             for band in bands:
-                yield band, _solve(capture, self.settings, band, learned, survey)
+                yield band, _solve(capture, self.settings, band, learned)
             return
         from distributed import as_completed, worker_client
 
         with worker_client() as client:  # gives its place up while it waits: a band may take it
             # To all of them: tasks go where what they need lies already.
-            taught = client.scatter((learned, survey), broadcast=True, hash=False)
+            taught = client.scatter(learned, broadcast=True, hash=False)
             waiting = {
                 client.submit(solve_one, str(self.path), self.settings, band, taught, pure=False): band
                 for band in bands
@@ -64,7 +64,7 @@ class OverWorkers:
                 yield waiting.pop(future), future.result()
 
 
-def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, Survey]) -> SolvedBand:
+def solve_one(path: str, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
     """One band, on a worker."""
     global _opened
     from photostereo.batch.process import set_threads
@@ -75,17 +75,17 @@ def solve_one(path: str, settings: Settings, band: Band, taught: tuple[Learned, 
         capture = open_capture(Path(path), settings)
         capture.photographs.keep_decoded()
         _opened = ((path, settings), capture)
-    return _solve(_opened[1], settings, band, *taught)
+    return _solve(_opened[1], settings, band, learned)
 
 
-def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned, survey: Survey) -> SolvedBand:
+def _solve(capture: Capture, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
     from photostereo.solver.bands import Within, solve_band
     from photostereo.solver.methods import method_for
     from photostereo.solver.prepared import device_for
 
     entry, _ = method_for(capture, settings.solving.method, settings.solving.prior)
     device = device_for(entry, settings.solving.device)
-    return solve_band(capture, entry, learned, survey, band, Within(SILENT, 1), device)
+    return solve_band(capture, entry, learned, band, Within(SILENT, 1), device)
 
 
 def _others() -> int:

@@ -7,7 +7,7 @@ wrong with the input is found here or in the readers of :mod:`photostereo.captur
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 SAMPLED_PIXELS = 5_000
 #: It is this quantile of the intensities: robust to highlights.
 SCALE_SHARE = 0.99
-#: Photographs that are summed at a time: enough for a matrix product, few beside the stack.
-BLOCK = 8
 
 
 @dataclass(frozen=True)
@@ -274,17 +272,6 @@ class Capture(Displayed):
                 rows /= np.float32(scale)
             result[first : first + block] = rows.T
         return result
-
-    def blocks_in_mask(self, scale: float = 1.0) -> Iterator[NDArray[np.float32]]:
-        """The columns of :meth:`pixels` as rows, a few photographs at a time; each block is written over the last."""
-        index = np.flatnonzero(self.mask)
-        block = np.empty((min(len(self), BLOCK), len(index)), dtype=np.float32)
-        for number, image in enumerate(self.photographs.frames()):
-            row = number % len(block)
-            gray_of(image, index, out=block[row])
-            if row + 1 == len(block) or number + 1 == len(self):
-                block[: row + 1] /= np.float32(scale)
-                yield block[: row + 1]
 
     def colors(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Intensities of the mask pixels in color, divided by ``scale``: an (N, d, 3) array.

@@ -63,7 +63,7 @@ def load(
         A folder of any supported layout, an RTI ``.lp`` file or an ``.npz`` archive.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
-        :func:`photostereo.solver.large.solve_large`). An archive and photographs under near lights are read at once.
+        :func:`photostereo.solve`). An archive and photographs under near lights are read at once.
     control : Control
         Receives progress and can cancel the work.
     **options

@@ -79,10 +79,6 @@ REMEDIES: Mapping[str, Remedy] = {
         "Leave out checkpoint and resume, or allow more memory (memory=).",
         "Leave out --checkpoint and --resume, or allow more memory (--memory).",
     ),
-    "state-needs-cpu": Remedy(
-        'Leave out checkpoint and resume, or solve it on the CPU (device="cpu").',
-        "Leave out --checkpoint and --resume, or solve it on the CPU (--device cpu).",
-    ),
     "less-to-write": Remedy(
         "Allow more memory (memory=), write less (surface=False, report=False) or read at a lower resolution (scale=).",
         "Allow more memory (--memory), write less (--no-surface, --no-report) or read at a lower resolution (--scale).",

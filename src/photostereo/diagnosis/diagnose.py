@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.display import Displayed
 from photostereo.diagnosis.advice import Finding, advise
@@ -76,7 +77,7 @@ class Diagnosis(Displayed):
         return float((self.photographs - dark < 4).mean())
 
 
-def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosis:
+def diagnose(capture: Capture, result: Reconstruction | None = None, control: Control = SILENT) -> Diagnosis:
     """Examine a capture as an experienced photographer would, and report what to improve.
 
     Parameters
@@ -85,6 +86,8 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
         The photographs, lights and mask.
     result : Reconstruction, optional
         Its normals are checked against the photographs; by default those of least squares.
+    control : Control
+        Can cancel the work.
 
     Returns
     -------
@@ -102,12 +105,15 @@ def diagnose(capture: Capture, result: Reconstruction | None = None) -> Diagnosi
     seen = _SEEN.get(capture)
     shown = capture if result is not None and seen is not None else capture.gray()
     if seen is None:
-        seen = _SEEN[capture] = _look_at(shown)
+        seen = _SEEN[capture] = _look_at(shown, control)
+    control.check()
     normals = (
         result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
     )
+    control.check()
     facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
     residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
+    control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
     problems = (Finding("problem", str(mistake), mistake.rendered("terminal")) for mistake in seen.mistakes)
     return replace(bare, findings=(*problems, *advise(bare, capture, result)))
@@ -130,15 +136,19 @@ class _Seen:
 _SEEN: WeakKeyDictionary[Capture, _Seen] = WeakKeyDictionary()
 
 
-def _look_at(gray: Capture) -> _Seen:
+def _look_at(gray: Capture, control: Control) -> _Seen:
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
+    control.check()
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
+    control.check()
+    noise = estimate_noise(gray.images, gray.lights.directions, gray.mask)
+    control.check()
     given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
     return _Seen(
         dark_count=dark_count,
         lights=light_geometry(gray.lights.directions),
-        noise=estimate_noise(gray.images, gray.lights.directions, gray.mask),
+        noise=noise,
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),

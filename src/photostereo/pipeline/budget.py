@@ -1,4 +1,4 @@
-"""Whether a capture is solved in memory or in parts, within the memory that may be used."""
+"""Whether the photographs of a capture are held in memory, and what is left for solving it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from photostereo.capture import Capture
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, in_words, parse_memory
 from photostereo.pipeline.settings import Settings, SurfaceChoice
-from photostereo.solver.large import bands_of, bytes_for_bands, fits_on
 from photostereo.solver.methods import Method
 from photostereo.solver.prepared import device_for
-from photostereo.solver.tiles import OF_THE_PROGRAM
+from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while meshes are made;
 #: and while the page is. And of a triangle of the mesh. Measured as peaks at 6 and
@@ -19,6 +18,10 @@ from photostereo.solver.tiles import OF_THE_PROGRAM
 OF_A_SURFACE = {"poisson": 110, "simchony": 110, "robust": 140}
 OF_A_RESULT, OF_A_MESH, OF_A_PAGE = 50, 110, 90
 OF_A_TRIANGLE = 100
+
+
+#: Photographs up to this many bytes are loaded, so that the page shows them; bands of larger ones come from disk as fast.
+LOADED = 1_500_000_000
 
 
 @dataclass(frozen=True)
@@ -29,21 +32,14 @@ class Plan:
     ----------
     budget : bytes that may be used
     writing : bytes that surface, meshes and page take
-    in_memory : the whole stack of photographs fits into memory
-    in_parts : it is solved in bands
-    on_gpu : on a GPU
+    loads : whether the photographs are held in memory
+    solving : bytes that are left for the solver; None on a GPU, which has its own
     """
 
     budget: int
     writing: int
-    in_memory: bool
-    in_parts: bool
-    on_gpu: bool
-
-    @property
-    def loads(self) -> bool:
-        """Whether the photographs are loaded; a GPU's bands come faster from memory than from files."""
-        return self.in_memory and (self.on_gpu or not self.in_parts)
+    loads: bool
+    solving: int | None
 
 
 def budget_of(memory: int | str | None) -> int:
@@ -54,29 +50,29 @@ def budget_of(memory: int | str | None) -> int:
 
 
 def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
-    """In memory if the photographs, the solve and the results fit into it, else in parts."""
+    """In memory if the photographs and the results fit into it, else from disk."""
     budget = budget_of(settings.solving.memory)
     channels = 3 if capture.is_color else 1
     writing = bytes_of_results(capture.frame, channels, settings.surface, report=settings.output.report)
-    where = device_for(method, settings.solving.device)
-    in_memory = OF_THE_PROGRAM + capture.stack_bytes + writing <= budget
-    in_parts = not (in_memory and fits_on(where, capture, method, budget))
-    return Plan(budget, writing, in_memory, in_parts, where.torch_name.startswith("cuda"))
+    on_gpu = device_for(method, settings.solving.device).torch_name.startswith("cuda")
+    stack = capture.stack_bytes
+    loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # so that solving has as much again
+    if method.model.divisible and not on_gpu and stack > LOADED:
+        loads = False
+    return Plan(budget, writing, loads, None if on_gpu else budget - (stack if loads else 0))
 
 
 def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Settings) -> None:
     """Raise a :class:`ParameterError` for what cannot be solved or written within the memory, before it is tried."""
-    if not plan.in_parts:
-        return
     solving = settings.solving
-    if solving.checkpoint is not None or solving.resume is not None:
-        room, remedy = in_words(plan.budget), "state-needs-memory"
-        if plan.on_gpu and plan.in_memory:
-            room, remedy = "the memory of the GPU", "state-needs-cpu"
+    where = device_for(method, solving.device)
+    whole = solving.checkpoint is not None or solving.resume is not None
+    if whole and OF_THE_PROGRAM + capture.stack_bytes + bytes_of_solve(capture, method) > plan.budget:
         raise ParameterError(
-            f"{capture.name} does not fit into {room} and is solved in parts, which have no state to save or resume.",
+            f"{capture.name} does not fit into {in_words(plan.budget)} and is solved in parts, which have no state to "
+            "save or resume.",
             code="no-state-in-parts",
-            remedy=remedy,
+            remedy="state-needs-memory",
         )
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
@@ -89,9 +85,24 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
             need=need,
             budget=plan.budget,
         )
-    where = device_for(method, solving.device)
-    memory = bytes_for_bands(where, None if plan.on_gpu else plan.budget)
-    bands_of(capture, method, method.resolve(solving.parameters), memory)
+    if not whole and (method.model.divisible or not plan.loads):
+        bands_of(capture, method, method.resolve(solving.parameters), where, plan.solving)
+
+
+def bytes_of_solve(capture: Capture, method: Method) -> int:
+    """What solving all pixels at once takes, beside the photographs."""
+    height, width = capture.frame
+    channels = 3 if capture.is_color else 1
+    row = bytes_of_row(
+        width,
+        len(capture),
+        channels,
+        prior=method.has_prior,
+        colors=capture.is_color and method.sees_colors,
+        sums=method.model.joins,
+        workspace=method.model.workspace,
+    )
+    return height * (row + width * OF_A_RESULT)
 
 
 def bytes_of_results(

@@ -55,9 +55,11 @@ def fill_results(
     output = output or OutputSettings()
     size = PixelSize() if surface is None else surface.pixel_size
     control.stage("arrays and pictures", 2)
-    result.save(folder)
+    result.save(folder, control)
     control.advance()
-    conventions = write_pictures(folder, result, flip_y=output.flip_y, size=None if surface is None else size)
+    conventions = write_pictures(
+        folder, result, flip_y=output.flip_y, size=None if surface is None else size, control=control
+    )
     control.advance()
     expected = expected_error(result, None if capture is None else capture.lights)
     summary = {

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from photostereo.capture import Capture
     from photostereo.diagnosis.diagnose import Diagnosis
     from photostereo.pipeline.budget import Plan
-    from photostereo.solver.large import Deal
     from photostereo.solver.reconstruction import Reconstruction
+    from photostereo.solver.solve import Deal
     from photostereo.surface import Surface
 
 
@@ -62,7 +62,7 @@ class Pipeline(ReadingStages):
     control : Control
         Receives progress and can cancel the work, at any stage.
     deal : callable, optional
-        Where the parts of a large capture are solved; see :func:`photostereo.solver.large.solve_large`.
+        Where the parts of a large capture are solved; see :func:`photostereo.solve`.
     **changes
         Single settings by name, as for :meth:`configure`.
 
@@ -174,34 +174,32 @@ class Pipeline(ReadingStages):
         from photostereo.pipeline.glance import glance
 
         capture = self.at_hand
-        return diagnose(capture if capture.in_memory else glance(capture, self.control))
+        capture = capture if capture.in_memory else glance(capture, self.control)
+        return diagnose(capture, control=self.control)
 
     @stage(uses=("settings.solving",), after=("capture",))
     def solution(self) -> Reconstruction:
         """Normals and albedo."""
-        from photostereo.solver.large import solve_large
         from photostereo.solver.solve import solve
 
-        solving, plan = self.settings.solving, self._plan
+        solving = self.settings.solving
         self.require_memory()
-        capture = self.at_hand
-        common: dict[str, Any] = {
-            "prior": solving.prior,
-            "device": solving.device,
-            "strengths": solving.strengths,
-            "control": self.control,
-            **solving.parameters,
-        }
+        saved, resumed = (None if p is None else Path(p) for p in (solving.checkpoint, solving.resume))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            if plan.in_parts:
-                memory = None if plan.on_gpu else plan.budget
-                result = solve_large(capture, solving.method, memory=memory, deal=self.deal, **common)
-            else:
-                saved, resumed = (
-                    None if p is None else Path(p) for p in (solving.checkpoint, solving.resume)
-                )
-                result = solve(capture, solving.method, checkpoint=saved, resume=resumed, **common)
+            result = solve(
+                self.at_hand,
+                solving.method,
+                prior=solving.prior,
+                device=solving.device,
+                strengths=solving.strengths,
+                checkpoint=saved,
+                resume=resumed,
+                memory=self._plan.solving,
+                deal=self.deal,
+                control=self.control,
+                **solving.parameters,
+            )
         self.warnings = tuple(str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning))
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

@@ -94,12 +94,6 @@ class ModelEntry:
         return found
 
     @property
-    def from_frames(self) -> Callable[..., Model] | None:
-        """Makes the model from whole photographs, one after another, if it needs no more than sums of them."""
-        own = "from_frames" in vars(self.kind)  # not one of a base class, which makes another model
-        return self.kind.from_frames if own else None  # type: ignore[attr-defined]
-
-    @property
     def joins(self) -> bool:
         """Whether models of parts of the pixels can be joined: see :meth:`.Model.join`."""
         return bool(getattr(self.kind, "joins", False)) and not self.sees

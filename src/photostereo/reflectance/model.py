@@ -111,8 +111,9 @@ class Model(ABC):
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
-        """H (N, 6) or, where all pixels share it, (1, 6) and h (N, 3) where ``data = nᵀH n − 2 hᵀn + constant`` at fixed
-        or eliminated unknowns: constraints on n are then cheap. H is xx, xy, xz, yy, yz, zz; None for another cost."""
+        """H (N, 6) or, if all pixels share it, (1, 6) and h (N, 3) of ``data = nᵀH n − 2 hᵀn + constant`` at fixed
+        or eliminated unknowns: constraints on n are then cheap. H is xx, xy, xz, yy, yz, zz, or (N, 1) if it is a multiple
+        of the identity; None for another cost."""
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:

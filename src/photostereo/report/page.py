@@ -128,9 +128,11 @@ def report_text(
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
+    control.check()
     surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
     data: dict[str, Any] = {"identity": identity_of(result)}
     maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
+    control.check()
     if capture is not None and capture.truth is not None:
         truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
         maps.insert(1, figures.normals_figure(truth, truth_known, title="True normals"))
@@ -163,7 +165,7 @@ def report_text(
     }
     if capture is not None:
         control.check()
-        context |= capture_evidence(result, capture, frame)
+        context |= capture_evidence(result, capture, frame, control)
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     page = render_page("report.html", **context)
@@ -248,9 +250,12 @@ def _noise_in_words(snr_db: float) -> str:
     return "none" if snr_db > 0 else "no signal"
 
 
-def capture_evidence(result: Reconstruction, capture: Capture, frame: Frame) -> dict[str, Any]:
+def capture_evidence(
+    result: Reconstruction, capture: Capture, frame: Frame, control: Control = SILENT
+) -> dict[str, Any]:
     """Photographs, lights and the diagnosis."""
-    diagnosis = diagnose(capture, result)
+    diagnosis = diagnose(capture, result, control)
+    control.check()
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph)
     noise, lights = diagnosis.noise, diagnosis.lights
     figures_shown = [

@@ -87,8 +87,12 @@ def _level(
 
 
 def _awaited(tile: Future[str], control: Control) -> str:
-    control.check()
-    return tile.result()
+    while True:
+        control.check()
+        try:
+            return tile.result(timeout=0.1)
+        except TimeoutError:
+            pass
 
 
 def page_levels(channel: Channel) -> Mapping[str, Any]:

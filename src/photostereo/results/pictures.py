@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands, srgb_from_linear
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_bytes
@@ -27,7 +28,12 @@ ALBEDO = "Albedo, sRGB; its 99th percentile is white; black outside the mask."
 
 
 def write_pictures(
-    folder: Path, result: Reconstruction, *, flip_y: bool = False, size: PixelSize | None = None
+    folder: Path,
+    result: Reconstruction,
+    *,
+    flip_y: bool = False,
+    size: PixelSize | None = None,
+    control: Control = SILENT,
 ) -> dict[str, str]:
     """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB).
 
@@ -37,6 +43,7 @@ def write_pictures(
         File name → what its numbers mean; also of the arrays beside them.
     """
     write_normal_png(folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size)
+    control.check()
     albedo = encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
     write_bytes(folder / "albedo.png", albedo)
     arrays = {name: said for name, said in ARRAYS.items() if (folder / name).is_file()}

@@ -120,6 +120,7 @@ def write_surface(
         flip_y=flip_y,
         control=control,
     )
+    control.check()
     heights = write_heights(job.folder, surface.depth, surface.mask, size)
     said: dict[str, str] = dict(heights["files"])
     if surface.tears:
@@ -137,6 +138,7 @@ def write_surface(
         light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
         plain = [kind for kind in kinds if kind not in light]
         mesh = job.mesh
+        control.check()
         lap("mesh")
         said |= _write_meshes(job, plain)
         facts |= {

@@ -32,10 +32,20 @@ def step_within(
     With s = n − m and A = H + w I it is s(ν) = (A + ν I)⁻¹ (h + q − A m), and ν ≥ 0 the root of
     φ(ν) = 1/|s(ν)| − 1/radius, which is concave and grows: Newton's steps come from the left.
     """
-    shared = hessian.shape[0] == 1
+    shared, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
     for i in prange(center.shape[0]):
         k = np.int64(0) if shared else np.int64(i)
         w = weight[i]
+        if isotropic:  # the nearest point of the ball
+            a = hessian[k, 0] + w
+            m0, m1, m2 = center[i, 0], center[i, 1], center[i, 2]
+            s0 = (linear[i, 0] + pull[i, 0]) / a - m0
+            s1 = (linear[i, 1] + pull[i, 1]) / a - m1
+            s2 = (linear[i, 2] + pull[i, 2]) / a - m2
+            length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+            scale = 1.0 if length <= radius[i] else radius[i] / length
+            out[i, 0], out[i, 1], out[i, 2] = m0 + scale * s0, m1 + scale * s1, m2 + scale * s2
+            continue
         a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
         a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
         m0, m1, m2 = center[i, 0], center[i, 1], center[i, 2]

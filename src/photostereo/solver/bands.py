@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,10 @@ from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
-from photostereo.solver.finish import picture_of, pictures_of
+from photostereo.solver.finish import Pictures, pictures_of
 from photostereo.solver.methods import Method
-from photostereo.solver.prepared import also_seen
+from photostereo.solver.prepared import Learned, also_seen
 from photostereo.solver.problem import Problem
-from photostereo.solver.survey import Learned, Survey
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
 from photostereo.solver.within_noise import WithinNoise
 
@@ -32,19 +31,12 @@ MAP_VALUES = 8
 BLOCK = 4096
 
 
-def looks_at_colors(capture: Capture, method: Method) -> bool:
-    """Whether the method sees more than gray in these photographs."""
-    return capture.is_color and "colors" in method.model.sees
-
-
 class SolvedBand(NamedTuple):
-    """Unit normals, albedo and maps of a band's own rows, the iterations it took, and how it ended."""
+    """The pictures of a band's own rows, the iterations it took, and how it ended."""
 
-    normals: NDArray[np.float32]
-    albedo: NDArray[np.float32]
+    pictures: Pictures
     iterations: int = 0
     status: str = "closed form"
-    maps: Mapping[str, NDArray[np.float32]] = {}
 
 
 class Within(Control):
@@ -138,13 +130,7 @@ def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[A
 
 
 def model_of_band(
-    capture: Capture,
-    entry: Method,
-    learned: Learned,
-    survey: Survey,
-    band: Band,
-    device: Device = CPU,
-    control: Control = SILENT,
+    capture: Capture, entry: Method, learned: Learned, band: Band, device: Device, control: Control = SILENT
 ) -> Model:
     """The model of a band, with what was measured on the sample.
 
@@ -154,51 +140,38 @@ def model_of_band(
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
         rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
         strips = [Band(*ends, *ends) for ends in rows if capture.mask[slice(*ends)].any()]
-        model = entry.model.join(
-            [_built(capture, entry, learned, survey, strip, device, control) for strip in strips]
-        )
+        model = entry.model.join([_built(capture, entry, learned, s, device, control) for s in strips])
     else:
-        model = _built(capture, entry, learned, survey, band, device, control)
+        model = _built(capture, entry, learned, band, device, control)
     model.adopt(learned.model)
     return model
 
 
 def _built(
-    capture: Capture,
-    entry: Method,
-    learned: Learned,
-    survey: Survey,
-    band: Band,
-    device: Device,
-    control: Control,
+    capture: Capture, entry: Method, learned: Learned, band: Band, device: Device, control: Control
 ) -> Model:
     mask = np.asarray(capture.mask[band.first : band.last])
-    looks = looks_at_colors(capture, entry)
-    pixels, colors = pixels_of_band(capture, band, survey.scale, colors=looks, device=device, control=control)
-    noise = survey.conditions.noise_of(entry.model.sees, pixels)
-    survey.conditions.correct(pixels)
+    looks, conditions = capture.is_color and entry.sees_colors, learned.conditions
+    pixels, colors = pixels_of_band(
+        capture, band, learned.scale, colors=looks, device=device, control=control
+    )
+    noise = conditions.noise_of(entry.model.sees, pixels)
+    conditions.correct(pixels)
     if colors is not None:
-        survey.conditions.correct(colors)
+        conditions.correct(colors)
     seen = also_seen(entry, mask, colors, noise)
-    lights = capture.lights.matrix
-    return entry.model.build(pixels, lights, **entry.of_model(learned.values), **seen)
+    return entry.model.build(pixels, capture.lights.matrix, **entry.of_model(learned.values), **seen)
 
 
 def solve_band(
-    capture: Capture,
-    entry: Method,
-    learned: Learned,
-    survey: Survey,
-    band: Band,
-    control: Within,
-    device: Device = CPU,
+    capture: Capture, entry: Method, learned: Learned, band: Band, control: Within, device: Device = CPU
 ) -> SolvedBand:
     """The band's own rows, solved on a device."""
     mask = np.asarray(capture.mask[band.first : band.last])
     if not mask.any():
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
-        return SolvedBand(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32))
-    model = model_of_band(capture, entry, learned, survey, band, device, control)
+        return SolvedBand(Pictures(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), {}))
+    model = model_of_band(capture, entry, learned, band, device, control)
     control.part(READING, 1.0)
     if entry.prior is None:
         solution = Problem(model, device=device).solve(control=control)
@@ -206,18 +179,26 @@ def solve_band(
         control.part(READING, STARTING)
         start = model.start(control)
         control.part(STARTING, 1.0, learned.iterations)
+        control.check()
         setting = Setting(Domain(mask), device=device, lessons=learned.lessons)
         prior, _ = entry.prior.build(learned.values, setting)
+        control.check()
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)
         solution = problem.follow(learned.iterations, control)
-    frames = survey.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else ()
-    normals, albedo = pictures_of(
-        mask, frames, capture.lights.directions, model, solution, survey.scale, color=capture.is_color
-    )
+    control.check()
     own = slice(band.own_first - band.first, band.own_last - band.first)
-    maps = model.maps(solution.normals, solution.unknowns)
-    if np.count_nonzero(capture.mask) > np.count_nonzero(mask[own]):  # one of several bands
-        maps = {name: values for name, values in maps.items() if math.prod(values.shape[1:]) <= MAP_VALUES}
-    pictures = {name: picture_of(values, mask)[own] for name, values in maps.items()}
-    return SolvedBand(normals[own], albedo[own], solution.iterations, solution.status, pictures)
+    several = np.count_nonzero(capture.mask) > np.count_nonzero(mask[own])
+    pictures = pictures_of(
+        mask,
+        learned.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else (),
+        capture.lights.directions,
+        model,
+        solution,
+        learned.scale,
+        color=capture.is_color,
+        map_values=MAP_VALUES if several else math.inf,
+    )
+    maps = {name: picture[own] for name, picture in pictures.maps.items()}
+    kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)
+    return SolvedBand(kept, solution.iterations, solution.status)

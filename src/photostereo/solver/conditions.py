@@ -47,33 +47,16 @@ class Conditions:
             values /= like(factors if values.ndim == 2 else factors[:, None], values)
         return values
 
-    def correct_blocks(self, blocks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-        """Blocks of whole photographs (k, ...), one after another, divided."""
-        first = 0
-        for block in blocks:
-            yield self._divided(block, slice(first, first + len(block)))
-            first += len(block)
-
     def correct_frames(self, frames: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """Photographs, one after another, divided."""
         for number, frame in enumerate(frames):
-            yield self._divided(frame, number)
-
-    def _divided(self, values: NDArray[Any], which: int | slice) -> NDArray[Any]:
-        if not self.corrects:
-            return values
-        factors = np.asarray(self.factors)[which]
-        if isinstance(which, slice):
-            factors = factors.reshape(-1, *[1] * (values.ndim - 1))
-        return np.asarray(values / factors)
+            yield np.asarray(frame / np.asarray(self.factors)[number]) if self.corrects else frame
 
 
 def measure_conditions(
     pixels: Any, lights: NDArray[Any], mask: NDArray[np.bool_], *, strengths: str, model_needs_noise: bool
 ) -> Conditions:
     """Measure noise and strengths of (N, d) intensities under (3, d) lights.
-
-    ``pixels`` may also be a :class:`photostereo.diagnosis.noise.MaskPixels`.
 
     Examples
     --------

@@ -25,6 +25,10 @@ from photostereo.solver.state import SolveState
 
 #: Iterations whose figures stay on a GPU before they are fetched together: a transfer would make it wait.
 FETCH_EVERY = 10
+#: A prior whose strength follows from the noise has done its work when an iteration changes the normals by less than this
+#: share of their length (0.09°). On five objects from clean to 5 dB, errors are then 0.90 to 1.003 times those after all
+#: iterations; with 0.003 up to 1.03 times, with 0.0007 half of the time is saved.
+STILL = 1.5e-3
 
 
 def iterate(
@@ -59,6 +63,7 @@ def half_steps(
     weight, pull = prior.pull(state.prior, state.normals)
     control.check()
     normals = model.update_normals(state.unknowns, weight, pull)
+    control.check()
     state.unknowns = model.update_unknowns(normals, state.unknowns)
     change = normals - state.normals
     prior.follow(state.prior, change)
@@ -73,6 +78,7 @@ def descend(
     *,
     limit: int,
     tolerance: float,
+    still: float = 0.0,
     control: Control,
     truth: NDArray[Any] | None = None,
     checkpoint: str | Path | None = None,
@@ -81,7 +87,8 @@ def descend(
 ) -> str:
     """Iterate up to ``limit`` iterations in all, in place; the status, ``"converged"`` or ``"iterations"``.
 
-    Several problems on a leading axis need a tolerance of 0. If a list of ``lessons`` is given, the prior's lesson of
+    It ends when the cost falls by less than the share ``tolerance``, or the normals change by less than ``still``. Several
+    problems on a leading axis need 0 for both. If a list of ``lessons`` is given, the prior's lesson of
     each iteration is added to it.
 
     On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end; in every
@@ -90,7 +97,7 @@ def descend(
     control.stage("iterations", limit)
     control.advance(len(state.history))
     goal = None if truth is None else like(truth, state.normals)
-    fetch_every = FETCH_EVERY if is_tensor(state.normals) and tolerance == 0 else 1
+    fetch_every = FETCH_EVERY if is_tensor(state.normals) and tolerance == still == 0 else 1
     waiting: list[dict[str, Array]] = []
     began = time.perf_counter()
     for number in range(len(state.history) + 1, limit + 1):
@@ -108,6 +115,7 @@ def descend(
             control.iteration(record)
             control.advance()
         done = tolerance > 0 and np.isfinite(before) and before - records[-1].cost <= tolerance * abs(before)
+        done = done or (still > 0 and records[-1].change <= still)
         if checkpoint is not None and (saves or done):
             state.save(checkpoint)
         if done:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,67 +15,36 @@ from photostereo._version import __version__
 from photostereo.capture import Capture
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.metrics import ErrorSummary, angle_between, is_known, summarize_error, summary_of
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
-from photostereo.solver.conditions import Conditions
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
 
-def as_reconstruction(
-    capture: Capture,
-    model: Model,
-    solution: Solution,
-    scale: float,
-    *,
-    method: str,
-    parameters: Mapping[str, Any],
-    seconds: Mapping[str, float],
-    device: Device,
-    colors: Array | None = None,
-    conditions: Conditions,
+class Pictures(NamedTuple):
+    """Unit normals, albedo and maps by name, zero outside the mask."""
+
+    normals: NDArray[np.float32]
+    albedo: NDArray[np.float32]
+    maps: Mapping[str, NDArray[np.float32]]
+
+
+def reconstruction_of(
+    capture: Capture, pictures: Pictures, *, device: Device, **facts: Any
 ) -> Reconstruction:
-    """Back from mask pixels to pictures, from scaled normals to unit normals and albedo."""
-    normals, albedo = pictures_of(
-        capture.mask,
-        conditions.correct_frames(capture.images),
-        capture.lights.directions,
-        model,
-        solution,
-        scale,
-        color=capture.is_color,
-        colors=colors,
-    )
-    maps = model.maps(solution.normals, solution.unknowns)
+    """The result with these pictures; ``facts`` are its other fields."""
+    mask, truth = np.asarray(capture.mask), capture.truth
     return Reconstruction(
-        normals=normals,
-        albedo=albedo,
-        mask=capture.mask,
-        method=method,
-        parameters=dict(parameters),
+        normals=pictures.normals,
+        albedo=pictures.albedo,
+        maps=pictures.maps,
+        mask=mask,
         capture=capture.name,
-        digest=capture.digest,
-        status=solution.status,
-        iterations=solution.iterations,
-        seconds=seconds,
-        history=solution.history,
-        maps={name: picture_of(values, capture.mask) for name, values in maps.items()},
-        arrays=solution.arrays(),
-        angular_error=_error(normals, solution, capture),
+        angular_error=None if truth is None else summarize_error(pictures.normals, truth, mask),
         versions={**versions(), **device.facts()},
-        strengths=conditions.factors,
+        **facts,
     )
-
-
-def _error(normals: NDArray[np.float32], solution: Solution, capture: Capture) -> ErrorSummary | None:
-    """Against the truth, where it is known; the angles are found where the solution is."""
-    if capture.truth is None:
-        return None
-    if not is_tensor(solution.normals):
-        return summarize_error(normals, capture.truth, capture.mask)
-    actual = like(capture.truth_in_mask(), solution.normals)
-    return summary_of(angle_between(solution.normals, actual), is_known(actual))
 
 
 def pictures_of(
@@ -87,11 +57,13 @@ def pictures_of(
     *,
     color: bool,
     colors: Array | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit normals and albedo, zero outside the mask. The photographs are looked at for their colors only.
+    map_values: float = math.inf,
+) -> Pictures:
+    """Back from mask pixels to pictures, from scaled normals to unit normals and albedo.
 
-    Made where the solution is, and fetched as finished pictures. ``colors`` (N, d, 3) are those photographs where the
-    solution is on a GPU and has them beside it; otherwise the colors are the computer's own work.
+    Made where the solution is, and fetched as finished pictures. The photographs ``frames`` are looked at for their colors
+    only; ``colors`` (N, d, 3) are those of a solution on a GPU that has them beside it. Maps of more than ``map_values``
+    numbers for each pixel are left out.
     """
     scaled = solution.normals
     xp = namespace(scaled)
@@ -111,7 +83,12 @@ def pictures_of(
             "defaults.",
             code="result-not-finite",
         )
-    return picture_of(unit, mask), picture_of(tinted, mask)
+    maps = {
+        name: picture_of(values, mask)
+        for name, values in model.maps(scaled, solution.unknowns).items()
+        if math.prod(values.shape[1:]) <= map_values
+    }
+    return Pictures(picture_of(unit, mask), picture_of(tinted, mask), maps)
 
 
 def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:

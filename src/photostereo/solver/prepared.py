@@ -1,59 +1,92 @@
-"""A capture reduced to a model's statistics, once, for any number of solves.
+"""A capture, or a sample of it, reduced to a model's statistics: what a prior learns on.
 
-A single solve, a grid of the prior's strengths and the trials of a sweep all go this way.
+A single solve, a grid of the prior's strengths, the trials of a sweep and the tiles of a large capture all begin here.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.capture.intensities import intensities
-from photostereo.core.control import SILENT, Control
+from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
+from photostereo.capture.intensities import Intensities, intensities
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.noise import MaskPixels
 from photostereo.diagnosis.noise_table import PixelNoise
-from photostereo.priors.protocol import Domain
+from photostereo.photographs.digest import digest_of, hash_of
+from photostereo.priors.entry import Setting
+from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model
-from photostereo.runtime.arrays import CPU, Array, Device, find_device, in_full_precision, like
+from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.solver.compose import compose
 from photostereo.solver.conditions import Conditions, measure_conditions
-from photostereo.solver.finish import as_reconstruction
+from photostereo.solver.finish import pictures_of, reconstruction_of
 from photostereo.solver.methods import Method, find_method, method_for, method_names
-from photostereo.solver.problem import Problem
+from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.sample import Sample
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import NoiseEvidence
+from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the tiles of a capture take over from its sample.
+
+    Attributes
+    ----------
+    values : all parameters
+    model : of the sample
+    scale, conditions : brightness, noise and strengths of the photographs
+    lessons, iterations : of the prior, in each iteration
+    bound : the noise and the mean Hessian that a prior of automatic strength has to stay within
+    share : how much of the prior's shift is kept
+    history, arrays : of the result
+    """
+
+    values: dict[str, Any]
+    model: Model
+    scale: float
+    conditions: Conditions
+    lessons: Sequence[Lesson] = ()
+    iterations: int = 0
+    bound: tuple[float | NoiseEvidence, NDArray[Any]] | None = None
+    share: float = 1.0
+    history: tuple[Iteration, ...] = ()
+    arrays: Mapping[str, NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a solve needs of a capture before a prior matters: its intensities and the model's statistics.
+    """What a solve needs of a capture before a prior matters: intensities and the model's statistics.
 
-    One of these serves every strength of a grid. ``pixels`` holds the scaled intensities until the first solve, where the
+    One of these serves every strength of a grid. ``pixels`` holds the scaled intensities until the first solve, if the
     method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
-    kept on a GPU, where the model saw them, for the albedo.
+    kept of a sample, and on a GPU.
     """
 
     method: Method
     capture: Capture
+    sample: Sample
     model_values: dict[str, Any]
     scale: float
+    digest: str
     pixels: list[Array]
     model: Model
     seconds: dict[str, float]
-    device: Device = CPU
-    colors: Array | None = None
-    conditions: Conditions = field(default_factory=Conditions)
+    device: Device
+    colors: Array | None
+    conditions: Conditions
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
@@ -67,10 +100,10 @@ class Prepared:
             colors = self.colors
             if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
                 colors = self.conditions.correct(self.capture.colors(self.scale))
-            seen = also_seen(self.method, self.capture.mask, colors)
+            seen = also_seen(self.method, self.sample.mask, colors)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
-        return NoiseEvidence.of(self.model, pixels, lights, self.capture.mask, again)
+        return NoiseEvidence.of(self.model, pixels, lights, self.sample.mask, again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
@@ -101,13 +134,13 @@ class Prepared:
             max_iter=values.get("max_iter", 1),
             tol=values.get("tol", 0.0),
             control=control,
-            truth=self.capture.truth_in_mask(),
+            truth=self._truth,
             resume=resume,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
         )
         clock.lap("solve")
-        return self._finish(solution, values, clock.laps)
+        return self._finish(solution, values, clock)
 
     def solve_together(self, settings: Sequence[Mapping[str, Any]]) -> list[Reconstruction]:
         """All settings as one problem with a leading axis; only the prior's strengths may differ. For GPUs."""
@@ -119,46 +152,83 @@ class Prepared:
             for name in self.method.prior.strengths
         }
         problem, _ = self._problem({**settings[0], **strengths}, SILENT)
-        truth = self.capture.truth_in_mask()
-        solution = replace(problem, problems=len(settings)).solve(
-            max_iter=settings[0]["max_iter"], truth=truth
-        )
+        together = replace(problem, problems=len(settings))
+        solution = together.solve(max_iter=settings[0]["max_iter"], truth=self._truth)
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
-        return [self._finish(solution.select(g), values, seconds) for g, values in enumerate(settings)]
+        return [self._finish(solution.select(g), values, Clock(seconds)) for g, values in enumerate(settings)]
+
+    def learn(self, values: Mapping[str, Any], control: Control) -> Learned:
+        """What tiles take over, from a descent on the sample."""
+        if self.method.prior is None:
+            return Learned(dict(values), self.model, self.scale, self.conditions)
+        problem, values = self._problem(values, control)
+        solution = problem.solve(
+            max_iter=values["max_iter"],
+            tol=values["tol"],
+            control=control,
+            truth=self._truth,
+            keep_lessons=True,
+        )
+        return Learned(
+            dict(values),
+            self.model,
+            self.scale,
+            self.conditions,
+            solution.lessons,
+            solution.iterations,
+            problem.model.bound if isinstance(problem.model, WithinNoise) else None,
+            solution.share,
+            solution.history,
+            solution.arrays(),
+        )
+
+    @property
+    def _truth(self) -> NDArray[Any] | None:
+        truth = self.capture.truth
+        return None if truth is None else truth.reshape(-1, 3)[self.sample.index]
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
-        if self.method.prior is None:
-            return Problem(self.model, device=self.device), values
-        composed = compose(
-            self.model,
-            self.method.prior,
-            values,
-            Domain(self.capture.mask),
-            lambda: self.evidence,
-            control,
-            self.device,
-        )
+        """Model and prior; strengths that are open are chosen from the noise, and the answer then stays within it."""
+        model, entry, device = self.model, self.method.prior, self.device
+        if entry is None:
+            return Problem(model, device=device), values
+        start = model.start(control)
+        found = self.evidence if entry.is_open(values) else None
         self.pixels.clear()
-        return composed.problem, composed.values
+        hessian = model.mean_hessian(start[1])
+        sigma = 0.0 if found is None else found.sigma
+        domain = Domain(self.sample.mask, self.sample.side)
+        prior, chosen = entry.build(values, Setting(domain, sigma, hessian, device))
+        if found is not None and sigma and entry.weight_is_open(values):
+            model = WithinNoise(model, start, found, hessian)
+        return Problem(model, prior, start, device=device), chosen
 
-    def _finish(
-        self, solution: Any, values: Mapping[str, Any], seconds: Mapping[str, float]
-    ) -> Reconstruction:
-        clock = Clock(seconds)
-        result = as_reconstruction(
-            self.capture,
+    def _finish(self, solution: Solution, values: Mapping[str, Any], clock: Clock) -> Reconstruction:
+        pictures = pictures_of(
+            self.capture.mask,
+            self.conditions.correct_frames(self.capture.images) if self.capture.is_color else (),
+            self.capture.lights.directions,
             self.model,
             solution,
             self.scale,
-            method=self.method.name,
-            parameters=values,
-            seconds=clock.laps,
-            device=self.device,
+            color=self.capture.is_color,
             colors=self.colors,
-            conditions=self.conditions,
+        )
+        result = reconstruction_of(
+            self.capture,
+            pictures,
+            device=self.device,
+            method=self.method.name,
+            parameters=dict(values),
+            digest=self.digest or self.capture.digest,
+            status=solution.status,
+            iterations=solution.iterations,
+            history=solution.history,
+            arrays=solution.arrays(),
+            strengths=self.conditions.factors,
         )
         clock.lap("finish")
-        return result
+        return replace(result, seconds=clock.laps)
 
 
 @in_full_precision
@@ -169,44 +239,79 @@ def prepare(
     prior: str | None = None,
     device: str = "cpu",
     strengths: str = "auto",
+    sample: Sample | None = None,
+    control: Control = SILENT,
     **parameters: Any,
 ) -> Prepared:
     """Reduce the photographs to the model's statistics once, for many calls of :func:`photostereo.solve`.
 
-    Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored.
+    Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored. With a
+    ``sample`` only its pixels are kept.
     """
     shorten_spinning()  # before the compiled kernels bring OpenMP
     entry, _ = method_for(capture, method, prior)
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    capture.require_light()
-    lights = capture.lights.matrix
-    options: dict[str, Any] = {"strengths": strengths, "model_needs_noise": "noise" in entry.model.sees}
-    from_frames = entry.model.from_frames
-    if from_frames is not None and not entry.has_prior and not where.uses_torch:
-        # Its sums need no second copy of the photographs, ordered by pixels.
-        scale = capture.intensity_scale()
-        view = MaskPixels(capture.images, capture.mask, scale)
-        conditions = measure_conditions(view, lights, capture.mask, **options)
-        clock.lap("prepare")
-        blocks = conditions.correct_blocks(capture.blocks_in_mask(scale))
-        summed = from_frames(blocks, lights)
-        clock.lap("statistics")
-        return Prepared(entry, capture, values, scale, [], summed, clock.laps, where, conditions=conditions)
-    seen = intensities(capture, where, colors="colors" in entry.model.sees)
-    conditions = measure_conditions(seen.pixels, lights, capture.mask, **options)
-    noise = conditions.noise_of(entry.model.sees, seen.pixels)
-    conditions.correct(seen.pixels)
-    if seen.colors is not None:
-        conditions.correct(seen.colors)
+    sees, lights, digest = entry.model.sees, capture.lights.matrix, ""
+    if sample is None:
+        sample = Sample.whole(capture.mask)
+        capture.require_light()
+        seen = intensities(capture, where, colors="colors" in sees)
+    else:
+        seen, digest = _survey(capture, sample, control, colors="colors" in sees)
+    pixels, colors = where.put(seen.pixels), None if seen.colors is None else where.put(seen.colors)
+    conditions = measure_conditions(
+        pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
+    )
+    noise = conditions.noise_of(sees, pixels)
+    conditions.correct(pixels)
+    if colors is not None:
+        conditions.correct(colors)
     clock.lap("prepare")
-    beyond = also_seen(entry, capture.mask, seen.colors, noise)
-    model = entry.model.build(seen.pixels, lights, **values, **beyond)
+    model = entry.model.build(pixels, lights, **values, **also_seen(entry, sample.mask, colors, noise))
     clock.lap("statistics")
-    held = [seen.pixels] if entry.has_prior else []
-    beside = seen.colors if where.uses_torch else None  # the computer looks at its photographs again
-    return Prepared(entry, capture, values, seen.scale, held, model, clock.laps, where, beside, conditions)
+    held = [pixels] if entry.has_prior else []
+    if not (sample.side or where.uses_torch):
+        colors = None  # the computer looks at its photographs again
+    return Prepared(
+        entry, capture, sample, values, seen.scale, digest, held, model, clock.laps, where, colors, conditions
+    )
+
+
+def _survey(capture: Capture, sample: Sample, control: Control, *, colors: bool) -> tuple[Intensities, str]:
+    """The intensities of a sample and the digest of the capture, from one look at every photograph."""
+    spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
+    brightness = np.empty((len(capture), spread.size), dtype=np.float32)
+    pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
+    tinted = np.empty((*pixels.shape, 3), dtype=np.float32) if colors and capture.is_color else None
+    hashes = []
+    capture.photographs.keep_decoded()
+    control.stage("survey", len(capture))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number, frame in enumerate(capture.photographs.frames()):
+            hashes.append(pool.submit(hash_of, frame))
+            brightness[number] = gray_of(frame, spread)
+            pixels[:, number] = gray_of(frame, sample.index)
+            if tinted is not None:
+                tinted[:, number] = frame.reshape(-1, 3)[sample.index]
+            if number:
+                hashes[number - 1].result()  # no more than two photographs wait
+            control.advance()
+    if not brightness.any():
+        capture.require_light()
+    scale = float(np.percentile(brightness, 99))
+    scale = scale if scale > 0 else 1.0
+    for found in (pixels, tinted):
+        if found is not None:
+            found /= np.float32(scale)
+    digest = digest_of(
+        capture.photographs.shape,
+        (h.result() for h in hashes),
+        capture.lights.directions,
+        np.asarray(capture.mask),
+    )
+    return Intensities(pixels, scale, tinted), digest
 
 
 def also_seen(

@@ -21,7 +21,7 @@ from photostereo.core.errors import ConvergenceWarning, ParameterError
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import CPU, Array, Device, namespace
-from photostereo.solver.descent import descend, half_steps
+from photostereo.solver.descent import STILL, descend, half_steps
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState, resumed
 from photostereo.solver.within_noise import WithinNoise
@@ -142,6 +142,7 @@ class Problem:
             self.prior,
             limit=max_iter,
             tolerance=tol,
+            still=STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0,
             control=control,
             truth=truth,
             checkpoint=checkpoint,
@@ -177,6 +178,7 @@ class Problem:
     def _first(self, control: Control) -> SolveState:
         assert self.prior is not None
         normals, unknowns = self.model.start(control) if self.start is None else self.start
+        control.check()
         if self.problems:
             normals = namespace(normals).stack([normals] * self.problems)
         return SolveState(normals, unknowns, self.prior.begin(normals))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Iteration
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError, ParameterError
@@ -149,15 +149,15 @@ class Reconstruction(Displayed):
         """The same with the times of further stages."""
         return replace(self, seconds={**self.seconds, **stages})
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, control: Control = SILENT) -> None:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
 
         Pictures, surface and report as well: :func:`photostereo.save`.
         """
         folder = Path(folder)
-        write_array(folder / "normals.npy", self.normals)
-        write_array(folder / "albedo.npy", self.albedo)
-        write_array(folder / "mask.npy", self.mask)
+        for name in ("normals", "albedo", "mask"):
+            control.check()
+            write_array(folder / f"{name}.npy", getattr(self, name))
         if "dictionary" in self.arrays:
             write_array(folder / "dictionary.npy", self.arrays["dictionary"])
         extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}

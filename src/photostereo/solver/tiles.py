@@ -6,13 +6,24 @@ its own rows it has a halo that is solved with it and thrown away, so that no se
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from photostereo.capture import Capture
 from photostereo.core.errors import ParameterError
-from photostereo.io.memory import in_words
+from photostereo.io.memory import available_memory, in_words
+from photostereo.runtime.arrays import Device
+from photostereo.solver.methods import Method
 
 #: Rows of a halo: three patches of the default size; the pull of pixels beyond them cannot be seen.
 HALO = 24
+#: Pixels of a band at most, however much memory there is: more do not make it faster, but its steps longer. Halos are then
+#: a twentieth of the work.
+MOST_PIXELS = 2_000_000
 #: No band has fewer rows of its own.
 SMALLEST = 64
 #: Photographs of a band that are read at a time: enough for the threads, few enough to be cancelled in between.
@@ -28,9 +39,8 @@ OF_A_RESULT = 40
 #: What the program itself takes: libraries, compiled kernels, the sample that the dictionary is learned on.
 OF_THE_PROGRAM = 500_000_000
 
-
-#: Sums, normals and albedo of a mask pixel in double precision, while least squares finishes.
-OF_SUMS = 110
+#: Times the memory of compiled loops that a band takes on a GPU, where every line makes an array of all pixels.
+TEMPORARIES = 3
 
 
 @dataclass(frozen=True)
@@ -64,22 +74,6 @@ def bytes_of_row(
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
-def bytes_in_whole(
-    frame: tuple[int, int],
-    photographs: int,
-    channels: int,
-    *,
-    prior: bool,
-    colors: bool = False,
-    workspace: int = 0,
-) -> int:
-    """Bytes of a solve in one go."""
-    height, width = frame
-    row = bytes_of_row(width, photographs, channels, prior=prior, colors=colors, workspace=workspace)
-    # The photographs stay, and weights of every photograph and pixel are kept as a map.
-    return OF_THE_PROGRAM + height * (row + width * (4 * photographs * (channels + 1) + OF_A_RESULT))
-
-
 def plan_bands(
     frame: tuple[int, int],
     photographs: int,
@@ -93,6 +87,7 @@ def plan_bands(
     neighbors: bool = False,
     step: int = 4,
     rows: tuple[int, int] | None = None,
+    most_pixels: float = MOST_PIXELS,
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
 
@@ -118,9 +113,9 @@ def plan_bands(
     )
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     maps = width * 4 * photographs  # one band keeps those of every photograph
-    if spare // (row + maps) >= bottom - top:
+    if spare // (row + maps) >= bottom - top and (bottom - top) * width <= most_pixels:
         return [Band(top, bottom, top, bottom)]
-    most = spare // row - 2 * halo
+    most = min(spare // row - 2 * halo, max(int(most_pixels // width), SMALLEST + step))
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
@@ -143,9 +138,45 @@ def plan_bands(
     return bands
 
 
-def bytes_for_sums(frame: tuple[int, int], pixels: int, channels: int) -> int:
-    """Bytes of least squares, photograph by photograph.
+def bands_of(
+    capture: Capture, method: Method, values: Mapping[str, Any], device: Device, memory: int | None = None
+) -> list[Band]:
+    """The bands in which a capture is solved within ``memory`` bytes; by default half of what is free.
 
-    Beside the sums there are four photographs at a time: two being decoded, two decoded.
+    Raises
+    ------
+    ParameterError
+        If even the smallest band does not fit, or the method cannot be solved in parts.
     """
-    return OF_THE_PROGRAM + frame[0] * frame[1] * (OF_A_RESULT + 4 * 5 * channels) + pixels * OF_SUMS
+    if not method.model.divisible:
+        raise ParameterError(
+            f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",
+            code="method-not-divisible",
+            remedy="more-memory",
+            method=method.name,
+        )
+    budget = free_memory(device) // 2 if memory is None else memory
+    present = np.flatnonzero(capture.mask.any(axis=1))
+    return plan_bands(
+        capture.frame,
+        len(capture),
+        3 if capture.is_color else 1,
+        budget // TEMPORARIES if device.uses_torch else budget,
+        prior=method.has_prior,
+        colors=capture.is_color and method.sees_colors,
+        sums=method.model.joins,
+        workspace=method.model.workspace,
+        neighbors="mask" in method.model.sees,
+        step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
+        rows=(int(present[0]), int(present[-1]) + 1),
+        most_pixels=math.inf if device.uses_torch else MOST_PIXELS,
+    )
+
+
+def free_memory(device: Device) -> int:
+    """Of the GPU, or of the computer."""
+    if not device.torch_name.startswith("cuda"):
+        return available_memory()
+    import torch
+
+    return int(torch.cuda.mem_get_info(device.torch_name)[0])

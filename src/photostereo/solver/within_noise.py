@@ -171,6 +171,7 @@ class WithinNoise(Model):
         center, unknowns = start
         self._center = cast(center, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
+        self.bound = noise, hessian  # what another model of the same photographs stays within
         self._hessian, self._excess = hessian, model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
         self._misfit = model.misfit(center, unknowns)

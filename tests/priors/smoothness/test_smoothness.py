@@ -19,7 +19,6 @@ from photostereo.reflectance.registry import registered_models
 from photostereo.runtime.arrays import find_device, to_numpy
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver import tiles
-from photostereo.solver.large import solve_large
 from photostereo.solver.methods import find_method
 from photostereo.solver.problem import Problem
 
@@ -187,7 +186,7 @@ def test_in_bands_as_in_one_go() -> None:
     given = {"prior": "smoothness", "lam": 2.0, "delta": 0.05}
     row = tiles.bytes_of_row(200, len(capture), 1, prior=True)
     memory = tiles.OF_THE_PROGRAM + 200 * 200 * tiles.OF_A_RESULT + row * (72 + 48)
-    whole, bands = ps.solve(capture, "ls", **given), solve_large(capture, "ls", memory=memory, **given)
+    whole, bands = ps.solve(capture, "ls", **given), ps.solve(capture, "ls", memory=memory, **given)
     assert np.abs(whole.normals - bands.normals).max() < 1e-3
     assert bands.iterations == whole.iterations == 40
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -47,7 +47,6 @@ class Lambertian(Model):
     """
 
     joins = True
-    _energies: Array | None
 
     def __init__(self, pixels: Array, lights: Array) -> None:
         self._energies = squared_lengths(pixels)
@@ -55,32 +54,10 @@ class Lambertian(Model):
         self._reduce(lights, project(pixels, lights), self._energies.sum())
 
     @classmethod
-    def from_frames(cls, frames: Iterable[NDArray[Any]], lights: NDArray[Any]) -> Lambertian:
-        """The same from the intensities (N,) of one photograph after another, or (k, N) of a few; only sums are kept.
-
-        >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
-        >>> n = np.array([[0.1, 0.2, 0.9]])
-        >>> bool(np.allclose(Lambertian.from_frames((n @ L).T, L).alone(Control()).normals, n))
-        True
-        """
-        sums, energy, seen = np.zeros((3, 1)), 0.0, 0
-        for block in map(np.atleast_2d, frames):
-            shares = lights[:, seen : seen + len(block)].astype(block.dtype)
-            # A few photographs in their own precision, where products are fast; the sums over all in double.
-            sums = np.add(sums, shares @ block, out=sums if seen else None)
-            energy += float(np.einsum("jn,jn->n", block, block).sum(dtype=np.float64))
-            seen += len(block)
-        model = cls.__new__(cls)
-        model._energies = None
-        model._reduce(lights, np.ascontiguousarray(sums.T), np.float64(energy))
-        return model
-
-    @classmethod
     def join(cls, parts: Sequence[Lambertian]) -> Lambertian:
         whole = copy(parts[0])
         whole._projected = np.concatenate([part._projected for part in parts])
-        energies = [part._energies for part in parts if part._energies is not None]
-        whole._energies = np.concatenate(energies) if len(energies) == len(parts) else None
+        whole._energies = np.concatenate([part._energies for part in parts])
         whole._energy = np.sum([part._energy for part in parts])
         return whole
 
@@ -108,7 +85,5 @@ class Lambertian(Model):
         return terms.sum((-2, -1)) + self._energy
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        if self._energies is None:
-            return None
         terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
         return (terms.sum(-1) + self._energies).clip(0.0) / self._freedom

@@ -189,6 +189,13 @@ class Learned(Model):
     def alone(self, control: Control) -> Fit:
         return Fit(self._answer(control).normals)
 
+    @cached_property
+    def _moment(self) -> Array:
+        return self._weight[:, None] * self._answer().normals
+
+    def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
+        return self._weight[:, None], self._moment
+
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         return (self._weight[:, None] * self._answer().normals + pull) / (self._weight + weight)[..., None]
 

@@ -34,6 +34,11 @@ SMALLEST_NOISE = 1e-3
 EXCESS_OF_LEAST_ABSOLUTE, EXCESS_OF_SPARSE_BAYES = 1.42, 1.17
 
 
+#: With a prior the expectation maximization of a pixel ends at this step, relative to its brightness: 40 % less time than
+#: to 1e-5, normals 0.03° away in the mean (p99 0.15°), errors 1.002 to 1.004 times as large; 1e-4 saves 65 % and costs 1.01.
+STEP_WITH_PRIOR = 3e-5
+
+
 class _Reweighted(Model):
     """What the sparse models do once a prior is present: the photographs alone decide which of them are wrong.
 
@@ -308,10 +313,11 @@ class SparseBayes(_Reweighted):
         self._brightness: Array | None = None
 
     def alone(self, control: Control) -> Fit:
-        return self._expectation_maximization(control, keep_weights=True)
+        return self._expectation_maximization(control, keep_weights=True, tol=self._tol)
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
-        normals = self._expectation_maximization(control, keep_weights=False).normals
+        fit = self._expectation_maximization(control, keep_weights=False, tol=max(self._tol, STEP_WITH_PRIOR))
+        normals = fit.normals
         return normals, self._weighed(normals)
 
     def _measures_noise(self) -> bool:
@@ -328,7 +334,7 @@ class SparseBayes(_Reweighted):
             _kernels_for(self._pixels).brightest(self._pixels, self._brightness)
         return self._brightness
 
-    def _expectation_maximization(self, control: Control, *, keep_weights: bool) -> Fit:
+    def _expectation_maximization(self, control: Control, *, keep_weights: bool, tol: float) -> Fit:
         count, photographs = self._pixels.shape
         scale = self._scales()
         noise = self._noise
@@ -349,7 +355,7 @@ class SparseBayes(_Reweighted):
                 scale[part],
                 noise,
                 PRIOR_VARIANCE,
-                self._tol,
+                tol,
                 SETTLED,
                 self._max_iter,
                 normals[part],
