@@ -25,6 +25,7 @@ LAYERS = [
     {"testing", "results"},
     {"report"},
     {"pipeline"},
+    {"app"},
     {"batch"},
     {"lab"},
     {"cli", "__init__", "__main__"},

@@ -1,0 +1,350 @@
+"""A capture that is open in the app: its worker, its corrections, its solves and results."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from photostereo.app.board import Board
+from photostereo.app.process import Event, WorkerProcess
+from photostereo.capture.edits import Edits, read_edits, write_edits
+from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
+from photostereo.io.safe import read_json
+from photostereo.io.staging import clear_leftovers
+
+#: What the buttons stand for, as methods of the command line.
+QUALITIES = {"fast": "fast", "best": "best"}
+#: The first and the refined method of a preview.
+PREVIEWS = ("ls", "auto")
+#: The folder of results inside a capture.
+RESULTS = "results"
+
+
+class Desk:
+    """An open capture.
+
+    Attributes
+    ----------
+    board : what its pages show
+    work : a temporary folder for pictures and previews
+    keys : folders of results by the random names under which their pages are served
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.id = folder, secrets.token_hex(6)
+        self._home = tempfile.TemporaryDirectory(prefix="photostereo-app-", ignore_cleanup_errors=True)
+        self.work = Path(self._home.name)
+        self.keys: dict[str, Path] = {}
+        self.board = Board(
+            capture={"folder": str(folder), "name": folder.name, "files": []},
+            photographs=[],
+            opening={"state": "running"},
+            lights=None,
+            mask=None,
+            glance=None,
+            findings=None,
+            looking={"state": "idle"},
+            edits=self._edits_or_none().as_dict(),
+            job=None,
+            preview=None,
+            results=[],
+            exported=None,
+        )
+        self._desk = WorkerProcess(self._on_event)
+        self._solver: WorkerProcess | None = None
+        self._look: int | None = None
+        self._look_again = self._closed = False
+        self._background: set[asyncio.Task[Any]] = set()
+        self._stages: list[dict[str, Any]] = []
+        self.refresh_results()
+
+    async def open(self) -> None:
+        """Find and copy the photographs, then look at them."""
+        self.board.put(photographs=[], opening={"state": "running"})
+        await self._desk.send("open", **self._place)
+
+    async def close(self) -> None:
+        """End the workers and remove what was temporary."""
+        self._closed = True
+        await self._desk.close()
+        if self._solver is not None:
+            await self._solver.close()
+        self._home.cleanup()
+
+    # Corrections.
+
+    async def change_edits(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change corrections by name, keep them beside the photographs, and show what follows."""
+        now = read_edits(self.folder).as_dict()
+        edits = Edits.from_dict({**now, **changes})
+        self._require_names(edits)
+        write_edits(self.folder, edits)
+        self.board.put(edits=edits.as_dict())
+        await self.look()
+        return edits.as_dict()
+
+    def _require_names(self, edits: Edits) -> None:
+        """Corrections name photographs of this capture, and leave enough of them."""
+        files = set(self.board["capture"]["files"])
+        unknown = [name for name in (*edits.leave_out, *edits.moved_lights) if name not in files]
+        if unknown:
+            raise ParameterError(f"There is no photograph {unknown[0]}.", code="unknown-photograph")
+        if len(files - set(edits.leave_out)) < 3:
+            raise ParameterError("At least three photographs are needed.", code="too-few-photographs")
+
+    async def paint_mask(self, picture: bytes) -> dict[str, Any]:
+        """Keep a painted mask."""
+        file = self.work / f"painted-{secrets.token_hex(4)}.png"
+        file.write_bytes(picture)
+        done = await self.ask("paint", picture=str(file))
+        file.unlink(missing_ok=True)
+        self.board.put(edits=read_edits(self.folder).as_dict())
+        await self.look()
+        return done
+
+    async def look(self) -> None:
+        """Compute what the page shows again; a look that is under way is stopped first."""
+        if self.board["opening"]["state"] != "done" or self._closed:
+            return
+        if self._look is not None:
+            self._look_again = True
+            await self._desk.cancel(self._look)
+            return
+        self.board.put(looking={"state": "running"})
+        self._look = await self._desk.send("look", **self._place)
+
+    async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """A task of the desk's worker, and its result; raises what went wrong."""
+        if self._look is not None and do in ("circle", "paint"):
+            self._look_again = do == "paint"
+            await self._desk.cancel(self._look)
+        return await self._desk.ask(do, **self._place, **arguments)
+
+    @property
+    def _place(self) -> dict[str, str]:
+        """What every task of the desk needs to know."""
+        return {"folder": str(self.folder), "work": str(self.work)}
+
+    # Solves.
+
+    async def preview(self) -> None:
+        """Solve the small copies: at once, then better."""
+        if self.is_solving() or self.board["opening"]["state"] != "done":
+            raise ParameterError("Something is being solved already.", code="busy")
+        if self._look is not None:  # it goes on after the preview
+            await self._desk.cancel(self._look)
+        await self._next_preview(0)
+
+    async def _next_preview(self, number: int) -> None:
+        method = PREVIEWS[number]
+        out = self.work / f"preview-{method}"
+        self._begin_job("preview", {"number": number, "method": method, "refining": number > 0})
+        await self._desk.send("preview", **self._place, out=str(out), method=method)
+
+    async def solve(self, choice: Mapping[str, Any]) -> None:
+        """Solve the photographs themselves, in a process of its own."""
+        if self.is_solving():
+            raise ParameterError("Something is being solved already.", code="busy")
+        settings, words = solve_settings(choice)
+        out = self._free_result(settings["method"])
+        command = ["photostereo", "solve", str(self.folder), *words, "--out", str(out)]
+        self._solver = WorkerProcess(self._on_event)
+        facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
+        self._begin_job("solve", facts)
+        task = await self._solver.send(
+            "solve", folder=str(self.folder), out=str(out), settings=settings, command=command
+        )
+        self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
+
+    async def cancel(self) -> None:
+        """Stop the solve or the preview."""
+        job = self.board["job"]
+        if not self.is_solving():
+            return
+        self.board.put(job={**job, "state": "cancelling"})
+        worker = self._solver if job["kind"] == "solve" else self._desk
+        if worker is not None:
+            for task in worker.running("solve", "preview"):
+                await worker.cancel(task)
+
+    def log(self) -> list[str]:
+        """The last lines that the workers printed."""
+        return [*self._desk.log, *([] if self._solver is None else self._solver.log)]
+
+    def is_solving(self) -> bool:
+        """Whether a solve or a preview is under way."""
+        job = self.board["job"]
+        return job is not None and job["state"] in ("running", "cancelling")
+
+    def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
+        self._stages = []
+        self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
+
+    def _free_result(self, method: str) -> Path:
+        base = self.folder / RESULTS
+        numbers = (base / (method if n == 1 else f"{method}-{n}") for n in range(1, 10_000))
+        return next(path for path in numbers if not path.exists())
+
+    # Events of the workers.
+
+    def _on_event(self, event: Event) -> None:
+        handler = getattr(self, f"_on_{event['do']}", None)
+        if handler is not None:
+            handler(event)
+
+    def _on_open(self, event: Event) -> None:
+        kind = event["event"]
+        if kind == "found":
+            self.board.put(capture=event["capture"])
+        elif kind == "photograph":
+            self.board.put(photographs=[*self.board["photographs"], event["photograph"]])
+        elif kind == "done":
+            self.board.put(opening={"state": "done", **event["result"]})
+            self._later(self.look())
+        elif kind != "progress":
+            self.board.put(opening={"state": "failed", "error": event.get("error")})
+
+    def _on_look(self, event: Event) -> None:
+        kind = event["event"]
+        if kind in ("lights", "mask", "glance"):
+            self.board.put(**{kind: event[kind]})
+        elif kind == "progress":
+            self.board.put(looking={"state": "running", "stage": event["stage"]})
+        else:
+            self._look = None
+            if kind == "done":
+                self.board.put(findings=event["result"]["findings"], looking={"state": "idle"})
+            elif kind == "failed":
+                self.board.put(looking={"state": "failed", "error": event["error"]})
+            if self._look_again or kind == "cancelled":
+                self._look_again = False
+                self._later(self.look())
+
+    def _on_solve(self, event: Event) -> None:
+        self._follow(event)
+
+    def _on_preview(self, event: Event) -> None:
+        job = self.board["job"]
+        self._follow(event)
+        if event["event"] != "done":
+            return
+        out = Path(event["result"]["out"])
+        entry = self._entry(out, preview=True)
+        self.board.put(preview=entry)
+        number = job["number"] + 1
+        if number < len(PREVIEWS) and job["state"] == "running":
+            self._later(self._next_preview(number))
+
+    def _follow(self, event: Event) -> None:
+        job = self.board["job"]
+        if event["event"] == "progress":
+            now = {name: event.get(name) for name in ("stage", "total", "done", "seconds_left", "note")}
+            if self._stages and self._stages[-1]["stage"] == now["stage"]:
+                self._stages[-1] |= now
+            else:
+                if self._stages:
+                    self._stages[-1] |= {"ended": time.time(), "seconds_left": None}
+                self._stages.append({**now, "began": time.time()})
+            self.board.put(job={**job, "stages": list(self._stages)})
+            return
+        ended = {"state": event["event"], "ended": time.time(), "error": event.get("error")}
+        if event["event"] == "done":
+            ended |= {"summary": event["result"]["summary"], "result": Path(event["result"]["out"]).name}
+            self.refresh_results()
+        elif "out" in job:
+            clear_leftovers(Path(job["out"]))  # of a process that was killed
+        self.board.put(job={**job, **ended})
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # Results.
+
+    def refresh_results(self) -> None:
+        """Find the results of this capture, the latest first."""
+        folders = [path.parent for path in (self.folder / RESULTS).glob("*/summary.json")]
+        folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        self.board.put(results=[entry for path in folders if (entry := self._entry(path)) is not None])
+
+    def _entry(self, folder: Path, *, preview: bool = False) -> dict[str, Any] | None:
+        try:
+            summary = read_json(folder / "summary.json", "summary", remedy="")
+        except PhotostereoError:
+            return None
+        key = next((key for key, path in self.keys.items() if path == folder), None) or secrets.token_urlsafe(
+            16
+        )
+        self.keys[key] = folder
+        files = sorted(f.name for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+        error = summary.get("expected_error") or {}
+        return {
+            "name": folder.name,
+            "key": key,
+            "preview": preview,
+            "method": summary.get("method"),
+            "expected": error,
+            "seconds": sum((summary.get("seconds") or {}).values()),
+            "made": (folder / "summary.json").stat().st_mtime,
+            "files": files,
+            "folder": str(folder),
+            "command": (summary.get("provenance") or {}).get("command"),
+            "python": python_call(self.folder, summary),
+        }
+
+    def result_folder(self, name: str) -> Path:
+        """The folder of a result by its name."""
+        for entry in self.board["results"]:
+            if entry["name"] == name:
+                return self.folder / RESULTS / name
+        raise CaptureError(f"There is no result {name}.", code="no-such-result")
+
+    def _edits_or_none(self) -> Edits:
+        try:
+            return read_edits(self.folder)
+        except PhotostereoError:
+            return Edits()
+
+
+def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of a solve from what the page sends, checked; and the same as words of the command line.
+
+    >>> solve_settings({"method": "pls", "parameters": {"p": "3"}})
+    ({'method': 'pls', 'p': 3}, ['--method', 'pls', '--set', 'p=3'])
+    """
+    from photostereo.solver.methods import find_method
+
+    method = str(choice.get("method", "best"))
+    given = {str(name): value for name, value in dict(choice.get("parameters") or {}).items()}
+    resolved = find_method(method).resolve(given)
+    words = ["--method", method]
+    for name in given:
+        words += ["--set", f"{name}={given[name]}"]
+    settings: dict[str, Any] = {"method": method, **{name: resolved[name] for name in given}}
+    scale = float(choice.get("scale", 1.0))
+    if scale != 1.0:
+        settings["scale"] = scale
+        words += ["--scale", f"{scale:g}"]
+    return settings, words
+
+
+def python_call(folder: Path, summary: Mapping[str, Any]) -> str:
+    """The same result from Python."""
+    command = shlex.split((summary.get("provenance") or {}).get("command") or "")
+    options = dict(pairwise(command))
+    method = options.get("--method", summary.get("method"))
+    sets = [word.split("=", 1) for flag, word in pairwise(command) if flag == "--set"]
+    given = "".join(f", {name}={value!r}" for name, value in sets)
+    scale = f", scale={options['--scale']}" if "--scale" in options else ""
+    return (
+        "import photostereo as ps\n\n"
+        f"ps.Pipeline({str(folder)!r}, method={method!r}{scale}{given}).write({options.get('--out', 'results')!r})\n"
+    )

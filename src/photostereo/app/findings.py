@@ -1,0 +1,112 @@
+"""What is known of lights and photographs, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from photostereo.io.atomic import write_text
+
+if TYPE_CHECKING:
+    from photostereo.app.tasks import Tasks
+    from photostereo.lights.ball.calibration import Calibration
+    from photostereo.lights.lights import Lights
+    from photostereo.pipeline.pipeline import Pipeline
+
+#: A photograph with more clipped values than this inside the mask is marked.
+_CLIPPED = 0.01
+
+
+def original(name: str) -> str:
+    """The photograph of a small copy."""
+    return name.removesuffix(".ppm")
+
+
+def lights_facts(
+    tasks: Tasks, lights: Lights, calibration: Calibration | None, notes: Sequence[str]
+) -> dict[str, Any]:
+    """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
+    assert tasks.copies is not None
+    scale = tasks.copies.scale
+    names = tasks.pipeline.found.files
+    files = [original(file.name) for file in names]
+    balls = []
+    for ball in () if calibration is None else calibration.balls:
+        marks = ball.highlights
+        spots = None
+        if marks is not None:
+            spots = [scale.circle((x, y, 1), up=True)[:2] for x, y in zip(marks.x, marks.y, strict=True)]
+        circle = ball.circle
+        at = scale.circle((circle.x, circle.y, circle.radius), up=True)
+        balls.append({"circle": at, "kind": ball.kind, "highlights": spots})
+    source = lights.source[0] if len(set(lights.source)) == 1 else ", ".join(dict.fromkeys(lights.source))
+    kind = "ball" if calibration is not None else "estimated" if "estimated" in lights.source else "file"
+    return {
+        "kind": kind,
+        "source": source,
+        "strengths_source": lights.strengths_source,
+        "files": files,
+        "directions": lights.directions.tolist(),
+        "strengths": np.atleast_2d(lights.strengths.T).mean(axis=0).tolist(),
+        "errors": lights.expected_error.tolist(),
+        "found_from": list(lights.source),
+        "balls": balls,
+        "condition": lights.condition,
+        "near": lights.is_near,
+        "suspects": [] if calibration is None else [files[number] for number in calibration.suspects],
+        "warnings": [] if calibration is None else [original_names(w) for w in calibration.warnings],
+        "notes": [original_names(note) for note in notes if "light" in note],
+    }
+
+
+def original_names(sentence: str) -> str:
+    """A sentence about small copies as one about the photographs."""
+    return sentence.replace(".ppm", "")
+
+
+def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
+    """What was noticed about the capture, and about single photographs by name; ``moved`` are displaced."""
+    diagnosis, capture = pipeline.diagnosis, pipeline.capture
+    names = [original(name) for name in (capture.origin.files if capture.origin else ())]
+    about: dict[str, list[str]] = {}
+
+    def note(number: int, words: str) -> None:
+        about.setdefault(names[number], []).append(words)
+
+    for number in diagnosis.dim_photographs:
+        note(number - 1, "nearly dark")
+    for number, share in enumerate(diagnosis.saturation_by_photograph):
+        if share > _CLIPPED:
+            note(number, f"{100 * share:.0f} % clipped")
+    for number, name in enumerate(names):
+        if name in moved:
+            note(number, "camera moved")
+    return {
+        "general": [
+            {"severity": finding.severity, "text": original_names(finding.rendered("app"))}
+            for finding in diagnosis.findings
+        ],
+        "photographs": about,
+        "notes": [original_names(note) for note in (capture.origin.notes if capture.origin else ())],
+    }
+
+
+def write_lights_file(pipeline: Pipeline, target: Path) -> None:
+    """The lights of a capture as ``lights.csv``, however they were found."""
+    from photostereo.lights.files.writing import write_lights
+
+    capture = pipeline.capture
+    calibration = None if capture.origin is None else capture.origin.calibration
+    if calibration is not None:
+        write_lights(calibration, target)
+        return
+    lights, files = capture.lights, capture.origin.files if capture.origin else ()
+    strengths = np.atleast_2d(lights.strengths.T).mean(axis=0)
+    rows = [
+        f"{name.replace(',', '_')},{x:.6f},{y:.6f},{z:.6f},{strength:.5f}"
+        for name, (x, y, z), strength in zip(files, lights.directions, strengths, strict=True)
+    ]
+    write_text(target, "\n".join(["file,x,y,z,intensity", *rows]) + "\n")

@@ -1,0 +1,55 @@
+"""Start the server on two free ports of this machine and open the browser."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from photostereo.app.security import LOOPBACK, Address
+from photostereo.app.server import make_app
+from photostereo.core.errors import OutputError
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on the loopback interface; port 0 for any that is free."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as problem:
+        listener.close()
+        raise OutputError(
+            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free port.",
+            code="port-unavailable",
+            port=port,
+        ) from None
+    return listener
+
+
+def make_server(folder: Path | None, port: int = 0) -> tuple[uvicorn.Server, list[socket.socket], Address]:
+    """The server, its sockets and its address."""
+    sockets = [listening(port), listening(0)]
+    address = Address(sockets[0].getsockname()[1], sockets[1].getsockname()[1])
+    config = uvicorn.Config(
+        make_app(address, folder),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        ws="none",
+    )
+    return uvicorn.Server(config), sockets, address
+
+
+def run_app(folder: Path | None, port: int, tell: Callable[[str], None], *, browse: bool) -> None:
+    """Serve until interrupted."""
+    server, sockets, address = make_server(folder, port)
+    tell(f"The app is at {address.url}")
+    tell("Press Ctrl-C to end it.")
+    if browse:
+        webbrowser.open(address.url)
+    server.run(sockets)

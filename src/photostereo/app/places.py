@@ -1,0 +1,116 @@
+"""Folders of the user: where the app keeps its small files, where dropped photographs go, what was open lately."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from photostereo.capture.layouts.folder import photographs_and_mask
+from photostereo.capture.loading import recognize
+from photostereo.core.errors import PhotostereoError
+from photostereo.io.atomic import write_json
+from photostereo.io.names import folder_name
+from photostereo.io.safe import read_json
+from photostereo.io.schema import check_facts
+
+#: Captures that are remembered.
+_RECENT = 12
+#: Entries of a folder that are looked at.
+_LISTED = 2000
+
+
+def state_folder() -> Path:
+    """Where the app remembers recent captures; ``PHOTOSTEREO_STATE`` sets another place."""
+    if given := os.environ.get("PHOTOSTEREO_STATE"):
+        return Path(given)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "photostereo"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "photostereo"
+    return Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "photostereo"
+
+
+def captures_folder() -> Path:
+    """Where dropped photographs become captures; ``PHOTOSTEREO_CAPTURES`` sets another place."""
+    if given := os.environ.get("PHOTOSTEREO_CAPTURES"):
+        return Path(given)
+    pictures = Path.home() / "Pictures"
+    return (pictures if pictures.is_dir() else Path.home()) / "photostereo"
+
+
+def new_capture_folder(name: str) -> Path:
+    """A new, empty folder for dropped photographs."""
+    base, wanted = captures_folder(), folder_name(name)
+    for number in range(1, 10_000):
+        folder = base / (wanted if number == 1 else f"{wanted}-{number}")
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            continue
+    raise FileExistsError(wanted)
+
+
+def recent_captures() -> list[dict[str, Any]]:
+    """Captures that were open lately and still exist, the last one first."""
+    file = state_folder() / "recent.json"
+    try:
+        facts = read_json(file, "list of captures", remedy="")
+        check_facts(facts, [{"folder": str}], ValueError)
+    except (PhotostereoError, ValueError):
+        return []
+    folders = [Path(entry["folder"]) for entry in facts]
+    return [{"folder": str(f), "name": f.name} for f in folders if f.is_dir()][:_RECENT]
+
+
+def remember(folder: Path) -> None:
+    """Put a capture first in the list."""
+    known = [{"folder": str(folder)}]
+    known += [{"folder": e["folder"]} for e in recent_captures() if e["folder"] != str(folder)]
+    try:
+        state_folder().mkdir(parents=True, exist_ok=True)
+        write_json(state_folder() / "recent.json", known[:_RECENT])
+    except (OSError, PhotostereoError):
+        pass  # a home that cannot be written: the app works all the same
+
+
+def list_folder(path: Path) -> dict[str, Any]:
+    """Names of the folders in a folder, and how many photographs it holds; no content of any file."""
+    entries = []
+    with os.scandir(path) as found:
+        for number, entry in enumerate(found):
+            if number >= _LISTED:
+                break
+            try:
+                if not entry.name.startswith(".") and entry.is_dir():
+                    entries.append(entry.name)
+            except OSError:
+                continue
+    try:
+        count = len(photographs_and_mask(path)[0])
+    except PhotostereoError:
+        count = 0
+    return {
+        "path": str(path),
+        "parent": None if path.parent == path else str(path.parent),
+        "folders": sorted(entries, key=str.casefold),
+        "photographs": count,
+        "is_capture": count >= 3 or recognize(path) is not None,
+    }
+
+
+def show_in_folder(path: Path) -> bool:
+    """Open the system's file manager; False if there is none."""
+    if sys.platform == "win32":
+        command = ["explorer", f"/select,{path}"]
+    else:
+        opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+        command = [] if opener is None else [opener, *(["-R"] if sys.platform == "darwin" else []), str(path)]
+    if not command:
+        return False
+    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return True

@@ -1,0 +1,176 @@
+"""The server's side of a worker process: start it, talk to it in lines of JSON, notice how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from photostereo.core.errors import PhotostereoError
+
+Event = dict[str, Any]
+#: Bytes of one line: the lights of a thousand photographs take a tenth of it.
+_LINE = 16 << 20
+#: Lines of the log that are kept.
+_LOG = 400
+#: Seconds that a cancelled task has to stop by itself before its process is ended.
+PATIENCE = 4.0
+
+
+class WorkerProcess:
+    """A process that runs tasks, one after another.
+
+    Parameters
+    ----------
+    on_event : called with each event of a task, in the server's loop; the last one of a task is ``done``, ``failed`` or
+        ``cancelled``
+    """
+
+    def __init__(self, on_event: Callable[[Event], None]) -> None:
+        self.on_event = on_event
+        self.log: deque[str] = deque(maxlen=_LOG)
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: dict[int, Event] = {}
+        self._number = 0
+        self._answer: asyncio.Future[Event] | None = None  # for the task that is being sent
+        self._ended = False
+        self._readers: list[asyncio.Task[None]] = []
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    async def send(self, do: str, **arguments: Any) -> int:
+        """Give it a task; its number."""
+        if self._process is None or self._process.returncode is not None:
+            await self._start()
+        self._number += 1
+        self._tasks[self._number] = {"task": self._number, "do": do, "answer": self._answer}
+        self._answer = None
+        await self._write({"task": self._number, "do": do, **arguments})
+        return self._number
+
+    async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Give it a task and wait for its result; raises a :class:`PhotostereoError` with what went wrong."""
+        future = self._answer = asyncio.get_running_loop().create_future()
+        await self.send(do, **arguments)
+        event: Event = await future
+        if event["event"] == "done":
+            result: dict[str, Any] = event["result"]
+            return result
+        error = event.get("error") or {"code": "cancelled", "message": "Cancelled."}
+        raise PhotostereoError(error["message"], code=error["code"])
+
+    def running(self, *kinds: str) -> list[int]:
+        """The numbers of tasks of these kinds that have not ended."""
+        return [number for number, task in self._tasks.items() if task["do"] in kinds]
+
+    async def cancel(self, task: int) -> None:
+        """Stop a task: it is asked to, and the process is ended if it does not."""
+        if task not in self._tasks:
+            return
+        await self._write({"cancel": task})
+        asyncio.get_running_loop().call_later(PATIENCE, self._end_if_running, task)
+
+    async def close(self) -> None:
+        """End the process."""
+        self._ended = True
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 1.0)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+
+    async def _start(self) -> None:
+        self._ended = False
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "photostereo.app.worker",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LINE,
+            start_new_session=os.name == "posix",  # Ctrl-C in the terminal is for the server
+        )
+        self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+
+    async def _write(self, message: Event) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            await self._process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # its end is reported by _read
+
+    async def _read(self) -> None:
+        process = self._process
+        assert process is not None and process.stdout is not None
+        while line := await process.stdout.readline():
+            event = read_line(line)
+            if event is not None:
+                self._receive(event)
+        code = await process.wait()
+        for task in list(self._tasks.values()):
+            cancelled = task.get("ended") or self._ended
+            about = {"event": "cancelled"} if cancelled else {"event": "failed", "error": end_error(code)}
+            self._receive({"task": task["task"], **about})
+
+    async def _read_log(self) -> None:
+        assert self._process is not None and self._process.stderr is not None
+        while line := await self._process.stderr.readline():
+            self.log.append(line.decode("utf-8", "replace").rstrip())
+
+    def _receive(self, event: Event) -> None:
+        task = self._tasks.get(event.get("task", 0))
+        if task is None:
+            return
+        if event["event"] in ("done", "failed", "cancelled"):
+            del self._tasks[event["task"]]
+            if task["answer"] is not None and not task["answer"].done():
+                task["answer"].set_result(event)
+        self.on_event({"do": task["do"], **event})
+
+    def _end_if_running(self, task: int) -> None:
+        if task in self._tasks and self._process is not None and self._process.returncode is None:
+            self._tasks[task]["ended"] = True
+            self._process.kill()
+
+
+def read_line(line: bytes) -> Event | None:
+    """An event; None if something else was printed."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def end_error(code: int) -> dict[str, Any]:
+    """Why a process ended by itself, in words.
+
+    >>> end_error(-9)["code"], end_error(3)["code"]
+    ('worker-out-of-memory', 'worker-stopped')
+    """
+    if code == -getattr(signal, "SIGKILL", 9):
+        return {
+            "code": "worker-out-of-memory",
+            "message": "The solver was stopped by the system: out of memory. Close other programs, or work at a lower "
+            "resolution.",
+        }
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return {
+        "code": "worker-stopped",
+        "message": f"The solver stopped unexpectedly ({name}). The log may say why.",
+    }

@@ -1,0 +1,169 @@
+"""Who may ask the server for what: this machine, this browser, this page; and files of opened folders only."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from photostereo.io.images import is_image
+from photostereo.io.names import shortened
+
+#: Nothing outside this machine can connect.
+LOOPBACK = "127.0.0.1"
+#: Files beside photographs that a drop may hold: lights and their strengths.
+_LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server is: the app on one port, results, which are pages of their own, on another.
+
+    A page on another port is another origin for the browser: a report that somebody else made can be looked at, but it
+    cannot use the app.
+    """
+
+    port: int
+    results_port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def origin(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def results_origin(self) -> str:
+        return f"http://{LOOPBACK}:{self.results_port}"
+
+    @property
+    def url(self) -> str:
+        """What the browser opens."""
+        return f"{self.origin}/?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """Browsers share cookies between the ports of a host: each server has a name of its own."""
+        return f"photostereo-{self.port}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of every answer of the app: nothing from elsewhere, no foreign frames, no guessing of types."""
+        policy = (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+            f"frame-src {self.results_origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        return {
+            "Content-Security-Policy": policy,
+            "X-Frame-Options": "DENY",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+        }
+
+    @property
+    def results_headers(self) -> dict[str, str]:
+        """Of every file of a result; a page among them has a policy of its own."""
+        return {
+            "Content-Security-Policy": f"frame-ancestors {self.origin}",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+
+
+class Guard:
+    """ASGI middleware: checks ``Host``, ``Origin``, ``Sec-Fetch-Site`` and the token before anything is answered."""
+
+    def __init__(self, app: ASGIApp, address: Address) -> None:
+        self.app, self.address = app, address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers, address = Headers(scope=scope), self.address
+        own = {f"{name}:{address.port}" for name in (LOOPBACK, "localhost")}
+        results = headers.get("host") == f"{LOOPBACK}:{address.results_port}"
+        added = address.results_headers if results else address.headers
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                for name, value in added.items():
+                    sent.setdefault(name, value)
+            await send(message)
+
+        refusal: Response | None = None
+        is_result = scope["path"].startswith("/r/")
+        if (not results and headers.get("host") not in own) or results != is_result:
+            refusal = PlainTextResponse("This page is served to this machine only.", 403)
+        elif not results:
+            refusal = self._refusal(scope, headers, {f"http://{host}" for host in own})
+        await (refusal or self.app)(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: Headers, origins: set[str]) -> Response | None:
+        address, origin = self.address, headers.get("origin")
+        if origin is not None and origin not in origins:
+            return PlainTextResponse("Another page may not use the app.", 403)
+        site = headers.get("sec-fetch-site", "none")
+        reads = scope["method"] in ("GET", "HEAD")
+        if site not in ("same-origin", "none") and not (reads and scope["path"] == "/"):
+            return PlainTextResponse("Another page may not use the app.", 403)
+        if not reads and origin is None:
+            return PlainTextResponse("A change needs to come from the app's own page.", 403)
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["path"] == "/" and given:
+            if not secrets.compare_digest(given.encode(), address.token.encode()):
+                return PlainTextResponse("This address is of another run of the app. See the terminal.", 403)
+            answer = RedirectResponse("/", 303)
+            week = 7 * 24 * 3600
+            answer.set_cookie(
+                address.cookie, address.token, max_age=week, httponly=True, samesite="strict", path="/"
+            )
+            return answer
+        kept = cookie_parser(headers.get("cookie", "")).get(address.cookie, "")
+        if not secrets.compare_digest(kept.encode(), address.token.encode()):
+            return PlainTextResponse("Open the address that the terminal shows: it holds a key.", 401)
+        return None
+
+
+def inside(path: str | os.PathLike[str], folders: list[Path]) -> Path | None:
+    """A path, links followed, if it is one of these folders or lies below one; else None."""
+    try:
+        real = Path(os.path.realpath(path))
+        return real if any(real.is_relative_to(os.path.realpath(folder)) for folder in folders) else None
+    except (OSError, ValueError):  # a NUL in it, too long
+        return None
+
+
+def harmless_name(name: str) -> str | None:
+    """A name for a dropped file that stays in its folder and on one line; None if such a file is not wanted.
+
+    >>> harmless_name("../../IMG 1.JPG"), harmless_name("a\\x00<b>.png"), harmless_name("run.sh")
+    ('IMG 1.JPG', 'a_b_.png', None)
+    >>> harmless_name("con.jpg"), harmless_name(".hidden.png")
+    ('_con.jpg', 'hidden.png')
+    """
+    base = re.split(r"[/\\\\]", name)[-1]
+    kept = "".join(c if c.isprintable() and c not in '<>:"|?*' else "_" for c in base)
+    kept = re.sub("_+", "_", kept).strip(" .")
+    stem, suffix = os.path.splitext(kept)
+    if stem.casefold() in _DEVICES:
+        stem = "_" + stem
+    kept = shortened(stem) + suffix
+    wanted = is_image(Path(kept)) or (suffix.lower() in _LIGHT_SUFFIXES)
+    return kept if wanted and stem else None
+
+
+#: Names that Windows keeps for itself.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}

@@ -1,0 +1,258 @@
+"""Small copies of the photographs: pictures for the page, and a small capture on which every correction shows at once.
+
+The small capture is an ordinary folder, linear and with the exposures divided out, so that the ordinary pipeline reads
+and solves it within a second. Results never come from it: a solve reads the photographs themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture.edits import Edits, write_edits
+from photostereo.capture.found import Found
+from photostereo.core.control import Control
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import PhotostereoError
+from photostereo.io.atomic import write_bytes, write_text
+from photostereo.io.camera import Shot, exposures, focal_in_pixels
+from photostereo.io.images import decode_image
+from photostereo.io.names import folder_name
+from photostereo.io.png import encode_png
+from photostereo.io.safe import read_bytes
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.lines import ball_line
+from photostereo.photographs.develop import full_scale, linear_part
+from photostereo.report.pictures import to_srgb
+
+#: Pixels of a small photograph at most, and of all of them together: a correction is to show within a second.
+MOST_PIXELS, ALL_PIXELS = 700_000, 20_000_000
+#: Long side of a thumbnail.
+THUMBNAIL = 320
+#: Threads: decoding is the longest part, and memory grows with them.
+_THREADS = 2
+_REDUCED = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}
+#: A linear photograph is brightened for the eye so that its bright parts reach this, by at most this factor.
+_WHITE, _BRIGHTEN = 0.85, 12.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Between the photographs and their small copies.
+
+    >>> Scale((400, 600), (100, 150)).circle((300, 100, 40), up=False)
+    (74.625, 24.625, 10.0)
+    """
+
+    full: tuple[int, int]
+    small: tuple[int, int]
+
+    @classmethod
+    def of(cls, full: tuple[int, int], count: int) -> Scale:
+        """For a number of photographs with this height and width."""
+        pixels = full[0] * full[1]
+        factor = min(1.0, (min(MOST_PIXELS, ALL_PIXELS / max(count, 1)) / pixels) ** 0.5)
+        return cls(full, (max(8, round(full[0] * factor)), max(8, round(full[1] * factor))))
+
+    @property
+    def factor(self) -> float:
+        return self.small[1] / self.full[1]
+
+    def circle(self, circle: Sequence[float], *, up: bool) -> tuple[float, float, float]:
+        """A circle (column, row, radius) in the small copies, or back in the photographs."""
+        s = 1 / self.factor if up else self.factor
+        x, y, radius = circle
+        return ((x + 0.5) * s - 0.5, (y + 0.5) * s - 0.5, radius * s)
+
+
+@dataclass(frozen=True)
+class SmallCopies:
+    """Where the small copies of a capture are.
+
+    Attributes
+    ----------
+    work : a temporary folder: ``thumbs/`` and ``views/`` for the page, ``small/`` for the pipeline
+    name : of the capture
+    scale : between photographs and copies
+    focal : focal length in pixels of the copies, if it is known
+    """
+
+    work: Path
+    name: str
+    scale: Scale
+    focal: float | None = None
+
+    @classmethod
+    def of(cls, found: Found, work: Path) -> SmallCopies:
+        """The place for the copies of these photographs."""
+        shots = [found.heads[file] for file in found.files]
+        frame = next((shot.frame for shot in shots if shot.frame is not None), None)
+        if frame is None:
+            first = decode_image(found.files[0])
+            frame = (int(first.shape[0]), int(first.shape[1]))
+        scale, focal = Scale.of(frame, len(shots)), focal_in_pixels(shots, frame)
+        return cls(work, folder_name(found.name), scale, None if focal is None else focal * scale.factor)
+
+    @property
+    def capture(self) -> Path:
+        """The folder that the pipeline reads."""
+        return self.work / "small" / self.name
+
+    def write_edits(self, edits: Edits, mask: str | None, circle: tuple[float, float, float] | None) -> None:
+        """Corrections of the capture as its small copies need them.
+
+        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it.
+        """
+        if edits.circle is not None:
+            circle = self.scale.circle(edits.circle, up=False)
+        lights = edits.lights if edits.lights == "estimate" else None
+        small = Edits(
+            mask=mask,
+            lights=lights,
+            circle=None if lights else circle,
+            leave_out=tuple(map(small_name, edits.leave_out)),
+            moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
+        )
+        write_edits(self.capture, small)
+
+    def shrink_mask(self, mask: NDArray[Any], name: str) -> None:
+        """Write a mask of the photographs as one of the copies."""
+        rows, cols = self.scale.small
+        small = cv2.resize(mask.astype(np.float32), (cols, rows), interpolation=cv2.INTER_AREA)
+        write_bytes(self.capture / name, encode_png(np.where(small >= 0.5, 255, 0).astype(np.uint8)))
+
+    def enlarge_mask(self, mask: NDArray[Any]) -> NDArray[np.uint8]:
+        """A mask of the copies as one of the photographs, with smooth outlines."""
+        rows, cols = self.scale.full
+        large = cv2.resize(mask.astype(np.float32), (cols, rows), interpolation=cv2.INTER_CUBIC)
+        return np.where(large >= 0.5, 255, 0).astype(np.uint8)
+
+
+def small_name(name: str) -> str:
+    """The name of a photograph's small copy: of a format that is read at once."""
+    return f"{name}.ppm"
+
+
+def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[SmallCopies, dict[str, Any]]]:
+    """Copy photographs one after another; what is known of each.
+
+    Yields the place of the copies and, for each photograph, its ``number``, ``name``, ``size``, ``brightness`` and the
+    share of ``clipped`` values; or an ``error`` if it cannot be decoded.
+    """
+    shots = [found.heads[file] for file in found.files]
+    copies = SmallCopies.of(found, work)
+    exposed, _ = exposures(shots)
+    weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
+    for folder in (work / "thumbs", work / "views", copies.capture):
+        folder.mkdir(parents=True, exist_ok=True)
+    _write_lights(found, copies)
+    for label, file in (("ambient", found.ambient), ("flat", found.flat)):
+        if file is not None:
+            linear = _shrunk(_decoded(file, found.heads[file], copies.scale), copies.scale.small)
+            write_bytes(copies.capture / f"{label}.ppm", _sixteen_bits(linear))
+    gain: list[float] = []
+
+    def copy(number: int) -> dict[str, Any]:
+        file, shot = found.files[number], shots[number]
+        about: dict[str, Any] = {"number": number, "name": file.name}
+        try:
+            control.check()
+            linear = _decoded(file, shot, copies.scale)
+            clipped = float(
+                (linear.max(axis=-1) > 0.99).mean() if linear.ndim == 3 else (linear > 0.99).mean()
+            )
+            linear = _shrunk(linear, copies.scale.small)
+        except PhotostereoError as problem:
+            return about | {"error": problem.rendered("app")}
+        if not gain:
+            bright = float(np.percentile(linear, 99.5))
+            gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
+        _write_pictures(work, number, linear * np.float32(gain[0]))
+        write_bytes(
+            copies.capture / small_name(file.name), _sixteen_bits(linear * np.float32(weights[number]))
+        )
+        gray = linear if linear.ndim == 2 else gray_from_rgb(linear)
+        size = shot.frame or copies.scale.full
+        return about | {
+            "size": [size[1], size[0]],
+            "seconds": shot.seconds,
+            "iso": shot.iso,
+            "brightness": float(gray.mean() * weights[number]),
+            "clipped": clipped,
+        }
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for about in pool.map(copy, range(len(shots))):
+            yield copies, about
+
+
+def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
+    """Linear values of a photograph, decoded no larger than needed."""
+    factor = next((n for n in _REDUCED if n * scale.factor <= 1.0), 1)
+    if file.suffix.lower() in (".jpg", ".jpeg") and factor > 1:
+        data = np.frombuffer(read_bytes(file, "image"), np.uint8)
+        stored = cv2.imdecode(data, _REDUCED[factor] | cv2.IMREAD_IGNORE_ORIENTATION)
+        if stored is not None:
+            return linear_part(stored[..., ::-1], srgb=shot.srgb)
+    stored = decode_image(file)
+    if factor > 1:  # averaged first: the curve of a large photograph takes longer than its pixels
+        rows, cols = stored.shape[0] // factor, stored.shape[1] // factor
+        stored = cv2.resize(stored, (cols, rows), interpolation=cv2.INTER_AREA)
+    if stored.dtype.kind == "f":
+        stored = np.nan_to_num(stored) / max(1.0, float(np.nanmax(stored)))
+    return linear_part(stored, srgb=shot.srgb and full_scale(stored) > 1)
+
+
+def _shrunk(linear: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+    return np.asarray(cv2.resize(np.ascontiguousarray(linear), size[::-1], interpolation=cv2.INTER_AREA))
+
+
+def _sixteen_bits(linear: NDArray[np.float32]) -> bytes:
+    """As PGM or PPM."""
+    values = np.rint(np.clip(linear, 0, 1) * 65535).astype(">u2")
+    kind = b"P5" if values.ndim == 2 else b"P6"
+    return kind + f" {values.shape[1]} {values.shape[0]} 65535\n".encode() + values.tobytes()
+
+
+def _write_pictures(work: Path, number: int, linear: NDArray[np.float32]) -> None:
+    view = to_srgb(np.clip(linear, 0, 1))
+    view = view[..., ::-1] if view.ndim == 3 else view
+    rows, cols = view.shape[:2]
+    shrink = min(1.0, THUMBNAIL / max(rows, cols))
+    size = (max(1, round(cols * shrink)), max(1, round(rows * shrink)))
+    thumb = cv2.resize(np.ascontiguousarray(view), size, interpolation=cv2.INTER_AREA)
+    for folder, picture, quality in (("thumbs", thumb, 80), ("views", view, 88)):
+        encoded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+        write_bytes(work / folder / f"{number}.jpg", encoded.tobytes())
+
+
+def _write_lights(found: Found, copies: SmallCopies) -> None:
+    """The light file for the copies; positions follow their scale."""
+    table = found.lights
+    if table is None:
+        return
+    lines = [ball_line(Circle(*copies.scale.circle(ball, up=False))) for ball in table.balls]
+    columns = ["file", "x", "y", "z"]
+    strengths = table.intensities
+    if strengths is not None:
+        columns += ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
+    if table.positions is not None:
+        kind = "widths" if table.in_widths else "position"
+        columns += [f"{kind}_{axis}" for axis in "xyz"]
+    lines.append(",".join(columns))
+    for number, file in enumerate(found.files):
+        cells = [small_name(file.name).replace(",", "_"), *map(repr, table.vectors[number].tolist())]
+        if strengths is not None:
+            cells += list(map(repr, np.atleast_1d(strengths[number]).tolist()))
+        if table.positions is not None:
+            unit = 1.0 if table.in_widths else copies.scale.factor
+            cells += list(map(repr, (unit * table.positions[number]).tolist()))
+        lines.append(",".join(cells))
+    write_text(copies.capture / "lights.csv", "\n".join(lines) + "\n")

@@ -1,0 +1,82 @@
+// Questions to the server, and what it reports by itself.
+
+import { h } from "./dom.js";
+
+export async function ask(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: "same-origin", ...options });
+  } catch {
+    throw new Error("The app does not answer. Is it still running in the terminal?");
+  }
+  if (!answer.ok) {
+    const facts = await answer.json().catch(() => ({}));
+    const problem = new Error(facts.message || (answer.status === 401 ? "Open the address that the terminal shows." : "That did not work."));
+    problem.code = facts.code;
+    throw problem;
+  }
+  return answer.json();
+}
+
+export const post = (path, value = {}) => ask(path, { method: "POST", body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });
+export const put = (path, body) => ask(path, { method: "PUT", body });
+
+export function say(words, kind = "notice") {
+  const box = document.getElementById("messages");
+  const line = h("p", { class: `message ${kind}` }, words);
+  const close = h("button", { class: "quiet", "aria-label": "Close", onclick: () => line.remove() }, "×");
+  line.append(close);
+  box.append(line);
+  if (kind !== "problem") setTimeout(() => line.remove(), 6000);
+}
+
+// Runs something that may fail; the failure is shown.
+export async function attempt(work) {
+  try {
+    return await work();
+  } catch (problem) {
+    say(problem.message, "problem");
+    return null;
+  }
+}
+
+// The state of an open capture, kept up to date.
+export class Capture {
+  constructor(id, onchange) {
+    this.id = id;
+    this.state = {};
+    this.path = `/api/c/${id}`;
+    this.source = new EventSource(`${this.path}/events`);
+    this.source.onmessage = (message) => {
+      const news = JSON.parse(message.data);
+      Object.assign(this.state, news);
+      document.documentElement.classList.remove("lost");
+      onchange(new Set(Object.keys(news)));
+    };
+    this.source.onerror = () => {
+      document.documentElement.classList.add("lost");
+      if (this.source.readyState === EventSource.CLOSED) ask("/api/start").catch((problem) => say(problem.message, "problem"));
+    };
+  }
+
+  close() { this.source.close(); }
+
+  picture(kind, number = 0, version = "") {
+    return `${this.path}/picture/${kind}/${number}${version ? `?v=${version}` : ""}`;
+  }
+
+  edit(changes) { return attempt(() => post(`${this.path}/edits`, changes)); }
+
+  act(what, value = {}) { return post(`${this.path}/${what}`, value); }
+
+  get left() { return new Set(this.state.edits?.leave_out ?? []); }
+
+  get ready() { return this.state.opening?.state === "done"; }
+
+  leaveOut(name, out) {
+    const left = this.left;
+    if (out) left.add(name);
+    else left.delete(name);
+    return this.edit({ leave_out: [...left] });
+  }
+}

@@ -1,0 +1,41 @@
+// What every step shows at the side: a quick look at the normals, and findings.
+
+import { h, replace } from "./dom.js";
+
+export class Glance {
+  constructor(capture) {
+    this.capture = capture;
+    this.image = h("img", { alt: "Normals of the quick look: red to the right, green up, blue to the camera", hidden: true });
+    this.words = h("p", { class: "small" });
+    this.element = h("figure", { class: "glance" }, h("figcaption", {}, "Quick look"), h("div", { class: "glance-frame" }, this.image), this.words);
+  }
+
+  update(state) {
+    const { glance, looking, opening } = state;
+    if (glance && this.version !== glance.version) {
+      this.version = glance.version;
+      this.image.src = this.capture.picture("glance", 0, glance.version);
+      this.image.hidden = false;
+    }
+    const working = opening?.state === "running" || looking?.state === "running";
+    this.element.classList.toggle("working", working);
+    if (looking?.state === "failed") replace(this.words, h("span", { class: "problem" }, looking.error.message));
+    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution; follows every correction." : "";
+  }
+}
+
+export function findings(list, empty = "") {
+  if (!list.length) return empty ? h("p", { class: "small" }, empty) : null;
+  const words = { problem: "Problem", notice: "Note", good: "Good" };
+  return h("ul", { class: "findings" }, list.map((finding) => h("li", { class: `finding ${finding.severity}` }, h("span", { class: "badge" }, words[finding.severity]), h("p", {}, finding.text))));
+}
+
+// A step's two columns: what is looked at, and what can be set, with the way on below.
+export function columns(name, title, stage, panel, onward) {
+  return h("section", { class: `step ${name}`, "aria-label": title }, h("div", { class: "stage-area" }, stage),
+    h("aside", { class: "panel", "aria-label": `${title}: settings` }, h("div", { class: "panel-scroll" }, panel), onward));
+}
+
+export function next(capture, step, words) {
+  return h("a", { class: "button primary next", href: `#/c/${capture.id}/${step}` }, words);
+}

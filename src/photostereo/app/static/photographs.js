@@ -1,0 +1,90 @@
+// The contact sheet: every photograph with what was noticed about it; a click leaves it out or takes it back.
+
+import { h, plural, replace } from "./dom.js";
+import { columns, findings, Glance, next } from "./panel.js";
+
+export class PhotographsStep {
+  constructor(capture) {
+    this.capture = capture;
+    this.tiles = new Map();
+    this.sheet = h("div", { class: "contact", role: "group", "aria-label": "Photographs" });
+    this.glance = new Glance(capture);
+    this.summary = h("div", { class: "summary" });
+    this.notes = h("div", {});
+    this.large = h("dialog", { class: "large", "aria-label": "Photograph" });
+    this.element = columns("photographs", "Photographs", [this.sheet, this.large],
+      [this.summary, this.glance.element, this.notes], next(capture, "lights", "Continue to the lights"));
+  }
+
+  update(parts) {
+    const { state } = this.capture;
+    this.glance.update(state);
+    const files = state.capture?.files ?? [];
+    const known = new Map((state.photographs ?? []).map((about) => [about.name, about]));
+    const left = this.capture.left;
+    for (const [number, name] of files.entries()) {
+      if (!this.tiles.has(name)) this.add(name, number);
+      this.show(name, known.get(name), left.has(name), state.findings?.photographs?.[name] ?? []);
+    }
+    if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("capture")) this.panel(state, files, left, known);
+  }
+
+  add(name, number) {
+    const image = h("img", { alt: "", decoding: "async" });
+    const badges = h("span", { class: "badges" });
+    const button = h("button", { type: "button", class: "tile-button", onclick: () => this.capture.leaveOut(name, !this.capture.left.has(name)) },
+      h("span", { class: "tile-picture" }, image), badges, h("span", { class: "tile-name" }, name));
+    const zoom = h("button", { type: "button", class: "tile-zoom", "aria-label": `Enlarge ${name}`, onclick: () => this.enlarge(number) }, "⤢");
+    const element = h("div", { class: "tile waiting" }, button, zoom);
+    this.tiles.set(name, { element, image, badges, button, number });
+    this.sheet.append(element);
+  }
+
+  show(name, about, out, notes) {
+    const tile = this.tiles.get(name);
+    if (about && !about.error && !tile.image.src) {
+      tile.image.src = this.capture.picture("thumb", tile.number);
+      tile.element.classList.remove("waiting");
+    }
+    const words = [...notes];
+    if (about?.error) words.push("cannot be read");
+    else if (about && !notes.length && about.clipped > 0.03) words.push(`${Math.round(100 * about.clipped)} % white`);
+    tile.element.classList.toggle("out", out);
+    tile.element.classList.toggle("broken", Boolean(about?.error));
+    tile.button.setAttribute("aria-pressed", String(!out));
+    tile.button.setAttribute("aria-label", `${name}${words.length ? `, ${words.join(", ")}` : ""}. ${out ? "Left out; press to use it" : "Used; press to leave it out"}`);
+    tile.button.title = about?.error ?? (out ? "Left out: click to use it" : "Click to leave it out");
+    replace(tile.badges, out ? h("span", { class: "badge off" }, "left out") : null, words.map((text) => h("span", { class: "badge" }, text)));
+  }
+
+  panel(state, files, left, known) {
+    const { opening, capture } = state;
+    const done = known.size;
+    const size = [...known.values()].find((about) => about.size)?.size;
+    const facts = [
+      [files.length - left.size === files.length ? plural(files.length, "photograph") : `${files.length - left.size} of ${files.length} used`, "strong"],
+      size ? [`${size[0]} × ${size[1]} pixels`, "span"] : null,
+      opening?.state === "running" && files.length ? [`Reading ${done} of ${files.length}`, "span"] : null,
+      capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
+      capture?.flat ? [`${capture.flat}: flat field, divided by`, "span"] : null,
+    ].filter(Boolean);
+    replace(this.summary, h("h1", {}, "Photographs"), opening?.state === "failed" ? h("p", { class: "alert problem" }, opening.error?.message ?? "The folder cannot be read.") : facts.map(([words, tag]) => h("p", { class: tag === "strong" ? "lead" : "small" }, words)));
+    replace(this.notes, h("h2", { class: "panel-title" }, "What was noticed"), state.findings ? findings(state.findings.general) : h("p", { class: "small" }, opening?.state === "failed" ? "" : "Looking …"));
+  }
+
+  enlarge(number) {
+    const files = this.capture.state.capture.files;
+    const at = (number + files.length) % files.length;
+    const close = () => this.large.close();
+    replace(this.large, h("header", {}, h("p", {}, files[at]), h("div", { class: "row" },
+      h("button", { type: "button", "aria-label": "Previous", onclick: () => this.enlarge(at - 1) }, "←"),
+      h("button", { type: "button", "aria-label": "Next", onclick: () => this.enlarge(at + 1) }, "→"),
+      h("button", { type: "button", "aria-label": "Close", onclick: close }, "×"))),
+    h("img", { src: this.capture.picture("view", at), alt: files[at] }));
+    this.large.onkeydown = (event) => {
+      if (event.key === "ArrowLeft") this.enlarge(at - 1);
+      if (event.key === "ArrowRight") this.enlarge(at + 1);
+    };
+    if (!this.large.open) this.large.showModal();
+  }
+}

@@ -1,0 +1,112 @@
+// Preview, Fast, Best; other methods and parameters folded away; progress, time left, cancel, log.
+
+import { ask, attempt } from "./api.js";
+import { h, plural, replace, seconds } from "./dom.js";
+import { next } from "./panel.js";
+
+const CHOICES = [
+  ["preview", "Preview", "Seconds", "A reduced picture at once, then refined. Nothing is written beside your photographs."],
+  ["fast", "Fast", "Under a minute to minutes", "Full resolution. Robust to shadows and highlights."],
+  ["best", "Best", "Minutes", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
+];
+
+const STAGES = {
+  photographs: "Reading the photographs", alignment: "Checking that the camera stood still", lights: "Finding the lights", mask: "Finding the object",
+  iterations: "Solving", neighbors: "Preparing", surface: "Integrating the surface", "arrays and pictures": "Writing arrays and pictures", mesh: "Building the mesh", report: "Making the page",
+};
+
+export class SolveStep {
+  constructor(capture) {
+    this.capture = capture;
+    this.cards = h("div", { class: "choices" }, CHOICES.map(([key, name, time, words]) => h("button", { type: "button", class: `choice-card ${key}`, "data-choice": key, onclick: () => this.begin(key) },
+      h("strong", {}, name), h("span", { class: "badge-line" }, time), h("span", { class: "small" }, words))));
+    this.form = h("form", { class: "advanced", onsubmit: (event) => { event.preventDefault(); this.beginMethod(); } });
+    this.more = h("details", {}, h("summary", {}, "Other methods and parameters"), this.form);
+    this.more.addEventListener("toggle", () => this.fill(), { once: true });
+    this.job = h("div", { class: "job", role: "region", "aria-label": "Progress" });
+    this.check = h("div", { class: "ready-list" });
+    this.element = h("section", { class: "step solve wrap", "aria-label": "Solve" }, h("h1", {}, "Solve"), this.check, this.cards, this.more, this.job);
+    this.clock = setInterval(() => this.tick(), 500);
+  }
+
+  end() { clearInterval(this.clock); }
+
+  update(parts) {
+    const { state } = this.capture;
+    const running = ["running", "cancelling"].includes(state.job?.state);
+    const ready = this.capture.ready && state.mask;
+    for (const card of this.cards.children) card.disabled = !ready || running;
+    for (const button of this.form.querySelectorAll("button")) button.disabled = !ready || running;
+    if (parts.has("job") || parts.has("results") || parts.has("preview")) this.progress(state.job);
+    const problems = state.findings?.general?.filter((finding) => finding.severity === "problem") ?? [];
+    const files = (state.capture?.files?.length ?? 0) - this.capture.left.size;
+    replace(this.check, h("p", { class: "small" }, ready
+      ? `${plural(files, "photograph")} · lights ${state.lights?.kind === "ball" ? "from a ball" : state.lights?.kind === "estimated" ? "estimated" : "from a file"} · object ${(100 * state.mask.share).toFixed(0)} % of the frame`
+      : state.looking?.state === "failed" ? state.looking.error.message : "Still looking at the photographs …"),
+    problems.slice(0, 2).map((finding) => h("p", { class: "alert notice" }, finding.text)));
+  }
+
+  begin(kind) { return attempt(() => (kind === "preview" ? this.capture.act("preview") : this.capture.act("solve", { method: kind }))); }
+
+  async fill() {
+    const facts = await attempt(() => ask("/api/methods"));
+    if (!facts) return;
+    this.methods = facts.methods;
+    this.method = h("select", { id: "method", onchange: () => this.parameters() }, facts.methods.map((method) => h("option", { value: method.name, selected: method.name === "dlnet" }, `${method.name}: ${method.title}`)));
+    this.scale = h("select", { id: "scale" }, [[1, "Full"], [0.5, "Half"], [0.25, "Quarter"]].map(([value, words]) => h("option", { value: String(value) }, words)));
+    this.fields = h("div", { class: "fields" });
+    replace(this.form, h("div", { class: "row" }, h("label", { for: "method" }, "Method"), this.method, h("label", { for: "scale" }, "Resolution"), this.scale),
+      this.fields, h("button", { class: "primary" }, "Solve with these"));
+    this.parameters();
+  }
+
+  parameters() {
+    const method = this.methods.find((one) => one.name === this.method.value);
+    replace(this.fields, h("p", { class: "small" }, method.assumes),
+      method.parameters.map((parameter) => h("label", { class: "field" }, h("span", {}, parameter.name), h("input", { name: parameter.name, placeholder: parameter.default, title: parameter.expects }), h("span", { class: "small" }, `${parameter.meaning} (${parameter.expects})`))));
+  }
+
+  beginMethod() {
+    const parameters = {};
+    for (const input of this.fields.querySelectorAll("input")) if (input.value.trim()) parameters[input.name] = input.value.trim();
+    return attempt(() => this.capture.act("solve", { method: this.method.value, parameters, scale: Number(this.scale.value) }));
+  }
+
+  progress(job) {
+    if (!job) {
+      replace(this.job);
+      return;
+    }
+    const running = ["running", "cancelling"].includes(job.state);
+    const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, cancelling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", cancelled: "Cancelled" }[job.state];
+    const stages = job.stages ?? [];
+    this.time = h("span", { class: "small" });
+    const list = h("ol", { class: "stages" }, stages.map((stage, number) => {
+      const current = running && number === stages.length - 1;
+      const share = stage.total ? Math.min(1, stage.done / stage.total) : null;
+      return h("li", { class: current ? "current" : "past" }, h("span", {}, STAGES[stage.stage] ?? stage.stage),
+        current ? h("progress", { max: "1", ...(share === null ? {} : { value: String(share) }), "aria-label": stage.stage }) : null,
+        h("span", { class: "small" }, current ? (stage.seconds_left ? `${seconds(stage.seconds_left)} left` : share === null ? "" : `${stage.done} of ${stage.total}`) : seconds(stage.ended - stage.began)));
+    }));
+    const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
+    replace(this.job, h("header", { class: "row" }, h("h2", {}, title), this.time,
+      running ? h("button", { type: "button", class: "cancel", disabled: job.state === "cancelling", onclick: () => attempt(() => this.capture.act("cancel")) }, "Cancel") : null),
+    job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
+    running || job.state !== "done" ? list : null,
+    shown ? next(this.capture, "result", job.kind === "preview" ? "Show the preview" : "Show the result") : null,
+    h("details", { class: "log", ontoggle: (event) => this.log(event.target) }, h("summary", {}, "Log"), h("pre", { tabindex: "0" })));
+    this.tick();
+  }
+
+  async log(details) {
+    if (!details.open) return;
+    const facts = await attempt(() => ask(`${this.capture.path}/log`));
+    const stages = (this.capture.state.job?.stages ?? []).map((stage) => `${stage.stage}${stage.ended ? `: ${(stage.ended - stage.began).toFixed(1)} s` : " …"}`);
+    if (facts) details.querySelector("pre").textContent = [...stages, ...facts.lines].join("\n") || "Nothing yet.";
+  }
+
+  tick() {
+    const { job } = this.capture.state;
+    if (job && this.time) this.time.textContent = seconds((job.ended ?? Date.now() / 1000) - job.began);
+  }
+}

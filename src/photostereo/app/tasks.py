@@ -1,0 +1,301 @@
+"""What a worker can do: copy photographs, look at a capture, solve it, export a result."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from photostereo.app.small_copies import SmallCopies, make_copies
+from photostereo.app.worker import Reporter
+from photostereo.capture.edits import MASK_STEM, Edits, read_edits, write_edits
+from photostereo.capture.found import Found
+from photostereo.capture.layouts import photographs
+from photostereo.capture.loading import find_capture
+from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.core.conventions import encode_normals
+from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.io.atomic import write_bytes
+from photostereo.io.png import encode_png
+
+#: Codes of errors about lights: the photographs can be shown all the same.
+_ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
+
+
+class Tasks:
+    """The tasks of one worker, and what it keeps between them: the open capture and its small pipeline."""
+
+    def __init__(self) -> None:
+        self.folder = Path()
+        self.found: Found | None = None
+        self.copies: SmallCopies | None = None
+        self.pipeline: Any = None
+        self.version = 0
+        #: What was found in the small copies and is not searched for again: the ball, the mask, displaced photographs.
+        self.circle: tuple[float, float, float] | None = None
+        self.found_masks: dict[str | None, str] = {}
+        self.moved: frozenset[str] | None = None
+
+    def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
+        """Find the photographs of a folder and copy them."""
+        found, problem = self._find(folder)
+        control.emit(
+            "found",
+            capture={
+                "name": found.name,
+                "folder": str(self.folder),
+                "layout": found.layout,
+                "light_file": None if found.lights is None else found.lights.path.name,
+                "mask_file": None if found.mask_file is None else found.mask_file.name,
+                "ambient": None if found.ambient is None else found.ambient.name,
+                "flat": None if found.flat is None else found.flat.name,
+                "files": [file.name for file in found.files],
+                "problem": problem,
+                "notes": list(found.notes),
+            },
+        )
+        control.stage("small copies", len(found.files))
+        for copies, about in make_copies(found, Path(work), control):
+            self.copies = copies
+            control.emit("photograph", photograph=about)
+            control.advance()
+        assert self.copies is not None
+        scale = self.copies.scale
+        return {"full": scale.full[::-1], "small": scale.small[::-1]}
+
+    def _find(self, folder: str) -> tuple[Found, str]:
+        self.folder = Path(folder)
+        found, problem = find_photographs(self.folder)
+        self.found, self.pipeline = found, None
+        self.circle, self.found_masks, self.moved = None, {}, None
+        return found, problem
+
+    def _at(self, folder: str, work: str) -> SmallCopies:
+        """The copies that were made; another process may have made them."""
+        if self.copies is None or self.found is None:
+            found, _ = self._find(folder)
+            self.copies = SmallCopies.of(found, Path(work))
+        return self.copies
+
+    def do_look(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
+        """Lights, mask, findings and a glance at the normals, each sent as soon as it is known."""
+        from photostereo.app.findings import findings_of, lights_facts
+
+        copies = self._at(folder, work)
+        pipeline = self._small_pipeline(control)
+        began = time.perf_counter()
+        lighting = pipeline.lighting
+        if lighting.lights.known:
+            control.emit(
+                "lights", lights=lights_facts(self, lighting.lights, lighting.calibration, lighting.notes)
+            )
+        capture = pipeline.capture
+        self.version = max(self.version + 1, int(time.time()))
+        mask = np.where(capture.mask, 255, 0).astype(np.uint8)
+        write_bytes(copies.work / "mask.png", encode_png(mask))
+        notes = list(capture.origin.notes) if capture.origin else []
+        about = [note for note in notes if "mask" in note]
+        share = float(capture.mask.mean())
+        control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
+        if not lighting.lights.known:
+            control.emit("lights", lights=lights_facts(self, capture.lights, None, notes))
+        self._keep(lighting.calibration, mask)
+        normals = pipeline.solution.normals
+        picture = np.dstack([encode_normals(normals, capture.mask, bits=8), mask])
+        write_bytes(copies.work / "glance.png", encode_png(picture, fast=True))
+        control.emit(
+            "glance", glance={"version": self.version, "seconds": round(time.perf_counter() - began, 2)}
+        )
+        return {"findings": findings_of(pipeline, self._displaced(control))}
+
+    def _keep(self, calibration: Any, mask: Any) -> None:
+        """What need not be searched for again when something else is corrected."""
+        assert self.copies is not None
+        if (
+            self.circle is None
+            and calibration is not None
+            and calibration.in_frame
+            and len(calibration.balls) == 1
+        ):
+            ball = calibration.balls[0].circle
+            self.circle = (ball.x, ball.y, ball.radius)
+        chosen = read_edits(self.folder).mask
+        if chosen in (None, "auto") and chosen not in self.found_masks:
+            self.found_masks[chosen] = f"{MASK_STEM}-found-{chosen}.png"
+            write_bytes(self.copies.capture / self.found_masks[chosen], encode_png(mask))
+
+    def _displaced(self, control: Reporter) -> frozenset[str]:
+        """Names of photographs that the camera moved between."""
+        from photostereo.app.findings import original
+        from photostereo.pipeline.pipeline import Pipeline
+
+        if self.moved is None:
+            assert self.copies is not None
+            pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
+            found, alignment = pipeline.found, pipeline.alignment
+            files = [original(file.name) for file in found.files] if isinstance(found, Found) else []
+            marks = () if alignment is None else alignment.uncertain | alignment.corrected.any(axis=1)
+            self.moved = frozenset(name for name, mark in zip(files, marks, strict=False) if mark)
+        return self.moved
+
+    def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
+        """The lights that follow from a circle, as it is being dragged; nothing is kept."""
+        from photostereo.app.findings import lights_facts
+        from photostereo.capture.lighting import lights_of_ball
+        from photostereo.lights.ball.calibration import calibrate_lights
+        from photostereo.lights.ball.circle import Circle
+
+        copies = self._at(folder, work)
+        pipeline = self._small_pipeline(control)
+        stack = pipeline.loaded.gray()
+        at = Circle(*copies.scale.circle(circle, up=False))
+        names = [] if stack.origin is None else list(stack.origin.files)
+        calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=copies.focal)
+        lighting = lights_of_ball(calibration)
+        return {"lights": lights_facts(self, lighting.lights, calibration, lighting.notes)}
+
+    def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
+        """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""
+        from photostereo.io.images import decode_image
+        from photostereo.masks.reading import mask_from_values
+
+        copies = self._at(folder, work)
+        small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.scale.small)
+        edits = read_edits(self.folder)
+        name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else free_name(self.folder)
+        write_bytes(self.folder / name, encode_png(copies.enlarge_mask(small)))
+        write_edits(self.folder, Edits(**{**vars(edits), "mask": name}))
+        return {"mask": name}
+
+    def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
+        """Solve the small copies and write a result folder."""
+        self._at(folder, work)
+        pipeline = self._small_pipeline(control)
+        pipeline.configure(method=method, report=True)
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            return {"out": out, "summary": brief(pipeline.write(out, command=["photostereo", "app"]).summary)}
+        finally:
+            pipeline.configure(method="ls")
+
+    def do_solve(
+        self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
+    ) -> dict[str, Any]:
+        """Solve a capture as the command line does."""
+        from photostereo.pipeline.pipeline import Pipeline
+
+        written = Pipeline(folder, control=control, **settings).write(out, command=command)
+        return {"out": out, "summary": brief(written.summary), "warnings": list(written.warnings)}
+
+    def do_export(
+        self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
+    ) -> dict[str, Any]:
+        """Write a result in other formats."""
+        from photostereo.results.export import export_result
+        from photostereo.solver.reconstruction import Reconstruction
+
+        Path(out).mkdir(parents=True, exist_ok=True)
+        facts = export_result(Path(out), Reconstruction.load(Path(result)), formats, control=control)
+        return {"files": facts["files"]}
+
+    def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
+        """Find the lights in the photographs themselves and write them as a light file."""
+        from photostereo.app.findings import write_lights_file
+        from photostereo.pipeline.pipeline import Pipeline
+
+        pipeline = Pipeline(folder, method="ls", control=control)
+        write_lights_file(pipeline, Path(target))
+        return {"file": Path(target).name}
+
+    def do_example(self, folder: str, control: Reporter) -> dict[str, Any]:
+        """Photograph the figure of the demo."""
+        from photostereo.capture.corruptions import add_poisson
+        from photostereo.capture.layouts.diligent import write_diligent
+        from photostereo.scenes import dome_lights, render_scene
+
+        if not (Path(folder) / "filenames.txt").is_file():
+            control.stage("example")
+            lights = dome_lights(20)
+            clean = render_scene("figure", size=400, lights=lights, reflectance="oren-nayar", color=True)
+            control.check()
+            write_diligent(add_poisson(clean, 25.0, rng=0), Path(folder))
+        return {"folder": folder}
+
+    def _small_pipeline(self, control: Reporter) -> Any:
+        """The pipeline of the small copies with the present corrections; stages that did not change are kept."""
+        from photostereo.pipeline.pipeline import Pipeline
+
+        assert self.copies is not None and self.found is not None
+        edits = read_edits(self.folder)
+        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
+        if self.pipeline is None:
+            self.pipeline = Pipeline(
+                self.copies.capture, method="ls", color=True, align="off", focal=self.copies.focal
+            )
+        self.pipeline.control = control
+        return self.pipeline.configure()
+
+    def _small_mask(self, chosen: str | None) -> str | None:
+        """The name of the chosen mask among the copies; a word stays what it is."""
+        from photostereo.masks.reading import read_mask
+
+        assert self.copies is not None and self.found is not None
+        if chosen in ("bright", "full"):
+            return chosen
+        if chosen == "auto":
+            return self.found_masks.get(chosen, chosen)
+        file = self.folder / chosen if chosen else self.found.mask_file
+        if file is None:
+            default = None if self.found.lights is None else self.found.mask_default
+            return self.found_masks.get(None, default)
+        stamp = file.stat().st_mtime_ns if file.exists() else 0
+        name = f"{MASK_STEM}-{stamp}.png"
+        if not (self.copies.capture / name).exists():
+            self.copies.shrink_mask(read_mask(file, self.copies.scale.full)[0], name)
+        return name
+
+
+def find_photographs(folder: Path) -> tuple[Found, str]:
+    """The photographs of a folder, those that are left out included; and what is wrong with the light file."""
+    try:
+        chosen = read_edits(folder).lights
+        found = find_capture(
+            folder, ReadOptions(lights=None if chosen in (None, ESTIMATE) else folder / chosen)
+        )
+        if isinstance(found, Found):
+            return found, ""
+        problem = CaptureError(
+            f"{folder} is an archive; the app works on folders of photographs.",
+            code="not-a-folder",
+            file=folder,
+        )
+        raise problem
+    except PhotostereoError as error:
+        if not error.code.startswith(_ABOUT_LIGHTS):
+            raise
+        return photographs.find(folder, ReadOptions()), error.rendered("app")
+
+
+def free_name(folder: Path) -> str:
+    """A name for a painted mask that nothing in the folder has."""
+    names = (f"{MASK_STEM}{'' if n == 1 else f'-{n}'}.png" for n in range(1, 10_000))
+    return next(name for name in names if not (folder / name).exists())
+
+
+def brief(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows of a summary."""
+    wanted = (
+        "method",
+        "iterations",
+        "status",
+        "seconds",
+        "expected_error",
+        "photographs",
+        "angular_error",
+        "surface",
+    )
+    return {name: summary[name] for name in wanted if name in summary}

@@ -1,0 +1,38 @@
+"""``photostereo app``: the local web app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from photostereo.cli.options import option
+from photostereo.cli.terminal import Terminal
+
+
+def app(
+    terminal: Terminal,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[FOLDER]", help="Folder of photographs to open.")
+    ] = None,
+    port: Annotated[int, option("--port", min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    browser: Annotated[
+        bool, option("--browser/--no-browser", help="Open the browser, or only print the address.")
+    ] = True,
+) -> None:
+    """Work in the browser: photographs, lights, mask, solve and result, without the terminal."""
+    from photostereo.core.errors import CaptureError
+    from photostereo.core.extras import require_extra
+
+    require_extra("starlette", "app", "The app's pages")
+    require_extra("uvicorn", "app", "The app's pages")
+    if folder is not None and not folder.expanduser().is_dir():
+        raise CaptureError(
+            f"{folder} is not a folder. Give the folder that contains the photographs.",
+            code="not-a-folder",
+            file=folder,
+        )
+    from photostereo.app.launching import run_app
+
+    run_app(folder, port, terminal.say, browse=browser)

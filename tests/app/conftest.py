@@ -1,0 +1,112 @@
+"""A small folder of JPEG photographs with a ball, and the app on it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the app needs: pip install 'photostereo[app]'")
+pytest.importorskip("uvicorn", reason="the app needs: pip install 'photostereo[app]'")
+
+from photostereo.app.launching import make_server
+from photostereo.app.security import Address
+from photostereo.core.conventions import srgb_from_linear
+
+from ..ball_scenes.balls import shoot_table
+from ..ball_scenes.studio import Ball
+
+BALL = (250.0, 120.0, 32.0)
+
+
+@pytest.fixture(scope="session")
+def jpegs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight photographs of 200 × 300 pixels of a figure with a mirror ball, as a camera writes them."""
+    folder = tmp_path_factory.mktemp("photographs")
+    from photostereo.scenes import dome_lights
+
+    lights = dome_lights(8, max_angle=50)
+    shoot = shoot_table([Ball("mirror", *BALL)], size=(200, 300), lights=lights)
+    np.savetxt(folder.parent / "truth.txt", shoot.lights)
+    for number, image in enumerate(shoot.images, start=1):
+        picture = np.rint(255 * srgb_from_linear(np.repeat(image[..., None], 3, axis=2))).astype(np.uint8)
+        (folder / f"IMG_{number}.JPG").write_bytes(
+            cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
+        )
+    return folder
+
+
+@pytest.fixture
+def folder(jpegs: Path, tmp_path: Path) -> Path:
+    """A copy of them that a test may correct."""
+    place = tmp_path / "owl"
+    place.mkdir()
+    for file in jpegs.iterdir():
+        (place / file.name).write_bytes(file.read_bytes())
+    return place
+
+
+@pytest.fixture(autouse=True)
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOTOSTEREO_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("PHOTOSTEREO_CAPTURES", str(tmp_path / "captures"))
+
+
+class Served:
+    """A running server, and one browser's way to it."""
+
+    def __init__(self, server: Any, sockets: list[Any], address: Address) -> None:
+        import httpx
+
+        self.server, self.address = server, address
+        self.thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
+        self.thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        self.client = httpx.Client(base_url=address.origin, timeout=60, headers={"Origin": address.origin})
+        self.client.get(f"/?token={address.token}")
+
+    @property
+    def state(self) -> Any:
+        return self.server.config.app.state.photostereo
+
+    def open(self, folder: Path) -> str:
+        answer = self.client.post("/api/open", json={"path": str(folder)})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+    def board(self, desk: str) -> dict[str, Any]:
+        parts: dict[str, Any] = self.state.desks[desk].board.parts
+        return parts
+
+    def wait(self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 120) -> dict[str, Any]:
+        """The state of a capture, once it is as wanted."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            board = self.board(desk)
+            if met(board):
+                return board
+            time.sleep(0.05)
+        raise AssertionError({name: str(value)[:300] for name, value in self.board(desk).items()})
+
+    def settled(self, desk: str) -> dict[str, Any]:
+        """Once everything is known of the capture."""
+        return self.wait(desk, lambda b: b["findings"] is not None and b["looking"]["state"] != "running")
+
+    def stop(self) -> None:
+        self.client.close()
+        self.server.should_exit = True
+        self.thread.join(10)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    running = Served(*make_server(None))
+    yield running
+    running.stop()

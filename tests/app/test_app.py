@@ -1,0 +1,170 @@
+"""The way of a capture through the app, without a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import cv2
+import numpy as np
+import pytest
+
+import photostereo as ps
+from photostereo.app.desk import solve_settings
+from photostereo.capture.edits import EDITS_FILE, read_edits
+from photostereo.core.errors import ParameterError
+
+from .conftest import BALL
+
+
+def angle_to_truth(lights, jpegs) -> float:
+    truth = np.loadtxt(jpegs.parent / "truth.txt")
+    cosine = np.einsum("ij,ij->i", np.array(lights["directions"]), truth[: len(lights["directions"])])
+    return float(np.degrees(np.arccos(np.clip(cosine, -1, 1))).max())
+
+
+def test_from_a_folder_to_a_result(served, folder, jpegs):
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    desk = served.open(folder)
+    board = served.settled(desk)
+    assert [about["name"] for about in board["photographs"]] == [f"IMG_{n}.JPG" for n in range(1, 9)]
+    assert served.client.get(f"/api/c/{desk}/picture/thumb/0").headers["content-type"] == "image/jpeg"
+    assert board["lights"]["kind"] == "ball" and angle_to_truth(board["lights"], jpegs) < 2
+    x, y, radius = board["lights"]["balls"][0]["circle"]
+    assert np.hypot(x - BALL[0], y - BALL[1]) < 1 and abs(radius - BALL[2]) < 1
+    assert 0.05 < board["mask"]["share"] < 0.6
+
+    # Opening it again, in another tab, is the same desk; the state can be read as events.
+    assert served.open(folder) == desk
+    with served.client.stream("GET", f"/api/c/{desk}/events") as events:
+        first = json.loads(next(line for line in events.iter_lines() if line.startswith("data:"))[5:])
+    assert first["capture"]["files"] == board["capture"]["files"]
+
+    assert served.client.post(f"/api/c/{desk}/solve", json={"method": "ls"}).status_code == 200
+    assert (
+        served.client.post(f"/api/c/{desk}/solve", json={"method": "ls"}).status_code == 400
+    )  # one at a time
+    board = served.wait(desk, lambda b: b["job"]["state"] not in ("running", "cancelling"))
+    assert board["job"]["state"] == "done", board["job"]
+    result = board["results"][0]
+    assert result["method"] == "ls" and "mesh.glb" in result["files"]
+    assert result["command"].startswith("photostereo solve ") and "--method ls" in result["command"]
+    glb = served.client.get(f"/api/c/{desk}/file/{result['name']}/mesh.glb")
+    assert glb.content[:4] == b"glTF" and "attachment" in glb.headers["content-disposition"]
+    assert served.client.get(f"/api/c/{desk}/file/{result['name']}/..%2f..%2fIMG_1.JPG").status_code == 404
+    address = served.address
+    page = served.client.get(f"{address.results_origin}/r/{result['key']}/report.html")
+    assert page.status_code == 200 and 'data-tiles="tiles"' in page.text
+    # The same as from Python, and nothing of the user's was touched.
+    normals = np.load(folder / "results" / "ls" / "normals.npy")
+    assert np.array_equal(normals, ps.Pipeline(folder, method="ls").solution.normals)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
+    desk = served.open(folder)
+    board = served.settled(desk)
+    version = board["glance"]["version"]
+    answer = served.client.post(
+        f"/api/c/{desk}/edits",
+        json={"leave_out": ["IMG_3.JPG"], "moved_lights": {"IMG_1.JPG": [0.6, 0, 0.8]}},
+    )
+    assert answer.status_code == 200
+    board = served.wait(desk, lambda b: b["glance"]["version"] != version and b["looking"]["state"] == "idle")
+    assert "IMG_3.JPG" not in board["lights"]["files"]
+    assert np.allclose(board["lights"]["directions"][0], [0.6, 0, 0.8], atol=1e-6)
+    assert read_edits(folder).leave_out == ("IMG_3.JPG",)
+    assert len(ps.load(folder, mask="full")) == 7
+
+    # A circle beside the ball gives other lights, without being kept.
+    wrong = served.client.post(f"/api/c/{desk}/circle", json={"circle": [BALL[0] + 6, BALL[1], BALL[2]]})
+    assert wrong.status_code == 200
+    found = wrong.json()["lights"]["directions"][1]
+    assert np.degrees(np.arccos(np.dot(found, board["lights"]["directions"][1]))) > 4
+    assert read_edits(folder).circle is None
+
+    painted = np.zeros(board["opening"]["small"][::-1], np.uint8)
+    painted[50:150, 40:140] = 255
+    version = board["mask"]["version"]
+    answer = served.client.put(f"/api/c/{desk}/mask", content=cv2.imencode(".png", painted)[1].tobytes())
+    assert answer.json() == {"mask": "photostereo-mask.png"}
+    board = served.wait(desk, lambda b: b["mask"]["version"] != version)
+    assert board["mask"]["share"] == pytest.approx(10_000 / 60_000, abs=0.02)
+    assert ps.load(folder).mask.sum() == pytest.approx(10_000, rel=0.02)
+
+    for bad in (
+        {"leave_out": ["../x.jpg"]},
+        {"leave_out": [f"IMG_{n}.JPG" for n in range(1, 8)]},
+        {"mask": "../../secret.png"},
+        {"circle": [1, 2]},
+        {"moved_lights": {"IMG_1.JPG": [0, 0, 0]}},
+    ):
+        assert served.client.post(f"/api/c/{desk}/edits", json=bad).status_code == 400, bad
+    assert served.client.put(f"/api/c/{desk}/mask", content=b"no picture").status_code == 400
+
+
+def test_a_solve_that_is_cancelled_or_killed_leaves_nothing(served, folder):
+    desk = served.open(folder)
+    served.wait(desk, lambda b: b["opening"]["state"] == "done")
+    solve, job = f"/api/c/{desk}/solve", lambda board: board["job"]
+    assert served.client.post(solve, json={"method": "dlnet"}).status_code == 200
+    served.wait(desk, lambda b: job(b)["stages"])
+    began = time.monotonic()
+    served.client.post(f"/api/c/{desk}/cancel")
+    served.wait(desk, lambda b: job(b)["state"] == "cancelled")
+    assert time.monotonic() - began < 10
+    served.client.post(solve, json={"method": "dlnet"})
+    os.kill(served.wait(desk, lambda b: job(b)["stages"] and job(b).get("pid"))["job"]["pid"], signal.SIGKILL)
+    board = served.wait(desk, lambda b: job(b)["state"] == "failed")
+    assert board["job"]["error"]["code"] == "worker-out-of-memory"
+    assert not list((folder / "results").glob("*/*")) and board["results"] == []
+
+
+def test_a_worker_that_was_killed_is_replaced(served, folder):
+    desk = served.open(folder)
+    board = served.settled(desk)
+    version = board["glance"]["version"]
+    os.kill(served.state.desks[desk]._desk.pid, signal.SIGKILL)
+    time.sleep(0.2)
+    served.client.post(f"/api/c/{desk}/edits", json={"leave_out": ["IMG_2.JPG"]})
+    served.wait(desk, lambda b: b["glance"]["version"] != version)
+
+
+def test_what_is_wrong_with_a_folder_is_said(served, folder, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    board = served.wait(served.open(empty), lambda b: b["opening"]["state"] == "failed")
+    assert board["opening"]["error"]["code"] == "no-photographs"
+    (folder / "lights.csv").write_text("file,x,y,z\nIMG_1.JPG,0,0,1\n")
+    board = served.settled(served.open(folder))
+    assert len(board["photographs"]) == 8 and "lights.csv" in board["capture"]["problem"]
+    (folder / EDITS_FILE).write_text("{")
+    assert served.client.post("/api/open", json={"path": str(tmp_path / "nowhere")}).status_code in (400, 404)
+
+
+def test_dropped_photographs_become_a_capture(served, jpegs):
+    drop = served.client.post("/api/drop", json={"name": "my owl"}).json()
+    for file in sorted(jpegs.glob("*.JPG")):
+        assert (
+            served.client.put(f"/api/drop/{drop['drop']}/{file.name}", content=file.read_bytes()).status_code
+            == 200
+        )
+    desk = served.client.post(f"/api/drop/{drop['drop']}/done").json()["id"]
+    board = served.wait(desk, lambda b: b["opening"]["state"] == "done")
+    assert board["capture"]["name"] == "my-owl" and len(board["photographs"]) == 8
+    start = served.client.get("/api/start").json()
+    assert start["recent"][0]["name"] == "my-owl"
+    listed = served.client.get("/api/browse", params={"path": drop["folder"]}).json()
+    assert listed["photographs"] == 8 and listed["is_capture"]
+
+
+def test_parameters_are_those_of_the_command_line():
+    settings, words = solve_settings({"method": "pls", "parameters": {"p": "3"}, "scale": 0.5})
+    assert settings == {"method": "pls", "p": 3, "scale": 0.5}
+    assert words == ["--method", "pls", "--set", "p=3", "--scale", "0.5"]
+    with pytest.raises(ParameterError):
+        solve_settings({"method": "pls", "parameters": {"q": "3"}})
+    with pytest.raises(ParameterError):
+        solve_settings({"method": "rm -rf"})
