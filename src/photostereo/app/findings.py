@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from photostereo.lights.lights import Lights
     from photostereo.pipeline.pipeline import Pipeline
 
+#: What is wrong with a photograph, in a word or two (see :mod:`photostereo.photographs.faults`).
+FAULTS = {
+    "duplicate": "duplicate",
+    "dark": "almost black",
+    "light-off": "light off",
+    "blurred": "blurred",
+    "mismatched": "does not match",
+    "size-mismatch": "another size",
+}
 #: A photograph with more clipped values than this inside the mask is marked.
 _CLIPPED = 0.01
 
@@ -31,8 +40,7 @@ def lights_facts(
     """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
     assert tasks.copies is not None
     scale = tasks.copies.scale
-    names = tasks.pipeline.found.files
-    files = [original(file.name) for file in names]
+    files = [original(file.name) for file in tasks.pipeline.opened.found.files]
     balls = []
     for ball in () if calibration is None else calibration.balls:
         marks = ball.highlights
@@ -81,6 +89,8 @@ def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
     for number, share in enumerate(diagnosis.saturation_by_photograph):
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
+    for fault in pipeline.opened.found.faults:
+        about.setdefault(original(fault.file), []).append(FAULTS.get(fault.reason, "cannot be used"))
     for number, name in enumerate(names):
         if name in moved:
             note(number, "camera moved")
@@ -90,6 +100,7 @@ def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
             for finding in diagnosis.findings
         ],
         "photographs": about,
+        "unused": [original(fault.file) for fault in pipeline.opened.found.faults if not fault.used],
         "notes": [original_names(note) for note in (capture.origin.notes if capture.origin else ())],
     }
 

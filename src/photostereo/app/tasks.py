@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from photostereo.app.reporting import Reporter
 from photostereo.app.small_copies import SmallCopies, make_copies
-from photostereo.app.worker import Reporter
 from photostereo.capture.edits import MASK_STEM, Edits, read_edits, write_edits
 from photostereo.capture.found import Found
 from photostereo.capture.layouts import photographs
@@ -136,8 +136,8 @@ class Tasks:
         if self.moved is None:
             assert self.copies is not None
             pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
-            found, alignment = pipeline.found, pipeline.alignment
-            files = [original(file.name) for file in found.files] if isinstance(found, Found) else []
+            opened, alignment = pipeline.opened, pipeline.alignment
+            files = [original(file.name) for file in opened.found.files]
             marks = () if alignment is None else alignment.uncertain | alignment.corrected.any(axis=1)
             self.moved = frozenset(name for name, mark in zip(files, marks, strict=False) if mark)
         return self.moved
