@@ -14,11 +14,11 @@ from photostereo.cli.terminal import Terminal
 def app(
     terminal: Terminal,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="Folder of photographs to open.")
+        Path | None, typer.Argument(metavar="FOLDER", help="Folder of photographs to open.")
     ] = None,
-    port: Annotated[int, option("--port", min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    port: Annotated[int, option("--port", None, "Port; 0 for any that is free.", min=0, max=65535)] = 0,
     browser: Annotated[
-        bool, option("--browser/--no-browser", help="Open the browser, or only print the address.")
+        bool, option("--browser/--no-browser", None, "Open the browser, or only print the address.")
     ] = True,
 ) -> None:
     """Work in the browser: photographs, lights, mask, solve and result, without the terminal."""
