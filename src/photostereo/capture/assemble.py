@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
+from photostereo.capture.estimating import complete_lights
 from photostereo.capture.found import Found, require_truth_size
-from photostereo.capture.lighting import Lighting, estimate_from_shading, find_lights, moved
+from photostereo.capture.lighting import Lighting, find_lights, moved
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.opening import Opened, open_capture
 from photostereo.capture.options import ReadOptions
@@ -81,13 +82,18 @@ def put_together(
             balls=balls,
             control=control,
         )
-    if estimate and not lighting.lights.known:
+    if not estimate and not lighting.is_complete:
+        lighting = Lighting(Lights(count=len(found.files)), notes=lighting.notes, is_complete=False)
+    elif not lighting.is_complete:
         frames = framed.frames() if images is None else iter(images)
-        lighting = moved(estimate_from_shading(frames, mask, found, control), found, options)
-        strengths = lighting.lights.strengths
-        framed = framed.with_strengths(strengths)
+        known = lighting.lights.strengths
+        lighting = moved(complete_lights(lighting, frames, mask, found, control), found, options)
+        factors = (lighting.lights.strengths / known).reshape(len(known), -1)[
+            :, 0
+        ]  # the same for all channels
+        framed = framed.with_strengths(factors)
         if images is not None:
-            images /= strengths.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
+            images /= factors.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
     lights = lighting.lights
     near_notes: tuple[str, ...] = ()
     if lights.is_near:

@@ -1,4 +1,4 @@
-"""``calibrate``: the lights of a folder of photographs, from a ball."""
+"""``calibrate``: the lights of a folder of photographs, from a ball or from the photographs alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from photostereo.capture.found import require_matching
 from photostereo.capture.layouts import photographs
 from photostereo.capture.lighting import calibrate_photographs
 from photostereo.capture.opening import open_capture
-from photostereo.capture.options import ReadOptions
+from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.calibration import Calibration
@@ -90,3 +90,23 @@ def calibrate_folder(
     calibration = calibrate_photographs(opened, options, control)
     notes = (*map(str, opened.found.faults), *opened.photographs.camera_notes)
     return replace(calibration, warnings=(*notes, *calibration.warnings))
+
+
+def estimate_folder(
+    path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT
+) -> Calibration:
+    """The lights of a folder of photographs, estimated from them and the object's mask; light files and balls are ignored.
+
+    Raises
+    ------
+    CaptureError
+        ``"lights-not-estimated"``, if the photographs do not determine them.
+    """
+    from photostereo.capture.loading import read_lazily
+
+    capture = read_lazily(path, replace(options, lights=ESTIMATE), control)
+    if capture.origin is None or capture.origin.calibration is None:
+        raise CaptureError(
+            f"{path} is not a folder of photographs.", code="not-a-folder", file=Path(path).expanduser()
+        )
+    return capture.origin.calibration

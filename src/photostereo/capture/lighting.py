@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
 from photostereo.capture.found import Found
@@ -20,9 +19,8 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.circle import Circle, mask_circle
+from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
-from photostereo.lights.unknown.crops import crop_photographs
-from photostereo.lights.unknown.estimate import estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import PhotographFiles
 
@@ -37,18 +35,20 @@ class Lighting:
     calibration : how a ball gave them, or None
     balls : pixels of the whole photographs that show a ball, which is not the object; or None
     notes : what the user should know
+    is_complete : whether nothing is left to be estimated once the mask is known
     """
 
     lights: Lights
     calibration: Calibration | None = None
     balls: BoolArray | None = None
     notes: tuple[str, ...] = ()
+    is_complete: bool = True
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
     """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
 
-    Without either they are not known, and can be estimated once the object's mask is (:func:`estimate_from_shading`).
+    Without either they are not known, and can be estimated once the object's mask is (:func:`.estimating.complete_lights`).
 
     Raises
     ------
@@ -56,7 +56,9 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
         Those of :func:`photostereo.lights.ball.calibration.calibrate_lights`
     """
     found = opened.found
-    unknown = Lighting(Lights(count=len(found.files)), notes=("no light file and no ball",))
+    unknown = Lighting(
+        Lights(count=len(found.files)), notes=("no light file and no ball",), is_complete=False
+    )
     if options.lights == ESTIMATE:
         return unknown
     if found.lights is not None:
@@ -87,45 +89,6 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
         )
         lights = calibration.lights
     return replace(lighting, lights=lights, calibration=calibration)
-
-
-def estimate_from_shading(
-    photographs: Iterable[NDArray[np.float32]], mask: BoolArray, found: Found, control: Control = SILENT
-) -> Lighting:
-    """The lights from the photographs and the mask alone.
-
-    Raises
-    ------
-    CaptureError
-        ``"lights-not-estimated"``, if the photographs do not determine them.
-    """
-    estimated = estimate_lights(crop_photographs(photographs, mask), control=control)
-    verdict = estimated.verdict
-    if not verdict.usable:
-        why = [_UNUSABLE[reason] for reason in verdict.reasons]
-        raise CaptureError(
-            f"{found.path} has no light file, no ball was found in the photographs, and the lights cannot be estimated from "
-            f"them either: {'; '.join(why)}.",
-            code="lights-not-estimated",
-            file=found.path,
-            remedy="give-lights",
-            reasons=verdict.reasons,
-        )
-    depth = f"the relief may be too flat or too deep by a factor of up to {verdict.depth_factor:.1f}"
-    note = (
-        f"no light file and no ball: the lights are estimated from the photographs, to about "
-        f"{estimated.expected_error:.0f}°; {depth}. A shiny ball beside the object gives accurate lights"
-    )
-    flat = ("the object is flat, so the depth of its relief is assumed rather than measured",)
-    return Lighting(estimated.as_lights(), notes=(note, *(flat if verdict.is_flat else ())))
-
-
-#: Why lights cannot be estimated, by the verdict's reason.
-_UNUSABLE = {
-    "all-alike": "all photographs look alike, as with a single light or a surface without relief",
-    "not-one-object": "the photographs do not seem to show one object from one viewpoint",
-    "large-error": "the estimate would be too inaccurate to be useful",
-}
 
 
 def lights_of_ball(calibration: Calibration) -> Lighting:
@@ -258,7 +221,13 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
         source=table.path.name,
         strengths_source="" if table.intensities is None else table.path.name,
     )
-    notes = list(options.axes_notes())
+    if table.errors is not None:
+        source = np.where(np.isfinite(table.errors), ESTIMATED, table.path.name).tolist()
+        lights = lights.with_errors(table.errors, source)
+    notes = [*options.axes_notes(), *table.notes]
+    if table.errors is not None:
+        about = float(np.nanmean(table.errors))
+        notes.append(f"lights in {table.path.name} were estimated from photographs, to about {about:.0f}°")
     behind = int((vectors[:, 2] <= 0).sum())
     if behind:
         notes.append(
@@ -270,4 +239,4 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
         balls = np.zeros(photographs.full_frame, dtype=bool)
         for ball in table.balls:
             balls |= Circle(*ball).with_margin(photographs.full_frame)
-    return Lighting(lights, balls=balls, notes=tuple(notes))
+    return Lighting(lights, balls=balls, notes=tuple(notes), is_complete=table.is_complete)

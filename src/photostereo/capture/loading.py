@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from photostereo.capture.assemble import assemble
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import with_edits
@@ -18,7 +20,7 @@ from photostereo.capture.layouts import archive, diligent, folder, harvard, phot
 from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
@@ -169,7 +171,25 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             raise _nothing_fits(place)
         return without(found, options.leave_out)
     result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
+    if options.lights_strengths == "unknown":
+        result = _without_strengths(result)
     return without(result, options.leave_out)
+
+
+def _without_strengths(found: Found | Capture) -> Found | Capture:
+    """The same with light strengths that are to be estimated."""
+    if isinstance(found, Capture):
+        raise ParameterError(
+            "The photographs in this file are divided by their light strengths already, so these cannot be estimated.",
+            code="strengths-in-archive",
+        )
+    if found.lights is None:  # those of a ball or an estimate are found anyway
+        return found
+    table = replace(
+        found.lights, intensities=None, open_strengths=np.ones(len(found.lights.vectors), dtype=bool)
+    )
+    notes = tuple(note for note in found.notes if not note.startswith("no light strengths"))
+    return replace(found, lights=table, notes=notes)
 
 
 def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:

@@ -55,6 +55,8 @@ class ReadOptions:
         What the light file has in place of x, y and z, such as ``"x,-y,z"``.
     reverse_lights : bool
         The directions of the light file point from the light to the object.
+    lights_strengths : {"given", "unknown"}
+        Use the strengths of the light file, or estimate them from the photographs.
     ambient : path, optional
         A photograph with the lights off, to subtract; by default ``ambient.*`` in the folder.
     flat : path, optional
@@ -99,6 +101,7 @@ class ReadOptions:
     lights: str | os.PathLike[str] | None = None
     lights_axes: str | None = None
     reverse_lights: bool = False
+    lights_strengths: str = "given"
     ambient: str | os.PathLike[str] | None = None
     flat: str | os.PathLike[str] | None = None
     ball: str | os.PathLike[str] | None = None
@@ -136,6 +139,11 @@ class ReadOptions:
         if self.align not in ALIGNMENTS:
             raise ParameterError(
                 f'align must be one of {", ".join(ALIGNMENTS)}, not "{self.align}".', code="unknown-align"
+            )
+        if self.lights_strengths not in ("given", "unknown"):
+            raise ParameterError(
+                f'lights_strengths must be given or unknown, not "{self.lights_strengths}".',
+                code="unknown-strengths",
             )
         for name in NAMED_FILES:
             if isinstance(value := getattr(self, name), os.PathLike):

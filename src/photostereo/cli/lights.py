@@ -1,4 +1,4 @@
-"""``photostereo lights``: light directions and strengths from a ball."""
+"""``photostereo lights``: light directions and strengths, from a ball or from the photographs alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from photostereo.cli.command import OUTPUT
+from photostereo.cli.command import LIGHTS, OUTPUT
 from photostereo.cli.options import BallReading, CapturePath, Force, option, read_options
 from photostereo.cli.terminal import Terminal, text_table
 
@@ -18,6 +18,9 @@ def lights(
     capture: CapturePath,
     reading: BallReading,
     terminal: Terminal,
+    unknown: Annotated[
+        bool, option("--unknown", LIGHTS, "Estimate the lights from the photographs alone, without a ball.")
+    ] = False,
     out: Annotated[
         Path | None,
         option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
@@ -27,8 +30,8 @@ def lights(
     ] = True,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Estimate light directions and strengths from a ball in the photographs."""
-    from photostereo.capture.calibrate import calibrate_folder
+    """Find light directions and strengths from a ball, or estimate them from the photographs alone."""
+    from photostereo.capture.calibrate import calibrate_folder, estimate_folder
     from photostereo.io.atomic import replacing_file
     from photostereo.io.sixteen_bit import write_png
     from photostereo.lights.files.writing import write_lights
@@ -40,7 +43,8 @@ def lights(
         for wanted in (target, *([shown] if picture and shown else [])):
             free.enter_context(replacing_file(wanted, force=force))
         terminal.stage("lights")
-        calibration = calibrate_folder(capture, read_options(reading), terminal)
+        find = estimate_folder if unknown else calibrate_folder
+        calibration = find(capture, read_options(reading), terminal)
     write_lights(calibration, target, force=True)
     terminal.say(lights_table(calibration))
     for warning in calibration.warnings:
@@ -61,6 +65,7 @@ def lights(
         "expected_error_degrees": calibration.residual.tolist(),
         "found_from": list(calibration.found_from),
         "strengths_from": calibration.strengths_from,
+        "relief_factor": calibration.relief_factor,
         "warnings": list(calibration.warnings),
     }
 

@@ -121,6 +121,10 @@ class Reading:
     reverse_lights: Annotated[
         bool, option("--reverse-lights", ADVANCED, "The light file points from the light to the object.")
     ] = False
+    lights_strengths: Annotated[
+        str,
+        option("--lights-strengths", ADVANCED, "given (by the light file) or unknown (estimated)."),
+    ] = "given"
     focal: Focal = None
     srgb: Srgb = None
     ambient: Annotated[

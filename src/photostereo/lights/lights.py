@@ -213,6 +213,10 @@ class Lights:
         """The same lights with other strengths."""
         return self._with(strengths=strengths, strengths_source=source)
 
+    def with_errors(self, expected_error: ArrayLike, source: Sequence[str]) -> Lights:
+        """The same lights with other expected errors and sources."""
+        return self._with(expected_error=expected_error, source=source)
+
     def as_distant(self, *, from_positions: bool = False) -> Lights:
         """Distant lights in the same directions, or in those from the middle of the frame to the positions."""
         directions = self._positions if from_positions else self._directions

@@ -116,7 +116,7 @@ def fill_results(
 
 
 def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -> None:
-    """Facts about the photographs, and about the lights if they were estimated; those are written, too."""
+    """Facts about the photographs, and about the lights if no light file gave them; those are written, too."""
     height, width = capture.frame
     summary["photographs"] = {
         "count": len(capture),
@@ -134,24 +134,13 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         and len(capture.origin.files) == len(alignment.shifts)
     ):
         summary["alignment"] = alignment.as_dict(capture.origin.files)
-    if "estimated" in capture.lights.source:
-        summary["lights"] = {
-            "found_from": ["estimated"],
-            "strengths_from": capture.lights.strengths_source,
-            "expected_error_degrees": round(float(np.nanmean(capture.lights.expected_error)), 2),
-            "warnings": [],
-        }
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is not None:
         write_lights(calibration, folder / "lights.csv")
         summary["conventions"]["lights.csv"] = (
             "Directions from the object to the lights: x right, y up, z towards the camera."
         )
-        summary["lights"] = {
-            "found_from": sorted(set(calibration.found_from)),
-            "strengths_from": calibration.strengths_from,
-            "warnings": list(calibration.warnings),
-        }
+        summary["lights"] = calibration.facts()
 
 
 def make_surface(

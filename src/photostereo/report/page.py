@@ -228,18 +228,25 @@ def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
         return None
     picture = figures.MapFigure(
         title="Where the lights were",
-        note="Left: the outline of the ball, and its highlight in each photograph. Right: the lights above the object; "
-        "the middle is the camera, numbers on the rings are degrees above the image plane. Red is doubtful.",
+        note=(
+            "Left: the outline of the ball, and its highlight in each photograph. Right: t"
+            if calibration.balls
+            else "T"
+        )
+        + "he lights above the object; the middle is the camera, numbers on the rings are degrees above the image plane. "
+        "Red is doubtful.",
         address=pictures.png(calibration.picture),
-        alt="The ball with its outline and highlights, and the directions of the lights on a hemisphere",
+        alt=("The ball with its outline and highlights, and t" if calibration.balls else "T")
+        + "he directions of the lights on a hemisphere",
         width=calibration.picture.shape[1],
         height=calibration.picture.shape[0],
     )
     return {
         "figure": picture,
+        "is_estimated": not calibration.balls,
         "found_from": ", ".join(dict.fromkeys(calibration.found_from)),
         "strengths_from": calibration.strengths_from,
-        "good_to": f"{max(float(np.max(calibration.residual)), 0.1):.1f}°",
+        "good_to": f"{max(float(np.nanmax(calibration.residual)), 0.1):.1f}°",
         "warnings": calibration.warnings,
     }
 

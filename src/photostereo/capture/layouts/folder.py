@@ -68,10 +68,9 @@ def find(path: Path, options: ReadOptions) -> Found:
     chosen = options.path_of("lights")
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     source = in_folder(path, chosen) if chosen else present[0]
-    table = read_lights(source, count=len(files))
+    table = read_lights(source, count=len(files)).naming(files)
     if table.files is not None:  # its order counts
         require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
-        table.require_names_of(files)
         by_name = {file.name.casefold(): file for file in files}
         files = [by_name[name.casefold()] for name in table.files]
     notes = list(table.length_note() if table.positions is None else ())

@@ -1,4 +1,4 @@
-"""Light directions and strengths from photographs of balls, with expected errors and warnings.
+"""Light directions and strengths, found from balls or estimated, with expected errors and warnings.
 
 Shiny balls give directions, matte balls directions and strengths. A missing highlight is replaced, and every other one
 checked, by the shading of the object: its normals follow from the other photographs, and its shading in this one then
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ _BELIEVABLE = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The lights of a capture as found from balls, one per photograph.
+    """The lights of a capture as found from balls or estimated from the photographs, one per photograph.
 
     Attributes
     ----------
@@ -48,13 +49,14 @@ class Calibration:
     residual : (d,) expected error of each direction, in degrees
     found_from : (d,) what each direction was found from
     strengths_from : what the strengths were found from
-    balls : the balls, in pixels of the photographs in which they are
+    balls : the balls, in pixels of the photographs in which they are; none if the lights are estimated
     frame : height and width of those photographs
     positions : (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
     warnings : sentences for the user
     in_frame : whether the balls are in the photographs of the object, not in a series of their own
     suspects : numbers of the photographs that the warnings are about
     picture : (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
+    relief_factor : if the lights are estimated, the relief may be too flat or too deep by this factor
     """
 
     files: tuple[str, ...]
@@ -70,6 +72,7 @@ class Calibration:
     in_frame: bool = False
     suspects: tuple[int, ...] = ()
     picture: Picture | None = None
+    relief_factor: float | None = None
 
     @property
     def lights(self) -> Lights:
@@ -82,6 +85,18 @@ class Calibration:
             source=self.found_from,
             strengths_source=self.strengths_from,
         )
+
+    def facts(self) -> dict[str, Any]:
+        """What ``summary.json`` says about the lights."""
+        facts: dict[str, Any] = {
+            "found_from": sorted(set(self.found_from)),
+            "strengths_from": self.strengths_from,
+            "expected_error_degrees": round(float(np.nanmean(self.residual)), 2),
+            "warnings": list(self.warnings),
+        }
+        if self.relief_factor is not None:
+            facts["relief_factor"] = round(self.relief_factor, 2)
+        return facts
 
     def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
         """Pixels of the balls, with a margin as a share of their radius."""
@@ -232,41 +247,38 @@ def _strengths(
     card: Sequence[int] | None,
     pixels: FloatArray | None,
 ) -> tuple[FloatArray, str]:
-    equal = np.ones(len(directions))
     if card is not None:
         return strengths_from_card(images if scene is None else scene, directions, card), "gray card"
     matte = [ball for ball in balls if ball.strengths is not None]
     if matte:
         logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
         return np.exp(logs), "matte ball"
+    where = mask if scene is not None else _beside_the_balls(images, mask, balls)
+    return strengths_of_scene(images if scene is None else scene, where, directions, pixels)
+
+
+def strengths_of_scene(
+    images: FloatArray, mask: BoolArray | None, directions: FloatArray, pixels: FloatArray | None
+) -> tuple[FloatArray, str]:
+    """Strengths from the object in photographs (d, H, W), and what they come from.
+
+    ``pixels`` are its :func:`.sample_pixels`, or None if too few of them are well exposed.
+    """
+    equal = np.ones(len(directions)), "assumed to be equal"
     if len(directions) < 6:
-        return equal, "assumed to be equal"
+        return equal
     if pixels is None:
-        return _strengths_of_overexposed(images, scene, mask, balls, directions)
+        # Each pixel counts in the photographs in which it is not white.
+        pixels = sample_pixels(images, mask, overexposed=True)
+        if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
+            return equal
+        words = "brightness of the overexposed object, assumed to face the camera"
+        return strengths_from_flat(pixels, directions), words
     if equal_strengths_suffice(pixels, directions):
-        return equal, "equal (the shading of the object fits)"
+        return equal[0], "equal (the shading of the object fits)"
     if not is_solid(pixels, directions):
         return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
-    if scene is not None:
-        return strengths_from_shading(scene, directions, mask).strengths, "shading of the object"
-    where = _beside_the_balls(images, mask, balls)
-    return strengths_from_shading(images, directions, where).strengths, "shading of the object"
-
-
-def _strengths_of_overexposed(
-    images: FloatArray,
-    scene: FloatArray | None,
-    mask: BoolArray | None,
-    balls: Sequence[FoundBall],
-    directions: FloatArray,
-) -> tuple[FloatArray, str]:
-    """Strengths from an object whose pixels are white in some photographs, each pixel in those in which it is not."""
-    where = mask if scene is not None else _beside_the_balls(images, mask, balls)
-    pixels = sample_pixels(images if scene is None else scene, where, overexposed=True)
-    if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
-        return np.ones(len(directions)), "assumed to be equal"
-    words = "brightness of the overexposed object, assumed to face the camera"
-    return strengths_from_flat(pixels, directions), words
+    return strengths_from_shading(images, directions, mask).strengths, "shading of the object"
 
 
 def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:

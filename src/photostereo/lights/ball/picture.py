@@ -1,4 +1,4 @@
-"""The picture that shows at a glance whether a calibration is right: circles, highlights and the hemisphere."""
+"""The picture that shows at a glance whether lights are right: circles, highlights and the hemisphere."""
 
 from __future__ import annotations
 
@@ -38,14 +38,20 @@ def calibration_picture(
     directions, strengths : of the lights
     suspects : numbers of lights to be marked in red
     """
-    panels = (
-        ("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects)),
-        (
-            "Lights: the camera in the middle, degrees above the table",
-            _hemisphere(directions, strengths, suspects),
-        ),
-    )
-    return np.hstack([np.vstack([_title(words), panel]) for words, panel in panels])
+    panel = _ball_panel(images, balls, suspects)
+    titled = np.vstack([_title("Outline, and the highlight of each photograph"), panel])
+    return np.hstack([titled, dome_picture(directions, strengths, suspects)])
+
+
+def dome_picture(
+    directions: FloatArray,
+    strengths: FloatArray,
+    suspects: Sequence[int] = (),
+    errors: FloatArray | None = None,
+) -> Picture:
+    """The lights seen from above, RGB; with their expected ``errors`` in degrees as circles around them."""
+    title = "Lights: the camera in the middle, degrees above the table"
+    return np.vstack([_title(title), _hemisphere(directions, strengths, suspects, errors)])
 
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
@@ -89,7 +95,9 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
     return panel
 
 
-def _hemisphere(directions: FloatArray, strengths: FloatArray, suspects: Sequence[int]) -> Picture:
+def _hemisphere(
+    directions: FloatArray, strengths: FloatArray, suspects: Sequence[int], errors: FloatArray | None
+) -> Picture:
     """Lights on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
@@ -107,6 +115,8 @@ def _hemisphere(directions: FloatArray, strengths: FloatArray, suspects: Sequenc
         color = _WRONG if number in suspects else _CIRCLE
         size = round(7 * 16 * float(np.sqrt(strengths[number])))
         cv2.circle(panel, place, size, color, -1, cv2.LINE_AA, 4)
+        if errors is not None and np.isfinite(errors[number]):
+            cv2.circle(panel, place, round(errors[number] / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
         marks.append((place, str(number + 1), _INK))
     _label(panel, marks, halo=_PAPER)
     return panel

@@ -7,6 +7,8 @@ Text and CSV
 
     A line ``Header: ...`` and a line with the number of lights may come first.
 
+    Below a header, empty cells leave a direction or a strength open: it is estimated from the photographs.
+
     Columns ``position_x``, ``position_y``, ``position_z`` say where near lights stand, in pixels from the middle of the
     frame; columns ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from its middle.
 
@@ -51,6 +53,8 @@ _STRENGTH_WORDS = {
 }
 _POSITION_WORDS = ("position_x", "position_y", "position_z")
 _WIDTHS_WORDS = ("widths_x", "widths_y", "widths_z")
+#: What :mod:`.writing` says of lights that were estimated from the photographs.
+ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
 
@@ -197,7 +201,8 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
             file=path,
             columns=list(header),
         )
-    body = rows[1:]
+    # Commas at the end of a line are empty cells.
+    body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
     for number, row in enumerate(body):
         if len(row) != len(header):
             raise CaptureError(
@@ -208,13 +213,46 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
                 line=number + 1,
             )
     wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
+    open_directions = _left_open(body, [axes[0], axes[1], axes[2]], ("0", "0", "1"))
+    open_strengths = _left_open(body, strengths, ("1",) * len(strengths))
     values = _rectangle([[row[column] for column in wanted] for row in body], path)
     files = tuple(base_name(row[names[0]]) for row in body) if names else None
     intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:6]
     positions = np.ascontiguousarray(values[:, -3:]) if len(places) == 3 else None
+    if intensity is not None and open_strengths is not None and not open_strengths.all():
+        intensity[open_strengths] = intensity[~open_strengths].mean(axis=0)
     return LightTable(
-        path, np.ascontiguousarray(values[:, :3]), intensity, files, positions, in_widths=in_widths
+        path,
+        np.ascontiguousarray(values[:, :3]),
+        intensity,
+        files,
+        positions,
+        in_widths=in_widths,
+        open_directions=open_directions,
+        open_strengths=open_strengths,
+        errors=_errors_of_estimates(header, body),
     )
+
+
+def _left_open(
+    body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]
+) -> NDArray[np.bool_] | None:
+    """Rows whose cells in these columns are all empty; they are filled in. None if there is none."""
+    rows = np.array([bool(columns) and not any(row[column] for column in columns) for row in body])
+    for number in np.flatnonzero(rows).tolist():
+        for column, word in zip(columns, placeholder, strict=True):
+            body[number][column] = word
+    return rows if rows.any() else None
+
+
+def _errors_of_estimates(header: list[str], body: list[list[str]]) -> NDArray[np.float64] | None:
+    """Expected errors of lights that a file of ours says were estimated, NaN for others; None if none was."""
+    if not {"residual_degrees", "found_from"} <= set(header):
+        return None
+    error, source = header.index("residual_degrees"), header.index("found_from")
+    words = [row[error] if row[source] == ESTIMATED and _is_number(row[error]) else "nan" for row in body]
+    values = np.array([decimal(word) for word in words])
+    return values if np.isfinite(values).any() else None
 
 
 def _split(line: str) -> list[str]:

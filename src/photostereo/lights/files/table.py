@@ -29,6 +29,10 @@ class LightTable:
     positions : (d, 3) of near lights in pixels from the middle of the frame, or None
     in_widths : the positions are in widths of the object from its middle instead
     balls : (column, row, radius) of balls in the photographs that the lights were found from
+    open_directions, open_strengths : (d,) which the file leaves open: their cells are empty, or the photograph is not
+        named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is
+    errors : (d,) expected errors of directions that were estimated, in degrees, NaN for others; None if none was
+    notes : what the user should know
     """
 
     path: Path
@@ -38,6 +42,15 @@ class LightTable:
     positions: NDArray[np.float64] | None = None
     in_widths: bool = False
     balls: tuple[tuple[float, float, float], ...] = ()
+    open_directions: NDArray[np.bool_] | None = None
+    open_strengths: NDArray[np.bool_] | None = None
+    errors: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left open."""
+        return self.open_directions is None and self.open_strengths is None
 
     @property
     def lengths(self) -> NDArray[np.float64]:
@@ -56,11 +69,44 @@ class LightTable:
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
         """The lights in the order of the photographs, if the file names them; unchanged otherwise."""
+        table = self.naming(photographs)
+        if table.files is None:
+            return table
+        place = {name.casefold(): index for index, name in enumerate(table.files)}
+        return table.take([place[photograph.name.casefold()] for photograph in photographs])
+
+    def naming(self, photographs: Sequence[Path]) -> LightTable:
+        """This table, with lights that are left open for photographs that it does not name.
+
+        The names are dropped if it names as many photographs, but none of these: it belongs to another capture of the
+        same setup.
+        """
         if self.files is None:
             return self
+        present = [photograph.name for photograph in photographs]
+        named = {name.casefold() for name in self.files}
+        missing = [name for name in present if name.casefold() not in named]
+        if len(missing) == len(present) == len(self.files):
+            note = f"{self.path.name} names other photographs: its lights are used in their order"
+            return replace(self, files=None, notes=(*self.notes, note))
         self.require_names_of(photographs)
-        place = {name.casefold(): index for index, name in enumerate(self.files)}
-        return self.take([place[photograph.name.casefold()] for photograph in photographs])
+        if not missing:
+            return self
+
+        def grown(values: NDArray[Any], value: Any) -> NDArray[Any]:
+            return np.concatenate([values, np.broadcast_to(value, (len(missing), *values.shape[1:]))])
+
+        none, strengths = np.zeros(len(self.vectors), bool), self.intensities
+        return replace(
+            self,
+            vectors=grown(self.vectors, (0.0, 0.0, 1.0)),
+            intensities=None if strengths is None else grown(strengths, strengths.mean(axis=0)),
+            files=(*self.files, *missing),
+            positions=None,
+            open_directions=grown(none if self.open_directions is None else self.open_directions, True),
+            open_strengths=grown(none if self.open_strengths is None else self.open_strengths, True),
+            errors=None if self.errors is None else grown(self.errors, np.nan),
+        )
 
     def take(self, order: Sequence[int]) -> LightTable:
         """Some of the lights, in this order."""
@@ -74,15 +120,18 @@ class LightTable:
             else strengths,
             files=None if self.files is None else tuple(self.files[i] for i in chosen),
             positions=None if self.positions is None else self.positions[chosen],
+            open_directions=None if self.open_directions is None else self.open_directions[chosen],
+            open_strengths=None if self.open_strengths is None else self.open_strengths[chosen],
+            errors=None if self.errors is None else self.errors[chosen],
         )
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
-        """Check that the file names each of these photographs once, and no other.
+        """Check that the file names no photograph but these, and none twice.
 
         Raises
         ------
         CaptureError
-            ``"light-without-photograph"``, ``"light-repeated"``, ``"photograph-without-light"``
+            ``"light-without-photograph"``, ``"light-repeated"``
         """
         assert self.files is not None
         named = [name.casefold() for name in self.files]
@@ -102,15 +151,6 @@ class LightTable:
                     code="light-repeated",
                     file=self.path,
                     name=name,
-                )
-        for photograph in photographs:
-            if photograph.name.casefold() not in named:
-                raise CaptureError(
-                    f"{self.path} has no light for {photograph.name}. Each photograph needs exactly one: complete "
-                    "the file, or remove the photograph.",
-                    code="photograph-without-light",
-                    file=self.path,
-                    name=photograph.name,
                 )
 
 

@@ -37,7 +37,8 @@ def lights_table(calibration: Calibration) -> str:
             f"{z:.6f}",
             f"{calibration.strengths[number]:.5f}",
         ]
-        cells += [f"{calibration.residual[number]:.2f}", words]
+        error = calibration.residual[number]
+        cells += [f"{error:.2f}" if np.isfinite(error) else "", words]
         if positions is not None:
             cells += [f"{value:.1f}" for value in np.asarray(positions[number])]
         lines.append(",".join(cells))
