@@ -139,3 +139,25 @@ def test_a_broken_plugin_is_named_and_left_out(monkeypatch) -> None:
     with pytest.warns(PhotostereoWarning) as said:
         assert announced("photostereo.models", dict) == ()
     assert "no_such_package" in str(said[0].message) and "not dict" in str(said[1].message)
+
+
+def test_a_plugin_that_exits_or_has_no_words_is_left_out(monkeypatch) -> None:
+    from dataclasses import dataclass
+    from types import SimpleNamespace
+
+    @dataclass
+    class Entry:
+        name: str
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    points = [
+        SimpleNamespace(name="a", value="a:A", load=leave),
+        SimpleNamespace(name="b", value="b:B", load=lambda: Entry(5)),  # type: ignore[arg-type]
+        SimpleNamespace(name="c", value="c:C", load=lambda: Entry("[/x]")),
+    ]
+    monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
+    with pytest.warns(PhotostereoWarning) as said:
+        assert [entry.name for entry in announced("photostereo.models", Entry)] == ["[/x]"]
+    assert len(said) == 2

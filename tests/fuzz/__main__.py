@@ -28,10 +28,12 @@ def fuzz(
     """Run the cases ``first`` … ``first + count − 1`` and return their reports."""
     templates = home / "templates"
     templates.mkdir(parents=True)
+    (home / "temporary").mkdir()
     environment = {
         **os.environ,
         "MPLCONFIGDIR": str(home / "matplotlib"),
         "HOME": str(home),
+        "TMPDIR": str(home / "temporary"),
         **dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     }
     build = f"from pathlib import Path; from fuzz.captures import build_templates as b; b(Path({str(templates)!r}))"

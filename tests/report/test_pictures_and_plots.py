@@ -13,7 +13,7 @@ from photostereo.report import pictures
 from photostereo.report.axes import decade_ticks, round_ticks, short_number
 from photostereo.report.colors import SCALES, color_table, paint
 from photostereo.report.learning import atom_sheet
-from photostereo.report.plots import Series, color_bar, histogram, legend, light_compass, line_chart, scatter
+from photostereo.report.plots import Series, color_bar, histogram, legend, light_compass, line_chart
 
 
 def decoded(address):
@@ -87,7 +87,6 @@ PLOTS = {
     "histogram": histogram(
         np.array([1.0, 99.0]), top=45, marks=[("m", 1.0)], x_label="x", summary="s", scale="ember"
     ),
-    "scatter": scatter([("<a>", 0.5, 3.0), ("b", 0.5, 3.0)], x_label="x", y_label="y", summary="s"),
     "compass": light_compass(np.array([[0, 0, 1], [0.6, 0, -0.8]]), ["<script>", "b"]),
     "bar": color_bar("ember", 0, 45, suffix="°"),
     "constant bar": color_bar("ember", 2, 2),

@@ -21,8 +21,9 @@ from scipy.special import lpmv
 
 from photostereo.core.shading import relight
 from photostereo.core.units import PixelSize
+from photostereo.results.formats.ptm import encode_ptm
+from photostereo.results.formats.relight import encode_relight
 from photostereo.results.relighting import BASES, fit_lights, spread_lights
-from photostereo.results.rti_files import encode_ptm, encode_relight
 
 #: Version, format, width, height, six scales, six biases: words of ASCII between white space, "an optional space
 #: before the newline" that ends them; what follows is binary.

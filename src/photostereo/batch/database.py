@@ -71,8 +71,11 @@ class Database:
 
     def _address(self) -> str:
         options = "?mode=ro" if self.read_only else ""
-        if self.read_only and not os.access(self.path.parent, os.W_OK):
-            options += "&immutable=1"  # else SQLite writes an index of its log beside the file
+        in_use = self.path.with_name(f"{self.path.name}-wal").exists()
+        if self.read_only and not (in_use and os.access(self.path.parent, os.W_OK)):
+            options += (
+                "&immutable=1"  # else SQLite writes an index of its log beside the file, and leaves it there
+            )
         return self.path.absolute().as_uri() + options
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""PNG, the one place that writes it: gray, RGB, RGBA or indexed, with resolution and a comment if there are any."""
+"""Pictures as bytes: PNG (gray, RGB, RGBA, indexed; resolution and a comment if there are any), JPEG, WebP."""
 
 from __future__ import annotations
 
@@ -38,19 +38,7 @@ def encode_png(
     >>> b"pHYs" in data, b"heights" in data
     (True, True)
     """
-    import cv2
-
-    order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
-    pixels = np.ascontiguousarray(picture)
-    stored = pixels if picture.ndim == 2 else cv2.cvtColor(pixels, order[picture.shape[2]])
-    done, data = cv2.imencode(".png", stored, [cv2.IMWRITE_PNG_COMPRESSION, 1] if fast else [])
-    if not done:
-        raise OutputError(
-            f"A picture of shape {picture.shape} cannot be encoded as PNG.",
-            code="cannot-encode",
-            shape=picture.shape,
-        )
-    plain = bytes(data.tobytes())
+    plain = encode_picture(picture, "png", fast=fast)
     chunks = b""
     if size is not None and size.known:
         chunks += _chunk(b"pHYs", struct.pack(">IIB", size.per_metre, size.per_metre, 1))
@@ -58,6 +46,31 @@ def encode_png(
         # Keyword, no compression, no language, no translated keyword, UTF-8 text.
         chunks += _chunk(b"iTXt", b"Description\0\0\0\0\0" + comment.encode("utf-8", "replace"))
     return plain[:_HEAD] + chunks + plain[_HEAD:]
+
+
+def encode_picture(
+    picture: NDArray[Any], kind: str, *, quality: int = 90, fast: bool = False, full_color: bool = False
+) -> bytes:
+    """A gray, RGB or RGBA picture as ``png``, ``jpeg`` or ``webp``; WebP is lossless above a quality of 100."""
+    import cv2
+
+    order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
+    pixels = np.ascontiguousarray(picture)
+    stored = pixels if picture.ndim == 2 else cv2.cvtColor(pixels, order[picture.shape[2]])
+    options = {
+        "png": [cv2.IMWRITE_PNG_COMPRESSION, 1] if fast else [],
+        "webp": [cv2.IMWRITE_WEBP_QUALITY, quality],
+        "jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality]
+        + ([cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111] if full_color else []),
+    }
+    done, data = cv2.imencode(f".{kind}", stored, options[kind])
+    if not done:
+        raise OutputError(
+            f"A picture of shape {picture.shape} cannot be encoded as {kind.upper()}.",
+            code="cannot-encode",
+            shape=picture.shape,
+        )
+    return bytes(data.tobytes())
 
 
 def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> bytes:

@@ -13,10 +13,9 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
-from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import figures, pictures
 from photostereo.report.about import about_lines
-from photostereo.report.comparison_figures import error_charts, figures_table
+from photostereo.report.comparison_figures import error_chart, figures_table
 from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.entries import Basis, Entry, basis_of, entries_of
 from photostereo.report.packing import grid_data, pack_heights
@@ -35,6 +34,8 @@ MODES = (
     ("slope", "Slope"),
     ("curvature", "Curved"),
 )
+#: Where the scale of differences between two results ends, in degrees: methods that agree differ by a few.
+DIFFERENCE_TOP = 20.0
 HEIGHT_MODES = (("depth", "Depth"), ("occlusion", "Sky"))
 
 
@@ -111,7 +112,7 @@ def write_comparison(
             ("difference", "Differ"),
         ],
         "table": figures_table(results, entries, basis),
-        "charts": error_charts(results, entries, mask),
+        "charts": error_chart(entries, mask),
         "folders": _by_folder(safe_links(files or {})),
         "has_truth": basis.truth is not None,
         "has_photographs": capture is not None,
@@ -134,7 +135,7 @@ def write_comparison(
     }
     data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room, control=control)
     data["relight"]["shown"] = context["pair"]
-    data["relight"]["difference_top"] = _difference_top(entries, mask)
+    data["relight"]["difference_top"] = DIFFERENCE_TOP
     _align_heights(data["relight"], entries, mask)
     write_page(path, page.text(data))
 
@@ -190,15 +191,6 @@ def _maps(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
             note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
         )
     return maps
-
-
-def _difference_top(entries: Sequence[Entry], mask: BoolArray) -> float:
-    """Where the scale of differences ends: what is above it is rare, between the first and any other."""
-    step = max(1, int(np.sqrt(mask.size / 250_000)))
-    inside = mask[::step, ::step]
-    first, *others = [np.asarray(one.normals[::step, ::step]) for one in entries]
-    tops = [float(np.percentile(angular_error(other, first, inside)[inside], 95)) for other in others]
-    return float(np.clip(5 * np.ceil(max(tops, default=5.0) / 5), 5, 45))
 
 
 def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The figures of a comparison: a table, shares of pixels below an error, and what accuracy costs in time."""
+"""The figures of a comparison: a table, and shares of pixels below an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from photostereo.report import wording
 from photostereo.report.entries import Basis, Entry
 from photostereo.report.figures import ERROR_TOP
 from photostereo.report.learning import Chart
-from photostereo.report.plots import Series, legend, line_chart, scatter, style_of
+from photostereo.report.plots import Series, legend, line_chart, style_of
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -67,29 +67,11 @@ def figures_table(
     return {"headings": [name for name, *_ in columns], "rows": rows}
 
 
-def error_charts(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
-    """Where there is a truth: shares of pixels below an error, and what accuracy costs in time."""
+def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
+    """If there is a truth: the share of the pixels below an error, over that error."""
     judged = [entry for entry in entries if entry.error is not None]
     if not judged:
         return []
-    points = [
-        (entry.name, sum(result.seconds.values()), float(np.mean(entry.error[mask])))
-        for result, entry in zip(results, judged, strict=True)
-        if entry.error is not None
-    ]
-    plot = scatter(
-        points,
-        x_label="seconds",
-        y_label="mean angular error",
-        suffix="°",
-        summary="Mean angular error over the time of the solve, by method",
-    )
-    cost = Chart("What accuracy costs", plot, note="The lower and the further left, the better.")
-    return [_cumulative_chart(judged, mask), cost]
-
-
-def _cumulative_chart(judged: Sequence[Entry], mask: BoolArray) -> Chart:
-    """Share of the pixels below an error, over that error."""
     angles = np.linspace(0, ERROR_TOP, 91)
     series = []
     for number, entry in enumerate(judged):
@@ -106,6 +88,6 @@ def _cumulative_chart(judged: Sequence[Entry], mask: BoolArray) -> Chart:
         y_range=(0.0, 100.0),
         summary="Share of pixels below an angular error, by method",
     )
-    return Chart(
-        "Pixels below an error", plot, legend(series), "The higher and the further left, the better."
-    )
+    return [
+        Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")
+    ]

@@ -99,7 +99,7 @@ def entries_of(
             Entry(
                 f"r{number}",
                 result.method if labels is None else labels[number],
-                wording.method_title(result.method),
+                wording.method_words(result.method)[0],
                 result.normals,
                 None if truth is None else angular_error(result.normals, truth, basis.mask),
                 None if folders is None else folders[number],

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
+from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.report import pictures
 from photostereo.report.colors import Painting, paint
 from photostereo.report.pictures import Frame
@@ -85,61 +86,53 @@ def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSi
     )
 
 
+def scalar_figure(
+    title: str, note: str, values: FloatArray, mask: BoolArray, frame: Frame, *, top: float, suffix: str = ""
+) -> MapFigure:
+    """A map of numbers from 0 to ``top``; a fixed top makes reports comparable."""
+    inside = values[mask]
+    return _figure(
+        title,
+        note,
+        paint(pictures.shrink_map(values, mask, frame), 0, top, "ember"),
+        f"{title}: mean {inside.mean():.1f}{suffix}, median {np.median(inside):.1f}{suffix}",
+        color_bar("ember", 0, top, suffix=suffix),
+    )
+
+
 def error_figure(
     error: FloatArray, mask: BoolArray, frame: Frame, *, title: str = "Angular error", note: str = ""
 ) -> MapFigure:
     """The angle between the normals found and the true ones."""
-    inside = error[mask]
-    return _figure(
-        title,
-        note or "Angle between the normal found and the true one.",
-        paint(pictures.shrink_map(error, mask, frame), 0, ERROR_TOP, "ember"),
-        f"{title}: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
-        color_bar("ember", 0, ERROR_TOP, suffix="°"),
-    )
+    note = note or "Angle between the normal found and the true one."
+    return scalar_figure(title, note, error, mask, frame, top=ERROR_TOP, suffix="°")
 
 
 def spread_figure(spread: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
     """The error that the method itself expects of each normal."""
-    inside = spread[mask]
-    return _figure(
-        "Expected error",
-        f"How far off the method expects each normal to be, {np.median(inside):.1f}° typically. "
-        "On hollow objects, in which light bounces, the true error can be twice as large.",
-        paint(pictures.shrink_map(spread, mask, frame), 0, ERROR_TOP, "ember"),
-        f"Expected error of the normals: mean {inside.mean():.1f} and median {np.median(inside):.1f} degrees",
-        color_bar("ember", 0, ERROR_TOP, suffix="°"),
+    note = (
+        f"How far off the method expects each normal to be, {np.median(spread[mask]):.1f}° typically. "
+        "On hollow objects, in which light bounces, the true error can be twice as large."
     )
+    return scalar_figure("Expected error", note, spread, mask, frame, top=ERROR_TOP, suffix="°")
 
 
-def dark_figure(dark_count: NDArray[np.int32], photographs: int, mask: BoolArray, frame: Frame) -> MapFigure:
-    """In how many photographs each pixel is dark."""
-    inside = dark_count[mask]
-    top = float(max(photographs, 1))
-    return _figure(
-        "Photographs in shadow",
-        f"In how many of {photographs} each pixel is dark: typically {np.median(inside):.0f}, at most "
-        f"{inside.max()}.",
-        paint(pictures.shrink_map(dark_count.astype(np.float32), mask, frame), 0, top, "ember"),
-        f"Map of how many of {photographs} photographs are dark at each pixel; median "
-        f"{np.median(inside):.0f}",
-        color_bar("ember", 0, top),
+def diagnosis_figures(diagnosis: Diagnosis, mask: BoolArray, frame: Frame) -> list[MapFigure]:
+    """In how many photographs each pixel is dark, and how badly a matte surface explains the photographs."""
+    dark, residual = diagnosis.dark_count.astype(np.float32), 100 * diagnosis.residual
+    in_shadow = (
+        f"In how many of {diagnosis.photographs} each pixel is dark: typically {np.median(dark[mask]):.0f}, "
+        f"at most {dark[mask].max():.0f}."
     )
-
-
-def residual_figure(residual: FloatArray, mask: BoolArray, frame: Frame) -> MapFigure:
-    """How badly a matte surface with the normals found explains the photographs."""
-    inside = residual[mask]
-    # Half is already a bad fit; a fixed top makes reports comparable.
-    top = 50.0
-    return _figure(
-        "Model-fit residual",
+    unexplained = (
         "Brightness that a matte surface with these normals leaves unexplained: "
-        f"{100 * np.median(inside):.0f} % typically.",
-        paint(100 * pictures.shrink_map(residual, mask, frame), 0, top, "ember"),
-        f"Map of the model-fit residual; median {100 * np.median(inside):.0f} percent",
-        color_bar("ember", 0, top, suffix=" %"),
+        f"{np.median(residual[mask]):.0f} % typically."
     )
+    top = float(max(diagnosis.photographs, 1))
+    return [
+        scalar_figure("Photographs in shadow", in_shadow, dark, mask, frame, top=top),
+        scalar_figure("Model-fit residual", unexplained, residual, mask, frame, top=50.0, suffix=" %"),
+    ]
 
 
 def still_figures(

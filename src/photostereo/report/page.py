@@ -159,7 +159,7 @@ def report_text(
         "diagnosis": None,
         "settings": wording.settings(result),
         "origins": wording.origins(result, capture),
-        "citation": wording.method_citation(result.method),
+        "citation": wording.method_words(result.method)[1],
         "method": result.method,
         "modes": MODES,
     }
@@ -298,9 +298,6 @@ def capture_evidence(
         "diagnosis": {
             "findings": diagnosis.findings,
             "figures": [{"label": a, "value": b, "note": c} for a, b, c in figures_shown],
-            "maps": [
-                figures.dark_figure(diagnosis.dark_count, diagnosis.photographs, result.mask, frame),
-                figures.residual_figure(diagnosis.residual, result.mask, frame),
-            ],
+            "maps": figures.diagnosis_figures(diagnosis, result.mask, frame),
         },
     }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
-from photostereo.io.png import encode_indexed_png, encode_png
+from photostereo.io.png import encode_indexed_png, encode_picture, encode_png
 from photostereo.report.colors import Painting
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
@@ -155,19 +155,14 @@ def png(picture: NDArray[np.uint8]) -> str:
     return _address("png", encode_png(picture))
 
 
-def webp(picture: NDArray[np.uint8], quality: int = 90) -> str:
+def webp(picture: NDArray[np.uint8]) -> str:
     """A data address of a picture that people look at: gray, RGB or RGBA, a fraction of the lossless size."""
-    import cv2
-
-    return _address("webp", _encoded("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality]))
+    return _address("webp", encode_picture(picture, "webp"))
 
 
 def webp_lossless(picture: NDArray[np.uint8]) -> str:
     """A data address of numbers, gray or RGB: smaller than a PNG by a quarter or more, and as exact."""
-    import cv2
-
-    # OpenCV: any quality above 100 means lossless.
-    return _address("webp", _encoded("webp", picture, [cv2.IMWRITE_WEBP_QUALITY, 101]))
+    return _address("webp", encode_picture(picture, "webp", quality=101))
 
 
 def indexed_png(painting: Painting) -> str:
@@ -177,24 +172,8 @@ def indexed_png(painting: Painting) -> str:
 
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
     """A data address of a photograph: gray or RGB."""
-    import cv2
-
-    return _address("jpeg", _encoded("jpeg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality]))
+    return _address("jpeg", encode_picture(picture, "jpeg", quality=quality))
 
 
 def _address(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64," + base64.b64encode(content).decode("ascii")
-
-
-def _encoded(kind: str, picture: NDArray[np.uint8], options: list[int]) -> bytes:
-    import cv2
-
-    order = {2: None, 3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
-    code = order[picture.shape[2] if picture.ndim == 3 else 2]
-    pixels = (
-        np.ascontiguousarray(picture) if code is None else cv2.cvtColor(np.ascontiguousarray(picture), code)
-    )
-    done, encoded = cv2.imencode("." + kind, pixels, options)
-    if not done:  # pragma: no cover
-        raise RuntimeError(f"OpenCV could not encode a {picture.shape} picture as {kind}")
-    return encoded.tobytes()

@@ -168,64 +168,6 @@ def histogram(
     return _svg("".join([*parts, *labels]), summary)
 
 
-def scatter(
-    points: Sequence[tuple[str, float, float]], *, x_label: str, y_label: str, summary: str, suffix: str = ""
-) -> Markup:
-    """Named points over a logarithmic x axis; names avoid points and each other."""
-    if not points:
-        return NOTHING
-    across_values = [max(x, 1e-3) for _, x, _ in points]
-    ys = [y for *_, y in points]
-    low, high = min(across_values) / 1.6, max(across_values) * 2.2
-    margin = 0.12 * (max(ys) - min(ys)) or 0.1 * max(ys) or 1.0
-    across = _Scale(low, high, LEFT, WIDTH - RIGHT, log=True)
-    up = _Scale(max(min(ys) - margin, 0.0), max(ys) + margin, HEIGHT - BOTTOM, TOP)
-    parts = [
-        _grid(across, up, decade_ticks(low, high), round_ticks(up.low, up.high, 4), suffix),
-        _axis_labels(x_label, y_label),
-    ]
-    dots = [(across(x), up(y)) for x, y in zip(across_values, ys, strict=True)]
-    for number, (cx, cy) in enumerate(dots):
-        parts.append(f'<circle class="dot tone-{style_of(number)[0]}" cx="{cx:.1f}" cy="{cy:.1f}" r="4.5"/>')
-    for (name, *_), (x, y, anchor) in zip(
-        points, _place_labels(dots, [name for name, *_ in points]), strict=True
-    ):
-        parts.append(
-            f'<text class="point-label" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(name)}</text>'
-        )
-    return _svg("".join(parts), summary)
-
-
-def _place_labels(
-    dots: Sequence[tuple[float, float]], names: Sequence[str]
-) -> list[tuple[float, float, str]]:
-    """For each name the first free place beside its point: right, left, above, below."""
-    blocked = [(x - 5, y - 5, x + 5, y + 5) for x, y in dots]
-    places = []
-    for (x, y), name in zip(dots, names, strict=True):
-        wide = 6.8 * len(name)
-        choices = (
-            (x + 8, y + 4, "start", x + 8),
-            (x - 8, y + 4, "end", x - 8 - wide),
-            (x, y - 9, "middle", x - wide / 2),
-            (x, y + 17, "middle", x - wide / 2),
-        )
-        boxes = [(left, label_y - 9, left + wide, label_y + 2) for _, label_y, _, left in choices]
-        free = [
-            number
-            for number, box in enumerate(boxes)
-            if box[0] >= LEFT and box[2] <= WIDTH and not any(_overlap(box, other) for other in blocked)
-        ]
-        chosen = free[0] if free else 0
-        blocked.append(boxes[chosen])
-        places.append(choices[chosen][:3])
-    return places
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
 def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
     """Lights on the hemisphere as the camera sees it: the rim is the horizon, the middle the camera."""
     radius, middle = 100.0, 120.0

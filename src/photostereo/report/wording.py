@@ -12,26 +12,16 @@ if TYPE_CHECKING:
     from photostereo.solver.reconstruction import Reconstruction
 
 
-def method_title(name: str) -> str:
-    """The method's name in words; the name itself if the registry does not know it."""
+def method_words(name: str) -> tuple[str, str]:
+    """The method's name in words, and where it comes from; the name itself if the registry does not know it."""
     from photostereo.core.errors import ParameterError
     from photostereo.solver.methods import find_method
 
     try:
-        return find_method(name).title
+        method = find_method(name)
     except ParameterError:
-        return name
-
-
-def method_citation(name: str) -> str:
-    """Where the method comes from, or nothing."""
-    from photostereo.core.errors import ParameterError
-    from photostereo.solver.methods import find_method
-
-    try:
-        return find_method(name).citation
-    except ParameterError:
-        return ""
+        return name, ""
+    return method.title, method.citation
 
 
 def kicker(result: Reconstruction, capture: Capture | None) -> str:

@@ -68,8 +68,17 @@ def export_result(
         raise ParameterError(
             f"No format was given. Choose from {', '.join(FORMATS)}.", code="no-format", known=list(FORMATS)
         )
-    job = job_of(out_dir, result, pixel_size, name=name, capture=capture, control=control)
-    job.tileable, job.stretch, job.linear = tileable, stretch, linear
+    job = _job(
+        out_dir,
+        result,
+        PixelSize.of(pixel_size),
+        name=name or result.capture,
+        capture=capture,
+        tileable=tileable,
+        stretch=stretch,
+        linear=linear,
+        control=control,
+    )
     said: dict[str, str] = {}
     surface: dict[str, Any] | None = None
     for kind in wanted:
@@ -97,30 +106,6 @@ def export_result(
     return {"files": names, "conventions": said, "surface": surface}
 
 
-def job_of(
-    out_dir: str | Path,
-    result: Reconstruction,
-    pixel_size: PixelSize | float | str | None,
-    *,
-    name: str | None = None,
-    capture: Capture | None = None,
-    tileable: bool = False,
-    control: Control = SILENT,
-) -> Job:
-    """A result as formats take it."""
-    return Job(
-        folder=Path(out_dir),
-        normals=result.normals,
-        mask=result.mask,
-        albedo=result.albedo,
-        size=PixelSize.of(pixel_size),
-        name=name or result.capture,
-        capture=capture,
-        tileable=tileable,
-        control=control,
-    )
-
-
 def write_material(
     folder: Path,
     result: Reconstruction,
@@ -130,4 +115,9 @@ def write_material(
     tileable: bool = False,
 ) -> dict[str, str]:
     """``material/`` inside a folder; what its files mean."""
-    return dict(FORMATS["material"].write(job_of(folder, result, size, capture=capture, tileable=tileable)))
+    return dict(FORMATS["material"].write(_job(folder, result, size, capture=capture, tileable=tileable)))
+
+
+def _job(folder: str | Path, result: Reconstruction, size: PixelSize, **options: Any) -> Job:
+    options = {"name": result.capture, **options}
+    return Job(Path(folder), result.normals, result.mask, result.albedo, size, **options)

@@ -56,13 +56,6 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
     return picture, (low, high)
 
 
-def decode_heights(picture: NDArray[np.uint16], span: tuple[float, float]) -> NDArray[np.float64]:
-    """Undo :func:`encode_heights`; NaN outside the mask."""
-    low, high = span
-    z = low + (picture.astype(np.float64) - 1.0) / 65534.0 * (high - low)
-    return np.where(picture > 0, z, np.nan)
-
-
 def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
     """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs.
 

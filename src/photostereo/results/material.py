@@ -18,15 +18,7 @@ from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
 from photostereo.io.png import encode_png
 from photostereo.results.occlusion import ambient_occlusion
-from photostereo.results.tiling import (
-    even_levels,
-    even_seam,
-    integrate_periodic,
-    largest_rectangle,
-    make_tileable,
-    ordinary_start,
-    seam_ratio,
-)
+from photostereo.results.tiling import integrate_periodic, largest_rectangle, make_tileable, seam_ratio
 
 Float64 = NDArray[np.float64]
 
@@ -120,22 +112,15 @@ def make_material(
         from photostereo.surface import integrate
 
         height = np.asarray(integrate(made, method="simchony").depth)
-    made_of: dict[str, Float64] = {
-        "albedo": np.clip(maps[..., 2:5], 0.0, None),
-        "normals": made,
-        "height": height,
-        "roughness": np.clip(maps[..., 5], 0.0, 1.0),
-        "occlusion": ambient_occlusion(height, made, wrap=tileable),
-    }
-    if tileable:
-        for axis in (0, 1):
-            shown: list[Float64] = [np.asarray(srgb_from_linear(made_of["albedo"]), dtype=np.float64)]
-            shown += [made_of[name] for name in ("normals", "height", "occlusion")]
-            start = ordinary_start(shown, axis, faint=made_of["roughness"])
-            made_of = {name: np.roll(values, -start, axis=axis) for name, values in made_of.items()}
-        for axis in (0, 1):
-            made_of["roughness"] = np.clip(even_seam(made_of["roughness"], axis), 0.0, 1.0)
-    return Material(**made_of, tileable=tileable, roughness_measured=measured)
+    return Material(
+        albedo=np.clip(maps[..., 2:5], 0.0, None),
+        normals=made,
+        height=height,
+        roughness=np.clip(maps[..., 5], 0.0, 1.0),
+        occlusion=ambient_occlusion(height, made, wrap=tileable),
+        tileable=tileable,
+        roughness_measured=measured,
+    )
 
 
 def flatten(slope: Float64) -> Float64:
@@ -145,15 +130,6 @@ def flatten(slope: Float64) -> Float64:
     left = slope - slope.mean()
     left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
     return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
-
-
-def _levels(scalar: Float64, tileable: bool) -> NDArray[np.uint8]:
-    """A map in [0, 1] as gray levels, which must not lose what makes it wrap."""
-    levels = np.rint(255 * scalar).astype(np.uint8)
-    if tileable:
-        for axis in (1, 0, 1, 0):  # the two borders meet in a corner
-            levels = even_levels(levels, axis)
-    return levels
 
 
 def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
@@ -196,7 +172,7 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
     everywhere = np.ones(material.height.shape, dtype=bool)
     low, high = _range(material)
     shown = (material.height - low) / (high - low if high > low else 1.0)
-    occlusion, rough = (_levels(m, material.tileable) for m in (material.occlusion, material.roughness))
+    occlusion, rough = (np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness))
     n = material.normals.astype(np.float32)
     return {
         "BaseColor": np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),

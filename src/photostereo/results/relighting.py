@@ -157,3 +157,8 @@ def quantize(
 
 def _linear(value: Float64) -> Float64:
     return value
+
+
+def encoding_in_words(linear: bool) -> str:
+    """What the values are."""
+    return "linear intensities" if linear else "sRGB, as viewers show it"

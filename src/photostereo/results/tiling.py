@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,10 +13,6 @@ Bool = NDArray[np.bool_]
 
 #: The share of a side over which the two ends are blended, and the least such number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
-#: A step over the border that differs by no more than this share from the mean one is ordinary.
-NEAR_ENOUGH = 0.06
-#: Columns over which a smooth map is eased towards its border.
-EASE = 16
 #: The smallest width and height of a sample, in pixels.
 LEAST_SIDE = 32
 
@@ -115,65 +109,6 @@ def _wrap_columns(maps: Float64, slope: int) -> Float64:
     tile = maps[:, :cut].copy()
     tile[:, :overlap] = mean + blended
     return tile
-
-
-def ordinary_start(maps: Sequence[Float64], axis: int, *, faint: Float64) -> int:
-    """Where to begin a stack of maps that wrap, so that the step over the border is an ordinary one in all of them.
-
-    A picture that wraps may begin anywhere. What is sought is the column (axis 1) or row (axis 0) whose step from
-    the one before it is nearest to the mean step, in the map in which it is farthest; among those that are near
-    enough (6 %), the one that is best in a faint map, whose steps are hardly seen.
-    """
-
-    def steps_of(values: Float64) -> Float64:
-        step = np.abs(values - np.roll(values, 1, axis=axis))
-        return np.asarray(step.mean(axis=tuple(other for other in range(values.ndim) if other != axis)))
-
-    odd = _oddness(np.stack([steps_of(values) for values in maps], axis=1))
-    near = odd < NEAR_ENOUGH
-    if not near.any():
-        return int(np.argmin(odd))
-    return int(np.argmin(np.where(near, _oddness(steps_of(faint)[:, None]), np.inf)))
-
-
-def even_seam(picture: Float64, axis: int) -> Float64:
-    """A smooth map that wraps, with the mean step over its border made the mean step between neighbors.
-
-    A smooth map has regions of small and of large steps, and the sharper maps beside it decide where the picture
-    begins. The step is stretched or pressed by moving the values beside the border, less and less over the next
-    columns: by a part of one step, which is a part of a gray level.
-
-    >>> wave = np.sin(np.arange(64) / 64 * 2 * np.pi) + np.zeros((4, 1))
-    >>> round(seam_ratio(even_seam(wave, 1), 1), 2)
-    1.0
-    """
-    values = np.moveaxis(np.array(picture, dtype=np.float64), axis, 0)
-    reach = min(EASE, len(values) // 4)
-    ease = 0.5 * (1.0 - np.arange(reach) / reach).reshape(-1, *[1] * (values.ndim - 1))
-    for _ in range(3):  # the mean step itself moves a little
-        ratio = seam_ratio(values, 0)
-        if ratio < 1e-6:
-            break
-        more = (1.0 / ratio - 1.0) * (values[0] - values[-1])
-        values[:reach] += ease * more
-        values[-reach:] -= ease[::-1] * more
-    return np.moveaxis(values, 0, axis)
-
-
-def even_levels(levels: NDArray[np.uint8], axis: int) -> NDArray[np.uint8]:
-    """The same after rounding: if rounding has left too many or too few steps over the border, one level more or less
-    at as few pixels beside it as will do."""
-    values = np.moveaxis(levels.astype(np.int64), axis, 0)
-    wanted = round(float(np.abs(np.diff(values, axis=0)).mean()) * values[0].size)
-    step = values[0] - values[-1]
-    lacking = wanted - int(np.abs(step).sum())
-    # More: away from the other side, where the step is smallest. Fewer: towards it, where it is largest.
-    order = np.argsort(np.abs(step), kind="stable")
-    chosen = order[:lacking] if lacking > 0 else order[len(order) + lacking :]
-    away = np.where(step[chosen] < 0, -1, 1) * np.sign(lacking)
-    away = np.where(((values[0][chosen] + away) < 0) | ((values[0][chosen] + away) > 255), -away, away)
-    values[0][chosen] += away
-    return np.ascontiguousarray(np.moveaxis(values, 0, axis).astype(np.uint8))
 
 
 def _oddness(steps: Float64) -> Float64:

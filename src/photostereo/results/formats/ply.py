@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
 
 if TYPE_CHECKING:
@@ -17,25 +15,9 @@ if TYPE_CHECKING:
 
 def encode_ply(mesh: trimesh.Trimesh, unit: str, name: str = "") -> bytes:
     """The content of the file."""
-    columns = [("x y z", "<f4", "float", mesh.vertices), ("nx ny nz", "<f4", "float", mesh.vertex_normals)]
-    if mesh.visual.kind == "vertex":
-        columns.append(("red green blue alpha", "u1", "uchar", mesh.visual.vertex_colors))
-    head = [
-        "ply",
-        "format binary_little_endian 1.0",
-        f"comment {note_of(unit)}",
-        f"element vertex {len(mesh.vertices)}",
-    ]
-    head += [f"property {kind} {axis}" for axes, _, kind, _ in columns for axis in axes.split()]
-    head += [f"element face {len(mesh.faces)}", "property list uchar int vertex_indices", "end_header", ""]
-    vertices = np.empty(
-        len(mesh.vertices), dtype=[(axes, code, len(axes.split())) for axes, code, _, _ in columns]
-    )
-    for axes, _, _, values in columns:
-        vertices[axes] = values
-    faces = np.empty(len(mesh.faces), dtype=[("count", "u1"), ("corners", "<i4", 3)])
-    faces["count"], faces["corners"] = 3, mesh.faces
-    return b"".join(["\n".join(head).encode(), vertices.tobytes(), faces.tobytes()])
+    content = bytes(mesh.export(file_type="ply", vertex_normal=True))
+    head, line, body = content.partition(b"format binary_little_endian 1.0\n")
+    return head + line + f"comment {note_of(unit)}\n".encode() + body
 
 
 def _write(job: Job) -> dict[str, str]:

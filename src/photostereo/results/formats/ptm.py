@@ -1,10 +1,40 @@
-"""A polynomial texture map, fitted to the relit result."""
+"""PTM (LRGB), fitted to the relit result, for RTIViewer and archives.
+
+References
+----------
+T. Malzbender, D. Gelb, "Polynomial Texture Map (.ptm) File Format", version 1.2, Hewlett-Packard, 2001.
+"""
 
 from __future__ import annotations
 
 from photostereo.results.formats.format import Format, Job
-from photostereo.results.relighting import fit_lights
-from photostereo.results.rti_files import encode_ptm, encoding_in_words
+from photostereo.results.relighting import LightModel, encoding_in_words, fit_lights, quantize
+
+#: The order of a PTM, u², v², uv, u, v, 1, among 1, u, v, u², uv, v².
+PTM_ORDER = (3, 5, 4, 1, 2, 0)
+
+
+def encode_ptm(model: LightModel) -> bytes:
+    """A PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
+
+    A reader takes ``(byte − bias) · scale`` for a coefficient; the luminance that they make is in 0 … 255.
+    ``model`` must be in the basis ``ptm``.
+    """
+    planes, scale, bias = quantize(model.coefficients, model.mask)
+    height, width = model.mask.shape
+    order = list(PTM_ORDER)
+    head = "\n".join(
+        [
+            "PTM_1.2",
+            "PTM_FORMAT_LRGB",
+            str(width),
+            str(height),
+            " ".join(f"{255.0 * value:.9g}" for value in scale[order]),
+            " ".join(str(int(value)) for value in bias[order]),
+            "",
+        ]
+    )
+    return head.encode() + planes[::-1, :, order].tobytes() + model.color[::-1].tobytes()
 
 
 def _write(job: Job) -> dict[str, str]:
