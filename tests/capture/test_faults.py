@@ -140,3 +140,17 @@ def test_a_ball_series_follows(tmp_path):
     assert [file.name for file in left.files] == ["a", "c"]
     again = left.without({0: Fault("a", "blurred")})
     assert [file.name for file in again.taken] == ["a", "b", "c"] and len(again.faults) == 2
+
+
+def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
+    ball = render_scene("sphere", size=128, lights=LIGHTS, texture="marble")
+    room = 0.25 * ball.truth_albedo * np.maximum(0.8 * ball.truth[..., 2] + 0.3 * ball.truth[..., 1], 0)
+    dark, lit = (
+        load(write(tmp_path / name, ball.images + add)) for name, add in (("a", 0 * room), ("b", room))
+    )
+    assert not any("in the room" in note for note in dark.origin.notes)
+    assert any("in the room" in note for note in lit.origin.notes)
+    before, after = np.abs(0.6 * room).mean(), np.abs(lit.images - dark.images).mean()
+    assert after < 0.4 * before
+    relief = scene().images + 0.25 * scene().images.mean(axis=0)  # without shadows nobody knows
+    assert not any("in the room" in note for note in load(write(tmp_path / "c", relief)).origin.notes)

@@ -7,11 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from photostereo.diagnosis.expected_error import FAIR, GOOD, ExpectedError, expected_error
+from photostereo.capture.corruptions import add_poisson
+from photostereo.diagnosis.expected_error import FAIR, GOOD, LEAST_TURN, ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error
+from photostereo.lights.lights import Lights
+from photostereo.lights.turn import turn_of_lights
 from photostereo.pipeline.save import save
 from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
 
 
@@ -52,8 +57,46 @@ def test_the_summary_has_it(solved, tmp_path):
     for name, one in (("net", result), ("ls", solve(scene, "ls"))):
         save(one, tmp_path / name, scene, surface=None, report=False)
     told = json.loads((tmp_path / "net" / "summary.json").read_text())["expected_error"]
-    assert told == {
-        "degrees": round(expected_error(result).degrees, 2),
-        "grade": expected_error(result).grade,
-    }
-    assert json.loads((tmp_path / "ls" / "summary.json").read_text())["expected_error"] is None
+    found = expected_error(result)
+    assert (told["degrees"], told["grade"], told["words"]) == (
+        round(found.degrees, 2),
+        found.grade,
+        found.words,
+    )
+    told = json.loads((tmp_path / "ls" / "summary.json").read_text())["expected_error"]
+    true = angular_error(solve(scene, "ls").normals, scene.truth, scene.mask)[scene.mask].mean()
+    assert 0.5 * true < told["degrees"] < 2 * true  # least squares says nothing: a second opinion does
+
+
+def test_a_turn_of_all_lights_is_seen_in_the_normals_alone(solved):
+    scene, result = solved
+    assert np.linalg.norm(turn_of_lights(result.normals, result.mask)) < LEAST_TURN
+    for axis in np.eye(3):
+        turn = Rotation.from_rotvec(12 * axis, degrees=True).as_matrix()
+        turned = replace(scene, lights=scene.lights.directions @ turn.T)
+        other = solve(turned, "net")
+        np.testing.assert_allclose(turn_of_lights(other.normals, other.mask), 12 * axis, atol=6)
+        found = expected_error(other)
+        true = angular_error(other.normals, scene.truth, other.mask)[other.mask].mean()
+        assert found.grade != "good" and true / 2 < found.degrees < 2 * true
+        assert found.reasons[0].severity == "problem"
+
+
+def test_lights_that_are_not_accurate_count(solved):
+    scene, result = solved
+    lights = Lights(scene.lights.directions, expected_error=np.full(12, 8.0))
+    found = expected_error(result, lights)
+    assert found.degrees > 8 and "8.0°" in found.reasons[0].text
+
+
+def test_a_detected_mistake_is_not_called_good(solved):
+    scene, _ = solved
+    wrong = replace(scene, lights=scene.lights.directions * [1, -1, 1])
+    found = assess(solve(wrong, "net"), wrong)
+    assert found.grade == "poor" and any(reason.is_mistake for reason in found.reasons)
+
+
+def test_a_prior_lowers_what_is_expected():
+    scene = add_poisson(render_scene("sphere", size=64, lights=dome_lights(10), reflectance="ggx"), 8, rng=0)
+    alone, with_prior = (solve(scene, name) for name in ("net", "dlnet"))
+    assert expected_error(with_prior).degrees < expected_error(alone).degrees

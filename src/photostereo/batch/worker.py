@@ -15,6 +15,7 @@ from photostereo.batch.ledger import Outcome, failure
 from photostereo.batch.process import run_safely
 from photostereo.capture import Capture
 from photostereo.core.errors import PhotostereoError
+from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
 from photostereo.pipeline.settings import Settings
@@ -68,7 +69,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         outcome = Outcome(
             "done",
             seconds=round(time.perf_counter() - began, 3),
-            figures=figures_of(pipeline.at_hand, pipeline.solution),
+            figures=figures_of(pipeline.at_hand, pipeline.solution, pipeline.expected),
             warnings=(*pipeline.warnings, *(() if origin is None else origin.notes)),
         )
         own = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
@@ -82,7 +83,9 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     return outcome
 
 
-def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
+def figures_of(
+    capture: Capture, result: Reconstruction, expected: ExpectedError | None = None
+) -> dict[str, float]:
     """Numbers that show which captures of a batch went wrong.
 
     ``expected`` (expected error, degrees), ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals
@@ -90,8 +93,6 @@ def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
     of photographs in memory also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated``
     (shares of the values).
     """
-    from photostereo.diagnosis.expected_error import expected_error
-
     up = result.normals[result.mask][:, 2]
     figures = _figures_of_photographs(capture, result) if capture.in_memory else {}
     figures |= {
@@ -100,7 +101,7 @@ def figures_of(capture: Capture, result: Reconstruction) -> dict[str, float]:
         "tilt": float(np.degrees(np.arccos(np.clip(up, -1, 1))).mean()),
         "away": float((up < 0).mean()),
     }
-    if (expected := expected_error(result, capture.lights)) is not None:
+    if expected is not None:
         figures["expected"] = expected.degrees
     if result.angular_error is not None:
         figures["error"] = result.angular_error.mean

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,9 +20,11 @@ from photostereo.capture.opening import Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
+from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
 from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 from photostereo.masks.ground import MOST_FRAMES
+from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.notes import bit_depth, notes_on
 from photostereo.photographs.source import PhotographsInMemory
 
@@ -95,6 +98,16 @@ def put_together(
         if images is not None:
             images /= factors.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
     lights = lighting.lights
+    room_notes: tuple[str, ...] = ()
+    if photographs.can_subtract and lights.known:
+        room = _room_light(opened, lights, options, mask)
+        if room is not None and room.is_certain:
+            room_notes = (
+                f"other light in the room adds about {room.share:.0%} to the photographs: estimated from the shadows and "
+                "subtracted. A photograph with the light off is more accurate",
+            )
+            framed = framed.less(_ambient_picture(photographs, room.share, control))
+            images = None if images is None else framed.all(control)
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
         assert images is not None
@@ -109,6 +122,7 @@ def put_together(
         *(() if alignment is None else alignment.notes([file.name for file in found.files])),
         *mask_notes,
         *lighting.notes,
+        *room_notes,
         *near_notes,
     ]
     if bit_depth(photographs) < found.expected_bits:
@@ -136,6 +150,37 @@ def put_together(
     return build(
         found.path, images=source, lights=lights, mask=mask, name=found.name, origin=origin, **truths
     )
+
+
+def _room_light(
+    opened: Opened, lights: Lights, options: ReadOptions, mask: NDArray[np.bool_]
+) -> RoomLight | None:
+    """Light of the room in the small photographs, inside the mask."""
+    rows, columns = options.framing.box(opened.photographs.full_frame)
+    factor = opened.small.shape[1] / opened.photographs.full_frame[0]
+    top, bottom, left, right = (
+        round(factor * v) for v in (rows.start, rows.stop, columns.start, columns.stop)
+    )
+    part = opened.small[:, top:bottom, left:right]
+    if not part.size:
+        return None
+    inside = cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
+    strengths = lights.strengths.reshape(len(lights), -1).mean(axis=1)
+    if opened.found.lights is not None:  # those of a light file are divided out already
+        part = part * strengths[:, None, None]
+    return estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
+
+
+def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> NDArray[np.float32]:
+    """That share of the mean photograph, nowhere more than the darkest one has."""
+    total = darkest = None
+    control.stage("photographs", len(photographs.files))
+    for frame in photographs.undivided().in_color(True).frames():
+        total = frame if total is None else total + frame
+        darkest = frame if darkest is None else np.minimum(darkest, frame)
+        control.advance()
+    assert total is not None and darkest is not None
+    return np.asarray(np.minimum(share / len(photographs.files) * total, darkest), dtype=np.float32)
 
 
 def correct_near_lights(

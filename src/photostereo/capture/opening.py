@@ -8,15 +8,28 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from photostereo.capture.found import Found, open_photographs, with_brackets
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.alignment.finding import SMALLEST, find_alignment
-from photostereo.photographs.faults import FEWEST_LEFT, Fault, find_blurred, find_dark, find_duplicates
+from photostereo.photographs.faults import (
+    FEWEST_LEFT,
+    Fault,
+    coarse,
+    find_blurred,
+    find_dark,
+    find_duplicates,
+)
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.survey import Survey, survey
+
+#: Pixels along the longer side of the small photographs that are kept.
+SMALL = 320
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +41,13 @@ class Opened:
     found : its files, without those that are left out (see ``found.faults``)
     photographs : whole, with the movement of the camera undone
     alignment : how far the camera moved; None if that is not wanted
+    small : (d, h, w) the photographs in gray, linear and at a low resolution
     """
 
     found: Found
     photographs: PhotographFiles
     alignment: Alignment | None
+    small: NDArray[np.float32]
 
 
 def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) -> Opened:
@@ -78,10 +93,11 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     blurred = find_blurred(seen.pictures) if judged else []
     suspects = {k: Fault(found.files[k].name, "blurred") for k in blurred}
     found, photographs, seen = _judge(found, photographs, seen, suspects, options)
+    small = np.stack([coarse(picture * picture, SMALL) for picture in seen.pictures])
     if options.align == "off":
-        return Opened(found, photographs, None)
+        return Opened(found, photographs, None, small)
     alignment = find_alignment(seen.pictures, seen.scale, control)
-    return Opened(found, photographs.moved_back(alignment.corrected), alignment)
+    return Opened(found, photographs.moved_back(alignment.corrected), alignment, small)
 
 
 Parts = tuple[Found, PhotographFiles, Survey]

@@ -118,7 +118,7 @@ def compare(
         terminal.say(f"{capture}")
         report_state(terminal, pipeline)
         results, depths = comparison.solve_each(pipeline, folder, of_each, terminal.say)
-        rows = comparison.comparison_rows(results, capture)
+        rows = comparison.comparison_rows(results, capture, folder)
         comparison.write_comparison_files(folder, capture, results, rows)
         table = comparison_table(rows)
         write_text(folder / "comparison.tex", table.latex("comparison"))
@@ -172,12 +172,13 @@ def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     headings = ("mean error", "median", "within 10°") if known else ("unexplained",)
     lines = []
     for row in rows:
+        expected = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
         figures = (
             [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"]
             if known
             else [f"{100 * row['unexplained']:.1f} %"]
         )
-        lines.append([row["method"], *figures, f"{row['seconds']:.2f}", row["status"]])
+        lines.append([row["method"], *figures, expected, f"{row['seconds']:.2f}", row["status"]])
     values = [row["mean" if known else "unexplained"] for row in rows]
-    header = ["method", *headings, "seconds", "status"]
+    header = ["method", *headings, "expected error", "seconds", "status"]
     return Table("Methods compared", header, lines, best=[(values.index(min(values)), 1)])

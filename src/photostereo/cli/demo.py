@@ -35,7 +35,7 @@ def demo(
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
         results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
-        rows = comparison.comparison_rows(results, pipeline.capture)
+        rows = comparison.comparison_rows(results, pipeline.capture, folder)
         comparison.write_comparison_files(folder, pipeline.capture, results, rows)
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)

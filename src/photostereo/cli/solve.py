@@ -51,7 +51,6 @@ def solve(
 
 
 def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: Path) -> None:
-    from photostereo.diagnosis.expected_error import expected_error
     from photostereo.lights.strengths import describe_correction
 
     for warning in written.warnings:
@@ -65,8 +64,10 @@ def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: 
     terminal.say(f"{result.method}: {how}, {sum(written.summary['seconds'].values()):.1f} s in all")
     if result.angular_error is not None:
         terminal.say(error_words(result.angular_error))
-    if (expected := expected_error(result, pipeline.capture.lights)) is not None:
+    if (expected := pipeline.expected) is not None:
         terminal.say(f"Expected error: {expected.words}")
+        for reason in expected.reasons:
+            terminal.say(f"  {reason.rendered('terminal')}")
     if correction := describe_correction(result.strengths):
         terminal.say(correction)
     if "note" in written.summary.get("surface", {}):

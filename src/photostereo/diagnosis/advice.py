@@ -32,12 +32,20 @@ VERY_NOISY = 15.0
 class Finding:
     """One sentence or two of advice, and how much it matters.
 
-    ``terminal`` holds the words for the terminal if they differ.
+    Attributes
+    ----------
+    severity : how much it matters
+    text : the advice
+    terminal : the words for the terminal if they differ
+    effect : by how many degrees it turns a typical normal, as far as that is known
+    is_mistake : whether something is wrong with the light file, the mask or the tone curve
     """
 
     severity: Severity
     text: str
     terminal: str = ""
+    effect: float = 0.0
+    is_mistake: bool = False
 
     def rendered(self, shell: str = "python") -> str:
         """The advice in the words of a shell."""
@@ -155,12 +163,14 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             "problem",
             f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
             "average several shots; to make the best of these, use the default, or dlnv for a matte object.",
+            effect=noise.expected_error,
         )
     elif noise.snr_db < 27:
         yield Finding(
             "notice",
             f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The methods with a dictionary "
             "gain most here, and the default has one.",
+            effect=noise.expected_error,
         )
     elif np.isfinite(noise.snr_db):
         yield Finding("good", f"Noise is low (about {noise.snr_db:.0f} dB; {effect}).")

@@ -25,10 +25,13 @@ from photostereo.lights.axes import (
     surface_evidence,
     useful_cells,
 )
+from photostereo.lights.strength import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
 Kind = Literal["axes", "arrows", "order", "mask", "curve"]
 
+#: By how many degrees each mistake turns a typical normal: medians over rendered captures with that mistake.
+EFFECTS: dict[Kind, float] = {"axes": 30.0, "arrows": 60.0, "order": 15.0, "mask": 30.0, "curve": 3.0}
 #: Beyond this share that no three lights explain the object is not matte enough to judge by (a mirror).
 NOT_MATTE = 0.12
 #: Another order must leave less than this part of what the given one leaves.
@@ -113,6 +116,11 @@ def find_mistakes(
     wrong_order = _wrong_order(order)
     if wrong_order is not None:
         # A tone curve bends what shallow slopes do by as much as a wrong order: it is tried first.
+        pixels = small.values[:, bright_enough(small.values)].T
+        strengths = unexplained_light(pixels, lights)[1]
+        corrected = order_evidence(small.values / strengths[:, None], lights)
+        if _wrong_order(corrected) is None and corrected.given < 0.5 * order.best_share:
+            return ()  # the exposure varies, which is corrected elsewhere
         straight = order_evidence(np.maximum(small.values, 0) ** CURVE_EXPONENT, lights)
         curve = None if straightened else _curve(small, lights)
         if curve is not None and _wrong_order(straight) is None and straight.given < 0.5 * order.given:

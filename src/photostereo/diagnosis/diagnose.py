@@ -14,7 +14,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.display import Displayed
 from photostereo.diagnosis.advice import Finding, advise
-from photostereo.diagnosis.checks import Mistake, find_mistakes
+from photostereo.diagnosis.checks import EFFECTS, Mistake, find_mistakes
 from photostereo.diagnosis.exposure import (
     dark_counts,
     dim_photographs,
@@ -115,8 +115,12 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
     control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
-    problems = (Finding("problem", str(mistake), mistake.rendered("terminal")) for mistake in seen.mistakes)
-    return replace(bare, findings=(*problems, *advise(bare, capture, result)))
+    return replace(bare, findings=(*map(_as_finding, seen.mistakes), *advise(bare, capture, result)))
+
+
+def _as_finding(mistake: Mistake) -> Finding:
+    words = mistake.rendered("terminal")
+    return Finding("problem", str(mistake), words, effect=EFFECTS[mistake.kind], is_mistake=True)
 
 
 @dataclass(frozen=True, eq=False)

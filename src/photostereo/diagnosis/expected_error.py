@@ -1,24 +1,35 @@
-"""How sure a result is of itself: the error that its method expects, with a grade in plain words.
+"""How sure a result is of itself: the error that is expected of it, with a grade in plain words and the reasons.
+
+Three things add up, as independent errors do: what the method expects of its own normals (the photographs may contradict
+each other or the lights), the accuracy of the light directions, and a turn of all lights together, which no single pixel
+shows but the surface as a whole does. A mistake that was detected outweighs them all.
 
 The terminal, ``summary.json``, batches, comparisons and the page all report it from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.diagnosis.advice import Finding
 from photostereo.lights.lights import Lights
+from photostereo.lights.turn import turn_of_lights
 
 #: Up to this many degrees a result is good, and up to the second fair. The default method is within 5° on well-lit
 #: captures with truth and beyond 10° on those with a moved camera. Moving either by 1° changes only the word of
 #: results near it: the degrees are always reported with it.
 GOOD, FAIR = 5.0, 10.0
 _WORDS = {"good": "good", "fair": "fair", "poor": "do not trust"}
+#: A smaller turn of the lights, in degrees, is not told from errors of the normals: good captures show up to 2.5°.
+LEAST_TURN = 3.0
+#: Reasons that are named.
+MOST_REASONS = 3
 
 
 class HasMaps(Protocol):
@@ -28,20 +39,26 @@ class HasMaps(Protocol):
     def maps(self) -> Mapping[str, NDArray[Any]]: ...
 
     @property
-    def mask(self) -> NDArray[np.bool_]: ...
+    def mask(self) -> BoolArray: ...
+
+    @property
+    def normals(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """The error that a method expects of its normals.
+    """The error that is expected of a result's normals.
 
     Attributes
     ----------
     degrees : float
         Mean over the mask.
+    reasons : tuple of Finding
+        What contributes most, each with what to do about it; the most important first.
     """
 
     degrees: float
+    reasons: tuple[Finding, ...] = ()
 
     @property
     def grade(self) -> str:
@@ -72,13 +89,34 @@ class ExpectedError:
 
     def as_dict(self) -> dict[str, Any]:
         """For ``summary.json``."""
-        return {"degrees": round(self.degrees, 2), "grade": self.grade}
+        reasons = [reason.text for reason in self.reasons]
+        return {
+            "degrees": round(self.degrees, 2),
+            "grade": self.grade,
+            "words": self.words,
+            "reasons": reasons,
+        }
 
 
-def expected_error(result: HasMaps, lights: Lights | None = None) -> ExpectedError | None:
-    """The mean expected error of a result, from its map ``spread``; None if its method estimates none.
+def expected_error(
+    result: HasMaps,
+    lights: Lights | None = None,
+    findings: Sequence[Finding] = (),
+    *,
+    own: float | None = None,
+) -> ExpectedError | None:
+    """The error that is expected of a result; None if its method does not estimate one.
 
-    ``lights`` adds the expected error of the light directions, if they were estimated: the method takes them as true.
+    Parameters
+    ----------
+    result : Reconstruction
+        Its map ``spread`` is the error that the method itself expects, taking the lights as true.
+    lights : Lights, optional
+        Their expected errors count, if they are known.
+    findings : sequence of Finding
+        Those of the diagnosis: mistakes count, the others may be reasons.
+    own : float, optional
+        The method's own error in degrees, if its map does not say; see :func:`photostereo.solver.opinion.second_opinion`.
 
     Examples
     --------
@@ -89,14 +127,57 @@ def expected_error(result: HasMaps, lights: Lights | None = None) -> ExpectedErr
     >>> expected_error(ps.solve(scene, "net")).grade
     'good'
     """
+    own = _own(result) if own is None else own
+    if own is None:
+        return None
+    found = [finding for finding in findings if finding.severity != "good"]
+    of_lights = 0.0
+    if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
+        of_lights = float(np.nanmean(lights.expected_error))
+        found += _about_accuracy(lights, of_lights)
+    turn = turn_of_lights(result.normals, result.mask)
+    of_turn = 0.0
+    if float(np.linalg.norm(turn)) > LEAST_TURN:
+        of_turn = float(np.linalg.norm(np.cross(turn, result.normals[result.mask]), axis=1).mean())
+        found.append(_about_turn(turn, of_turn))
+    mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
+    # Whatever else is wrong with the normals may look like a turn, too, so only the larger one counts.
+    degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
+    found.sort(key=lambda finding: (-finding.effect, finding.severity != "problem"))
+    expected = ExpectedError(degrees)
+    return expected if expected.grade == "good" else ExpectedError(degrees, tuple(found[:MOST_REASONS]))
+
+
+def _own(result: HasMaps) -> float | None:
     spread = result.maps.get("spread")
     if spread is None:
         return None
     inside = np.asarray(spread)[result.mask]
     known = inside[np.isfinite(inside)]
-    if not known.size:
-        return None
-    own, of_lights = float(known.mean(dtype=np.float64)), 0.0
-    if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
-        of_lights = float(np.nanmean(lights.expected_error))
-    return ExpectedError(float(np.hypot(own, of_lights)))
+    return float(known.mean(dtype=np.float64)) if known.size else None
+
+
+def _about_accuracy(lights: Lights, degrees: float) -> list[Finding]:
+    if degrees < 1.0:
+        return []
+    remedy = "A shiny ball beside the object gives accurate lights."
+    if "estimated" not in lights.source:
+        remedy = "Use a larger ball with a clear outline, on gray ground."
+    return [
+        Finding(
+            "notice",
+            f"The light directions are accurate to about {degrees:.1f}° only. {remedy}",
+            effect=degrees,
+        )
+    ]
+
+
+def _about_turn(turn: FloatArray, effect: float) -> Finding:
+    degrees = float(np.linalg.norm(turn))
+    axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
+    return Finding(
+        "problem",
+        f"The normals do not belong to a surface unless all lights are turned by about {degrees:.0f}°, mostly about the "
+        f"{axis}. Check the light directions, and whether the camera or the object moved after they were measured.",
+        effect=effect,
+    )

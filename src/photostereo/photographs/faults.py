@@ -35,8 +35,8 @@ BLURS, TILE = (1.0, 2.0, 4.0, 8.0, 16.0), 24
 #: Tiles with the most detail that count, and the tiles whose finest detail is taken as noise.
 DETAILED, SMOOTHEST = 0.3, 0.1
 #: Logarithms of fine and medium over coarse detail, relative to the other photographs, below which one is blurred. Rendered
-#: and real photographs that are sharp have at least -0.9 and -0.9, a blur of 3 pixels gives less than -1.8 and -0.5.
-BLURRED = (-1.8, -0.5)
+#: and real photographs that are sharp have at least -1.9 and -0.95, a blur of 4 pixels gives less than -2.4 and -1.1.
+BLURRED = (-2.4, -1.0)
 #: If more than this share seem blurred, detail depends on the light.
 MOST_BLURRED = 0.35
 
@@ -128,15 +128,15 @@ def find_dark(pictures: Pictures) -> dict[int, str]:
     ----------
     pictures : roots of linear intensities
     """
-    coarse = np.stack([_reduced(picture * picture, COARSE) for picture in pictures])
-    level = coarse.mean(axis=(1, 2), dtype=np.float64)
+    bright = np.stack([coarse(picture * picture, COARSE) for picture in pictures])
+    level = bright.mean(axis=(1, 2), dtype=np.float64)
     typical = float(np.median(level))
     if typical <= 0:
         return {}
     found = {}
-    ordered = np.sort(coarse, axis=0)[:2]
+    ordered = np.sort(bright, axis=0)[:2]
     for number in np.flatnonzero(level < LIGHT_OFF * typical):
-        own = coarse[number]
+        own = bright[number]
         least = np.where(own <= ordered[0], ordered[1], ordered[0])  # of the others
         if float((own > least + BRIGHTER_BY * typical).mean()) < NOT_BRIGHTER:
             found[int(number)] = "light-off"
@@ -178,7 +178,8 @@ def _tile_means(values: Pictures, side: int) -> NDArray[np.float64]:
     return np.asarray(cut.mean(axis=(1, 3), dtype=np.float64).ravel())
 
 
-def _reduced(picture: Pictures, longest: int) -> Pictures:
+def coarse(picture: Pictures, longest: int) -> Pictures:
+    """A picture whose longer side has at most this many pixels."""
     factor = longest / max(picture.shape)
     if factor >= 1:
         return picture

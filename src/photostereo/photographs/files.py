@@ -205,11 +205,26 @@ class PhotographFiles:
 
     def less_ambient(self, number: int) -> PhotographFiles:
         """The same photographs without the light of one of them, which was taken with the lights off."""
-        part = self._view()
         curved = self.curved[number] and self.files[number] not in self._brackets
-        part._ambient = linear_part(self._stored(number, slice(None)), srgb=curved)
-        part._ambient /= np.float32(self._exposed[number])
+        dark = linear_part(self._stored(number, slice(None)), srgb=curved)
+        return self.less(dark / np.float32(self._exposed[number]))
+
+    def less(self, ambient: Float32) -> PhotographFiles:
+        """The same photographs without light that is in all of them: (H, W) or (H, W, 3), whole, at an exposure of 1."""
+        part = self._view()
+        part._ambient = ambient
         return part
+
+    def undivided(self) -> PhotographFiles:
+        """The same photographs at an exposure of 1, with the strengths of the lights in them."""
+        part = self._view()
+        part._strengths = self._exposed[:, None] * np.ones(3)
+        return part
+
+    @property
+    def can_subtract(self) -> bool:
+        """Whether :meth:`less` can be used: nothing was subtracted, divided or moved yet."""
+        return self._ambient is None and self._flat is None and not self._moves.any()
 
     def _view(self) -> PhotographFiles:
         """The same photographs; what is decoded for one view is not decoded again for the other."""

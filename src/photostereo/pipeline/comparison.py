@@ -24,7 +24,7 @@ from photostereo.pipeline.folder import shown_on_page
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.result_files import read_truth
+from photostereo.solver.result_files import read_summary, read_truth
 
 #: Error pictures saturate here, in degrees.
 ERROR_TOP = 45.0
@@ -82,17 +82,22 @@ def write_comparison_page(
     )
 
 
-def comparison_rows(results: Sequence[Reconstruction], capture: Capture) -> list[dict[str, Any]]:
-    """One row of figures per method."""
+def comparison_rows(
+    results: Sequence[Reconstruction], capture: Capture, folder: Path
+) -> list[dict[str, Any]]:
+    """One row of figures per method, from its result and its summary in a folder of its name."""
     rows = []
     for result in results:
         error = result.angular_error
+        expected = read_summary(folder / result.method).get("expected_error")
         rows.append(
             {
                 "method": result.method,
                 "mean": None if error is None else error.mean,
                 "median": None if error is None else error.median,
                 "within_10deg": None if error is None else error.within_10deg,
+                "expected": None if expected is None else expected["degrees"],
+                "grade": None if expected is None else expected["grade"],
                 "unexplained": typical_residual(result.normals, capture),
                 "seconds": sum(result.seconds.values()),
                 "status": result.status,

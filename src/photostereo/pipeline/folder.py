@@ -12,7 +12,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
-from photostereo.diagnosis.expected_error import expected_error
+from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import write_json
 from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
@@ -32,6 +32,7 @@ def fill_results(
     output: OutputSettings | None = None,
     made: Mapping[str, Any] | None = None,
     further: Callable[[], Mapping[str, Any]] | None = None,
+    expected: ExpectedError | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write everything that belongs to a result into an existing folder that the caller moves into place.
@@ -46,6 +47,7 @@ def fill_results(
     output : which files are written
     made : what is needed to repeat the result, see :func:`.provenance.provenance`
     further : gives more facts for the summary when everything else is written
+    expected : the expected error of the result
 
     Returns
     -------
@@ -61,7 +63,6 @@ def fill_results(
         folder, result, flip_y=output.flip_y, size=None if surface is None else size, control=control
     )
     control.advance()
-    expected = expected_error(result, None if capture is None else capture.lights)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -101,6 +102,7 @@ def fill_results(
             folder / "report.html",
             result,
             photographs,
+            expected=expected,
             pixel_size=size,
             about=about,
             control=control,

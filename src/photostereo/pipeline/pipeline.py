@@ -21,6 +21,7 @@ from photostereo.pipeline.stage import stage
 if TYPE_CHECKING:
     from photostereo.capture import Capture
     from photostereo.diagnosis.diagnose import Diagnosis
+    from photostereo.diagnosis.expected_error import ExpectedError
     from photostereo.pipeline.budget import Plan
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.solve import Deal
@@ -215,6 +216,17 @@ class Pipeline(ReadingStages):
         normals, mask = self.solution.normals, self.solution.mask
         return integrate(normals, mask, method=method, control=self.control, **options)
 
+    @stage(after=("solution", "diagnosis"))
+    def expected(self) -> ExpectedError | None:
+        """The expected error of the solution, with its reasons."""
+        from photostereo.pipeline.glance import glance
+        from photostereo.solver.opinion import assess
+
+        capture, result = self.at_hand, self.solution
+        if not capture.in_memory and "spread" not in result.maps:
+            capture = glance(capture, self.control)
+        return assess(result, capture, self.diagnosis.findings)
+
     def require_memory(self) -> None:
         """Raise a :class:`ParameterError` if the capture cannot be solved and written within the memory."""
         from photostereo.pipeline.budget import require_feasible
@@ -284,6 +296,7 @@ class Pipeline(ReadingStages):
             output=self.settings.output,
             made=self._provenance(command),
             further=further,
+            expected=self.expected,
             control=self.control,
         )
         self.control.finish()

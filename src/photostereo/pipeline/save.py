@@ -11,6 +11,7 @@ from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory
 from photostereo.pipeline.folder import fill_results
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
+from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface.integration import check_method
 
@@ -78,5 +79,8 @@ def save(
     target = Path(out).expanduser()
     with replacing_directory(target, force=force) as folder:
         output = OutputSettings(report=report, flip_y=flip_y)
-        fill_results(folder, capture, result, surface=choice, output=output, control=control)
+        expected = assess(result, capture)
+        fill_results(
+            folder, capture, result, surface=choice, output=output, expected=expected, control=control
+        )
     return target

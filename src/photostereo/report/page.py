@@ -14,6 +14,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
+from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
@@ -49,6 +50,7 @@ def write_report(
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
+    expected: ExpectedError | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -72,6 +74,8 @@ def write_report(
         Files to offer for download: labels to paths relative to the page, such as ``{"full mesh": "mesh.ply"}``.
     meanings : mapping, optional
         Those paths to a description of their numbers.
+    expected : ExpectedError, optional
+        How sure the result is; by default what its method says of itself.
     pixel_size : PixelSize
         Scale of measurements in the page; lengths are in pixels if it is not known.
     about : mapping, optional
@@ -105,6 +109,7 @@ def write_report(
             tears=tears,
             files=files,
             meanings=meanings,
+            expected=expected,
             pixel_size=pixel_size,
             about=about,
             control=control,
@@ -120,6 +125,7 @@ def report_text(
     tears: BoolArray | None = None,
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
+    expected: ExpectedError | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -144,7 +150,7 @@ def report_text(
         "title": (about or {}).get("title") or result.capture,
         "about": about_lines(about or {}),
         "kicker": wording.kicker(result, capture),
-        "verdict": wording.verdict(result, capture),
+        "verdict": wording.verdict(result, expected or expected_error(result)),
         "first_problem": "",
         "key_figures": wording.key_figures(result, capture),
         "stills": figures.still_figures(normals, known, albedo),

@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
+    from photostereo.diagnosis.expected_error import ExpectedError
     from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -30,11 +31,8 @@ def kicker(result: Reconstruction, capture: Capture | None) -> str:
     return words if capture is None else f"{words} · {len(capture)} photographs"
 
 
-def verdict(result: Reconstruction, capture: Capture | None = None) -> dict[str, str]:
+def verdict(result: Reconstruction, expected: ExpectedError | None) -> dict[str, str]:
     """How sure the result is of itself: a grade for the badge, and a sentence."""
-    from photostereo.diagnosis.expected_error import expected_error
-
-    expected = expected_error(result, None if capture is None else capture.lights)
     if expected is None:
         return {
             "grade": "unknown",
@@ -42,10 +40,11 @@ def verdict(result: Reconstruction, capture: Capture | None = None) -> dict[str,
             "text": f"{result.method} does not estimate its error.",
         }
     badge = {"good": "Good", "fair": "Fair", "poor": "Do not trust"}[expected.grade]
+    why = "".join(f" {reason.text}" for reason in expected.reasons[:1])
     return {
         "grade": expected.grade,
         "badge": badge,
-        "text": f"Expected error about {expected.about} on average.",
+        "text": f"Expected error about {expected.about} on average.{why}",
     }
 
 

@@ -28,6 +28,9 @@ MARGIN = 12
 TRIED = 3000
 #: Classes of similar spread for that, and how far the variance of a class may lie from the middle one.
 SPREAD_CLASSES, WIDEST = 6, 10.0
+#: Classes of similar spread in which the effect of a prior is averaged, and the least share of the squared error that it
+#: leaves: no prior is believed to remove more than half of an error. Half or twice the classes change means by 0.1°.
+SPREADS, LEAST_LEFT = 16, 0.25
 #: Noise of a channel over that of the luma if the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
 #: The matte fit decides alone below this variance (radians²; 0.3°), which it has only if it explains the photographs. On 54
@@ -208,8 +211,23 @@ class Learned(Model):
         return (self._weight[:, None] * difference * difference).sum((-2, -1))
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``spread``: the expected angle in degrees between these normals and the truth, without a prior."""
-        return {"spread": self._answer().spread * (180.0 / np.pi)}
+        """``spread``: the expected angle in degrees between these normals and the truth.
+
+        A prior removes noise from the network's normals. What it removed is uncorrelated with the error that stays, so
+        the squared error falls by the square of how far the normals were moved (Pythagoras), here in the mean over
+        pixels of similar spread.
+        """
+        spread = to_numpy(self._answer().spread)
+        before, after = to_numpy(self._answer().normals), to_numpy(normals)
+        length = np.linalg.norm(after, axis=1, keepdims=True)
+        moved = ((after / np.maximum(length, 1e-30) - before) ** 2).sum(axis=1)
+        if not len(spread) or not moved.any():
+            return {"spread": self._answer().spread * (180.0 / np.pi)}
+        left = np.empty_like(spread)
+        for part in np.array_split(np.argsort(spread), min(SPREADS, len(spread))):
+            share = moved[part].mean() / max(float((spread[part] ** 2).mean()), 1e-30)
+            left[part] = spread[part] * np.sqrt(max(1.0 - share, LEAST_LEFT))
+        return {"spread": like(left, self._answer().spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """The albedo of a matte pixel with this normal, from the photographs whose light it faces."""
