@@ -69,10 +69,14 @@ def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
     version = board["glance"]["version"]
     answer = served.client.post(
         f"/api/c/{desk}/edits",
-        json={"leave_out": ["IMG_3.JPG"], "moved_lights": {"IMG_1.JPG": [0.6, 0, 0.8]}},
+        json={"moved_lights": {"IMG_1.JPG": [0.6, 0, 0.8]}},
     )
     assert answer.status_code == 200
-    board = served.wait(desk, lambda b: b["glance"]["version"] != version and b["looking"]["state"] == "idle")
+    answer = served.client.post(f"/api/c/{desk}/edits", json={"leave_out": ["IMG_3.JPG"]})
+    assert answer.json()["moved_lights"] == {"IMG_1.JPG": [0.6, 0, 0.8]}
+    board = served.wait(
+        desk, lambda b: b["glance"]["version"] != version and "IMG_3.JPG" not in b["lights"]["files"]
+    )
     assert "IMG_3.JPG" not in board["lights"]["files"]
     assert np.allclose(board["lights"]["directions"][0], [0.6, 0, 0.8], atol=1e-6)
     assert read_edits(folder).leave_out == ("IMG_3.JPG",)

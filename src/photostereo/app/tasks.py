@@ -12,7 +12,7 @@ import numpy as np
 
 from photostereo.app.reporting import Reporter
 from photostereo.app.small_copies import SmallCopies, make_copies
-from photostereo.capture.edits import MASK_STEM, Edits, read_edits, write_edits
+from photostereo.capture.edits import EDITS_FILE, MASK_STEM, Edits, read_edits, write_edits
 from photostereo.capture.found import Found
 from photostereo.capture.layouts import photographs
 from photostereo.capture.loading import find_capture
@@ -39,6 +39,7 @@ class Tasks:
         self.circle: tuple[float, float, float] | None = None
         self.found_masks: dict[str | None, str] = {}
         self.moved: frozenset[str] | None = None
+        self.mask_notes: list[str] = []
 
     def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
         """Find the photographs of a folder and copy them."""
@@ -98,7 +99,9 @@ class Tasks:
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
         write_bytes(copies.work / "mask.png", encode_png(mask))
         notes = list(capture.origin.notes) if capture.origin else []
-        about = [note for note in notes if "mask" in note]
+        about = [note for note in notes if "mask" in note and EDITS_FILE not in note]
+        if read_edits(self.folder).mask in (None, "auto"):  # said when it was found
+            about = self.mask_notes = about or self.mask_notes
         share = float(capture.mask.mean())
         control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
         if not lighting.lights.known:

@@ -60,11 +60,11 @@ class Edits:
 
     Examples
     --------
-    >>> edits = Edits(circle=(120, 80, 30.5), leave_out=("a.jpg", "b.jpg"))
+    >>> edits = Edits(circle=(120, 80, 30.5), moved_lights={"a.jpg": (0, 0.6, 0.8)})
     >>> edits.describe()
-    'ball marked by hand, 2 photographs left out'
-    >>> Edits.from_dict({"photostereo-edits": 1, "leave_out": ["a.jpg"]}).leave_out
-    ('a.jpg',)
+    'ball marked by hand, 1 light moved'
+    >>> Edits.from_dict(edits.as_dict()) == edits
+    True
     """
 
     mask: str | None = None
@@ -90,8 +90,10 @@ class Edits:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not corrected is left out."""
-        said = {name: value for name, value in vars(self).items() if value}
-        return {"photostereo-edits": _VERSION, **said}
+        said = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()
+        }
+        return {"photostereo-edits": _VERSION, **{name: value for name, value in said.items() if value}}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], file: Path | None = None) -> Edits:

@@ -64,14 +64,14 @@ class ReadingStages(Staged):
         if self._source is not None and self._source[0] != self._photographs_key:
             self._source = None
 
-    @stage(uses=("_finding",))
+    @stage(uses=("_locating",))
     def found(self) -> Found | Capture:
         """The files of the capture; a capture if its layout can only read everything at once."""
         from photostereo.capture.loading import find_capture
 
         assert self.path is not None
         self.control.stage("photographs")
-        return find_capture(self.path, self._finding)
+        return find_capture(self.path, self._locating)
 
     @stage(after=("found",))
     def opened(self) -> Opened:
@@ -79,7 +79,7 @@ class ReadingStages(Staged):
         from photostereo.capture.opening import open_capture
 
         found: Any = self.found
-        return open_capture(found, self._finding, self.control)
+        return open_capture(found, self._locating, self.control)
 
     @property
     def alignment(self) -> Alignment | None:
@@ -88,7 +88,7 @@ class ReadingStages(Staged):
 
         return self.opened.alignment if isinstance(self.found, Found) else None
 
-    @stage(after=("opened",))
+    @stage(uses=("_finding",), after=("opened",))
     def lighting(self) -> Lighting:
         """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
         from photostereo.capture.lighting import find_lights
@@ -183,6 +183,12 @@ class ReadingStages(Staged):
         if self.path is not None and self.path.is_file():
             return replace(self.reading, color=self._color[0])
         return replace(self.reading, mask=None, crop=None, scale=1.0, color=False)
+
+    @property
+    def _locating(self) -> ReadOptions:
+        """How files are found and opened: whether a ball is marked matters, where it is does not."""
+        finding = self._finding
+        return replace(finding, moved_lights=(), circle=None if finding.circle is None else (0.0, 0.0, 1.0))
 
     @property
     def _photographs_key(self) -> Any:
