@@ -90,8 +90,12 @@ class Edits:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; what is not corrected is left out."""
-        said = {
-            name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()
+        said: dict[str, Any] = {
+            "mask": self.mask,
+            "lights": self.lights,
+            "circle": list(self.circle or ()),
+            "leave_out": list(self.leave_out),
+            "moved_lights": {name: list(to) for name, to in self.moved_lights.items()},
         }
         return {"photostereo-edits": _VERSION, **{name: value for name, value in said.items() if value}}
 
