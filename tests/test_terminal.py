@@ -92,10 +92,11 @@ def test_a_run_of_many_jobs() -> None:
     shown, text = live(120)
     with shown:
         shown.stage("mine")
-        shown.progress(Progress(10, 4, 1, 2, 130.0))
+        for done in range(5):
+            shown.progress(Progress(10, done, 1, 2))
         shown._bar.refresh()
         shown.table("Errors", ["object", "LS"], [["cat", "8.41"]])
-    for words in ("mine", "5/10", "1 failed", "2 running", "2 min 10 s left", "8.41"):
+    for words in ("mine", "5/10", "1 failed", "2 running", "left", "8.41"):
         assert words in text.getvalue(), words
 
 

@@ -24,22 +24,11 @@ BUSY_SECONDS = 60.0
 
 
 class Database:
-    """A SQLite file and its tables. Mappings and lists are kept as JSON.
+    """A SQLite file and its tables, made by the SQL of ``schema`` if they are missing. Mappings and lists are kept as JSON.
 
-    Parameters
-    ----------
-    path : of the file; its folder is made if it is missing
-    schema : SQL that makes the tables if they are missing
-    what : the name of its content, for messages
-    read_only : open an existing file and change nothing, not even on a read-only disk
+    ``read_only`` opens an existing file and changes nothing, so that it works on a read-only disk. Errors of the disk and
+    damaged files are an :class:`OutputError`.
 
-    Raises
-    ------
-    OutputError
-        If it cannot be opened, read or written, or is damaged.
-
-    Examples
-    --------
     >>> import tempfile
     >>> schema = "CREATE TABLE t (x INTEGER PRIMARY KEY, y);"
     >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", schema, "table")

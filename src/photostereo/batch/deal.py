@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 #: Seconds between two looks at the workers. A worker is gone if it is missing at two: one answer of the scheduler may
 #: be wrong.
 TICK = 1.0
-#: Seconds to wait for the result of a job that has ended; its worker may have stopped.
-RESULT_SECONDS = 60.0
+#: Seconds to wait for the result of a job that has ended before others have their turn; its worker may have stopped.
+FETCH_SECONDS = 0.5
 #: A job that was running when this number of workers died is given up.
 DEATHS = 3
 #: Seconds that a worker has to come back when it is started again.
@@ -41,8 +41,6 @@ class Ended(Protocol):
 
     @property
     def status(self) -> str: ...
-    @property
-    def seconds(self) -> float | None: ...
 
 
 O = TypeVar("O", bound=Ended)  # noqa: E741
@@ -57,13 +55,11 @@ class Job(Generic[O]):
     key : identifies its outcome
     call : what the worker calls; whatever goes wrong is its outcome, not an exception
     bundle : jobs of one bundle go to one worker while there are enough bundles
-    kind : jobs of one kind take about the same time
     """
 
     key: str
     call: Callable[[], O]
     bundle: Hashable = None
-    kind: str = ""
 
 
 @dataclass(eq=False)
@@ -103,11 +99,9 @@ class Coordinator(Generic[O]):
     current: dict[str, deque[Job[O]]] = field(default_factory=dict, init=False)
     held: dict[str, _Held[O]] = field(default_factory=dict, init=False)
     deaths: dict[str, int] = field(default_factory=lambda: defaultdict(int), init=False)
-    times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list), init=False)
-    left: dict[str, int] = field(default_factory=lambda: defaultdict(int), init=False)
 
     def __post_init__(self) -> None:
-        self.ended: queue.SimpleQueue[tuple[_Held[O], Any]] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[_Held[O]] = queue.SimpleQueue()
         self.workers = Workers(self.client)
 
     def run(self, jobs: Iterable[Job[O]]) -> Progress:
@@ -117,7 +111,7 @@ class Coordinator(Generic[O]):
             self.deal()
             self.report()
             with suppress(queue.Empty):
-                self.finish(*self.ended.get(timeout=TICK))
+                self.finish(self.ended.get(timeout=TICK))
         self.report()
         return self.tally
 
@@ -126,7 +120,6 @@ class Coordinator(Generic[O]):
         bundles: dict[Hashable, deque[Job[O]]] = defaultdict(deque)
         for job in jobs:
             bundles[job.bundle].append(job)
-            self.left[job.kind] += 1
         self.waiting.extend(bundles.values())
 
     def fetch_more(self) -> bool:
@@ -156,9 +149,7 @@ class Coordinator(Generic[O]):
             if name not in self.held and (job := self.next_job(name)) is not None:
                 held = _Held(job, name, now, self.client.submit(job.call, workers=[name], pure=False))
                 self.held[name] = held
-                held.future.add_done_callback(
-                    lambda future, held=held: self.ended.put((held, _result(future)))
-                )
+                held.future.add_done_callback(lambda _, held=held: self.ended.put(held))
 
     def next_job(self, worker: str) -> Job[O] | None:
         """Of the worker's own bundle, of a new one, or of the longest that others are at."""
@@ -170,18 +161,23 @@ class Coordinator(Generic[O]):
             bundle = self.current[worker] = self.waiting.popleft() if self.waiting else longest
         return bundle.popleft() if bundle else None
 
-    def finish(self, held: _Held[O], result: Any) -> None:
-        """A job has ended, well or not."""
+    def finish(self, held: _Held[O]) -> None:
+        """A job has ended, well or not. If its result is slow to come, it is asked for again later."""
         if self.held.get(held.worker) is not held:  # taken back meanwhile
             return
-        if _is_loss(result):
-            self.take_back(held)
+        try:
+            outcome: O = held.future.result(timeout=FETCH_SECONDS)
+        except TimeoutError:
+            self.ended.put(held)
             return
+        except Exception as problem:
+            if _is_loss(problem):
+                self.take_back(held)
+                return
+            outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
         del self.held[held.worker]
         held.future.release()
-        failed = isinstance(result, Exception)
-        words = f"{type(result).__name__}: {result}"
-        self.settle(held.job, self.fail(words, "internal") if failed else result)
+        self.settle(held.job, outcome)
 
     def take_back(self, held: _Held[O]) -> None:
         """The worker of a job is gone: run it elsewhere, unless that happened too often."""
@@ -225,23 +221,12 @@ class Coordinator(Generic[O]):
     def settle(self, job: Job[O], outcome: O) -> None:
         """Write an outcome, and count it."""
         self.write(job.key, outcome)
-        self.left[job.kind] -= 1
-        if outcome.status == "done":
-            self.tally.done += 1
-            self.times[job.kind].append(outcome.seconds or 0.0)
-        else:
-            self.tally.failed += 1
+        done = outcome.status == "done"
+        self.tally.done += done
+        self.tally.failed += not done
 
     def report(self) -> None:
-        """Update the tally and show it."""
-        known = [seconds for times in self.times.values() for seconds in times]
-        if known:
-            typical = sum(known) / len(known)
-            work = sum(
-                count * (sum(self.times[kind]) / len(self.times[kind]) if self.times[kind] else typical)
-                for kind, count in self.left.items()
-            )
-            self.tally.seconds_left = work / max(1, len(self.held))
+        """Show the progress."""
         self.tally.running = len(self.held)
         self.control.progress(self.tally)
 
@@ -286,23 +271,15 @@ class Workers:
         return time.monotonic() - self._last_seen
 
 
-def _result(future: Any) -> Any:
-    """The outcome of a future, or the exception that it ended with."""
-    try:
-        return future.result(timeout=RESULT_SECONDS)
-    except Exception as problem:
-        return problem
-
-
 def _cancel(future: Any) -> None:
     with suppress(Exception):  # the scheduler may be gone too
         future.cancel(force=True)
 
 
-def _is_loss(result: Any) -> bool:
+def _is_loss(problem: Exception) -> bool:
     """Whether the worker is to blame, not the job."""
     from concurrent.futures import CancelledError
 
     from distributed.scheduler import KilledWorker
 
-    return isinstance(result, (KilledWorker, CancelledError, TimeoutError))
+    return isinstance(problem, (KilledWorker, CancelledError))

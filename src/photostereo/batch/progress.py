@@ -10,7 +10,7 @@ from photostereo.core.control import Control
 
 @dataclass
 class Progress:
-    """Counts of trials (or captures), and an estimate of the seconds left.
+    """Counts of trials (or captures).
 
     ``failed_earlier`` of the failed ones had failed in an earlier run and were not tried again.
     """
@@ -19,14 +19,12 @@ class Progress:
     done: int = 0
     failed: int = 0
     running: int = 0
-    seconds_left: float | None = None
     unit: str = "trials"
     failed_earlier: int = 0
 
     def __str__(self) -> str:
-        left = "" if self.seconds_left is None else f", {as_time(self.seconds_left)} left"
         failed = f", {self.failed} failed" if self.failed else ""
-        return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running{left}"
+        return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running"
 
 
 class RunControl(Control):

@@ -177,7 +177,7 @@ class _Batch:
     def job(self, item: Item, key: str) -> Job[Outcome]:
         out = str(self.out / item.name)
         call = partial(run_capture, str(item.path), out, key, self.settings, self.command, self.share)
-        return Job(item.name, call, item.name, self.settings.solving.method)
+        return Job(item.name, call, item.name)
 
     def write(self, name: str, outcome: Outcome) -> None:
         self.ledger.write(self.items[name], self.keys[name], outcome)

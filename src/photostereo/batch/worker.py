@@ -27,14 +27,8 @@ def run_capture(
 ) -> Outcome:
     """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
 
-    Parameters
-    ----------
-    path : of the capture
-    out : the folder of its results
-    key : of the capture with these settings; a folder that bears it is complete and is not made again
-    settings : of every solve
-    command : the words that started the batch
-    share : how many workers share the memory of a machine; a capture that does not fit is solved in parts
+    A folder ``out`` that bears the key (of the capture with these settings) is complete and is not made again. ``share``
+    workers share the memory of a machine; a capture that does not fit is solved in parts.
     """
     return run_safely(partial(_solve, Path(path), Path(out), key, settings, command, share), failure)
 

@@ -115,7 +115,6 @@ def compare(
         out = Path(f"{folder_name(pipeline.capture.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
         capture = pipeline.loaded
-        terminal.say(f"{capture}")
         report_state(terminal, pipeline)
         results, depths = comparison.solve_each(pipeline, folder, of_each, terminal.say)
         rows = comparison.comparison_rows(results, capture, folder)

@@ -36,8 +36,11 @@ def corrupt(
         )
     from photostereo.capture import corruptions
     from photostereo.capture.layouts.diligent import write_diligent
+    from photostereo.cli.state import capture_line
+    from photostereo.io.atomic import require_free
     from photostereo.pipeline.pipeline import Pipeline
 
+    require_free(out, force=force)
     reading = Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
     clean = noisy = reading.loaded
     rng = corruptions.noise_of_seed(seed)
@@ -49,7 +52,7 @@ def corrupt(
         noisy = noisy if level is None else add(noisy, level, rng)
     write_diligent(noisy, out, force=force, keep=[capture])
     ratio = corruptions.signal_to_noise(clean, noisy)
-    terminal.say(f"{noisy}")
+    terminal.say(capture_line(noisy))
     terminal.say(f"Signal-to-noise ratio: {ratio:.2f} dB")
     terminal.say(f"Written: {out}")
     return {"out": str(out.absolute()), "signal_to_noise_db": ratio, "photographs": len(noisy)}

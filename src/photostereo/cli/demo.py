@@ -22,10 +22,12 @@ def demo(
     from photostereo.capture.corruptions import add_poisson
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.compare import comparison_table
+    from photostereo.io.atomic import require_free
     from photostereo.pipeline import comparison
     from photostereo.pipeline.pipeline import Pipeline
     from photostereo.scenes import dome_lights, render_scene
 
+    require_free(out, force=force)
     terminal.say(
         f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ..."
     )

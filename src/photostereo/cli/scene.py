@@ -32,8 +32,11 @@ def scene(
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
     from photostereo.capture.layouts.diligent import write_diligent
+    from photostereo.cli.state import capture_line
+    from photostereo.io.atomic import require_free
     from photostereo.scenes import place_lights, render_scene
 
+    require_free(out, force=force)
     capture = render_scene(
         name,
         size=size,
@@ -45,7 +48,7 @@ def scene(
         rng=seed,
     )
     write_diligent(capture, out, force=force)
-    terminal.say(f"{capture}")
+    terminal.say(capture_line(capture))
     terminal.say(f"Written: {out}")
     height, width = capture.frame
     return {"out": str(out.absolute()), "photographs": len(capture), "height": height, "width": width}

@@ -41,7 +41,6 @@ def solve(
     pipeline = Pipeline(capture, settings, control=terminal)
     with pipeline.writing(out, force=force) as (folder, target):
         pipeline.require_memory()
-        terminal.say(f"{pipeline.at_hand}")
         report_state(terminal, pipeline)
         if pipeline.why:
             terminal.say(f"Method {pipeline.method.name}, {pipeline.why}.")

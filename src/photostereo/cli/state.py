@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from photostereo.capture import Capture
 from photostereo.cli.terminal import Terminal
 from photostereo.pipeline.pipeline import Pipeline
 
 
+def capture_line(capture: Capture) -> str:
+    """A capture in a line."""
+    height, width = capture.frame
+    kind = "in color" if capture.is_color else "gray"
+    return f"{capture.name}: {len(capture)} photographs, {width} × {height} pixels, {kind}"
+
+
 def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
-    """How it was read, where the lights come from, and problems, a line each; minor notes are left to ``info``."""
+    """The capture, how it was read, where the lights come from, and problems; minor notes are left to ``info``."""
     if terminal.quiet:
         return
+    terminal.say(capture_line(pipeline.at_hand))
     origin = pipeline.at_hand.origin
     if origin is not None:
         notes = origin.notes

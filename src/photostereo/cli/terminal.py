@@ -135,18 +135,20 @@ class Terminal(RunControl):
 
     def progress(self, now: Progress) -> None:
         """Many jobs: their counts instead of steps."""
+        if now.done + now.failed != self._done:
+            self._steps.append((time.monotonic(), now.done + now.failed))
         self._total, self._done = now.total, now.done + now.failed
-        left = "" if now.seconds_left is None else f", {as_time(now.seconds_left)} left"
         failed = f"{now.failed} failed, " if now.failed else ""
-        self._note = f"{failed}{now.running} running{left}"
-        self._steps.clear()
+        self._note = f"{failed}{now.running} running"
         if self.quiet:
             return
         if self.err.is_terminal:
             self._show()
         elif time.monotonic() - self._shown > PLAIN_INTERVAL:
             self._shown = time.monotonic()
-            self._print_progress(f"{self._stage}: {now}")
+            left = self.time_left()
+            words = "" if left is None else f", {as_time(left)} left"
+            self._print_progress(f"{self._stage}: {now}{words}")
 
     def end(self) -> None:
         self._hide()

@@ -29,23 +29,8 @@ from photostereo.core.remedies import remedy_text
 
 
 class PhotostereoError(Exception):
-    """Base of every error that the user can fix.
+    """Base of every error that the user can fix; the attributes are explained above.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, in full sentences.
-    code : str, optional
-        Identifies the problem, such as ``"no-lights"``; by default the kind of error.
-    file : path, optional
-        The file or folder concerned.
-    remedy : str, optional
-        A key of :mod:`photostereo.core.remedies`.
-    **values
-        The values in the message.
-
-    Examples
-    --------
     >>> error = CaptureError("The mask is empty.", code="empty-mask", file="mask.png", remedy="whole-frame")
     >>> error.code, error.file.name, error.kind
     ('empty-mask', 'mask.png', 'capture')

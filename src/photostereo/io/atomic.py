@@ -32,21 +32,16 @@ def replacing_directory(
 
     Parameters
     ----------
-    out : path
-        The folder to make, with its parents. It may exist if it is empty.
-    force : bool
-        Replace an existing folder of results, as a whole, at the very end. By default that is an error.
-    keep : paths
-        What the run reads or writes elsewhere (the capture, a mask, a saved state): ``out`` may not contain it.
-    renew : collection of str, optional
-        The files in ``out`` that the block makes again; it copies all others, which may be somebody else's.
+    out : the folder to make, with its parents; it may exist if it is empty
+    force : replace an existing folder of results, as a whole, at the very end; by default that is an error
+    keep : what the run reads or writes elsewhere (the capture, a mask, a saved state): ``out`` may not contain it
+    renew : the files in ``out`` that the block makes again; it copies all others, which may be somebody else's
 
     Raises
     ------
     OutputError
-        If ``out`` exists (and ``force`` is not given), is a file, is not a folder that photostereo wrote, contains
-        anything that photostereo did not write, the current folder, the home folder or a repository, or cannot
-        be written. Raised before the block runs, so that no work is lost.
+        Before the block runs, if ``out`` exists (without ``force``), is a file, was not written by photostereo, contains
+        anything else, the current folder, the home folder or a repository, or cannot be written.
 
     Examples
     --------
@@ -69,6 +64,13 @@ def replacing_directory(
             foreign = set(foreign_files(target)) - set(renew) if renew is not None and target.is_dir() else ()
             (folder / MARK).write_bytes(mark_content(folder, foreign))
             move_into_place(folder, target)
+
+
+def require_free(out: Place, *, force: bool = False) -> None:
+    """Raise what :func:`replacing_directory` would raise, before long work."""
+    target = _absolute(out)
+    _require_reachable(target)
+    _check_target(_followed(target), force, (), None)
 
 
 @contextmanager

@@ -139,12 +139,10 @@ def shot_of(head: Content) -> Shot:
 
 
 def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
-    """The focal length in pixels of photographs with this height and width, or None if EXIF does not say.
+    """The focal length in pixels of photographs with this height and width.
 
-    None also if the photographs were cropped since, or if the focal length changes.
+    None if EXIF does not say, if the photographs were cropped since, or if the focal length changes.
 
-    Examples
-    --------
     >>> round(focal_in_pixels([Shot(focal_35mm=50.0)] * 3, (400, 600)))
     833
     >>> focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None
@@ -188,8 +186,6 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     None if all are alike or one does not say. Exposure time and sensitivity are compensated; other changes
     (aperture, focal length, white balance) cannot be, and are noted.
 
-    Examples
-    --------
     >>> [round(e, 9) for e in exposures([Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)])[0]]
     [0.5, 2.0]
     """

@@ -24,23 +24,8 @@ MOST_ENTRIES = 4096
 LARGEST = 1 << 20
 #: Bytes per value of each TIFF type.
 TYPE_SIZES = {
-    1: 1,
-    2: 1,
-    3: 2,
-    4: 4,
-    5: 8,
-    6: 1,
-    7: 1,
-    8: 2,
-    9: 4,
-    10: 8,
-    11: 4,
-    12: 8,
-    13: 4,
-    16: 8,
-    17: 8,
-    18: 8,
-}
+    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
+}  # fmt: skip
 _FORMATS = {3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 18: "Q"}
 #: A marker: in entropy-coded data 0xFF is followed by 0 (a data byte), a restart marker, or 0xFF (padding).
 _MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
@@ -72,15 +57,9 @@ class Part:
 
 
 def jpeg_segments(data: Content) -> Iterator[Part]:
-    """The segments of a JPEG file up to its end; a thumbnail inside a segment is skipped with it.
+    """The segments of a JPEG file up to its end, whose absence is a :class:`HeaderError`; a thumbnail inside a segment
+    is skipped with it.
 
-    Raises
-    ------
-    HeaderError
-        If the file ends before the end-of-image marker.
-
-    Examples
-    --------
     >>> [part.kind.hex() for part in jpeg_segments(b"\\xff\\xd8\\xff\\xe0\\0\\x04ab\\xff\\xd9")]
     ['e0']
     """
@@ -104,15 +83,8 @@ def jpeg_segments(data: Content) -> Iterator[Part]:
 
 
 def png_chunks(data: Content) -> Iterator[Part]:
-    """The chunks of a PNG file up to its end; checksums are left to the decoder.
+    """The chunks of a PNG file up to its end, whose absence is a :class:`HeaderError`; checksums are left to the decoder.
 
-    Raises
-    ------
-    HeaderError
-        If the file ends before the chunk ``IEND``.
-
-    Examples
-    --------
     >>> list(png_chunks(PNG_SIGNATURE + b"\\0\\0\\0\\x0dIHDR"))
     Traceback (most recent call last):
     photostereo.io.headers.HeaderError: it ends in the middle of its chunk IHDR
@@ -192,13 +164,7 @@ class Tiff:
         return cls(order, big, first)
 
     def entries(self, data: Content, place: int | None = None) -> dict[int, Entry]:
-        """The entries of a directory, by default of the first one; of a repeated tag the first.
-
-        Raises
-        ------
-        HeaderError
-            If the directory is not completely within the file.
-        """
+        """The entries of a directory, by default of the first one; of a repeated tag the first."""
         start = self.first if place is None else place
         head, wide = (8, 8) if self.big else (2, 4)
         width = 4 + 2 * wide
@@ -224,10 +190,6 @@ def require_complete(data: Content) -> None:
     and only a line on standard error. Half a photograph is worse than none: least squares would take the black part for
     a shadow. Of a TIFF file only the directory is checked: most readers ignore a value that lies beyond the end, and
     without the tag that says so, 32-bit floats are read as integers.
-
-    Raises
-    ------
-    HeaderError
     """
     if not len(data):
         raise HeaderError("the file is empty")

@@ -71,24 +71,11 @@ def list_images(folder: Path) -> list[Path]:
 def decode_image(
     path: Path, *, alpha: bool = False, seen: Callable[[bytes], None] | None = None
 ) -> NDArray[Any]:
-    """The stored numbers of one image file.
+    """The stored numbers of one PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras.
 
-    Parameters
-    ----------
-    path : a PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras
-    alpha : keep the fourth channel, if there is one
-    seen : called with the bytes of the file, for its digest; not for EXR and RAW, which are read by their libraries
-
-    Returns
-    -------
-    (H, W) or (H, W, 3) array, RGB order, of uint8, uint16 or float32. An alpha channel is dropped unless
-    asked for, orientation tags and color profiles are ignored: what counts is what the sensor saw, and that all
-    photographs are treated alike.
-
-    Raises
-    ------
-    CaptureError
-        If the file is missing, truncated, damaged or no image.
+    An (H, W) or (H, W, 3) array in RGB order, of uint8, uint16 or float32; with ``alpha`` also the fourth channel.
+    Orientation tags and color profiles are ignored: all photographs are treated alike. ``seen`` is called with the bytes
+    of the file, for its digest (not for EXR and RAW, which are read by their libraries).
     """
     suffix = path.suffix.lower()
     if suffix in EXR_SUFFIXES | RAW_SUFFIXES:

@@ -22,18 +22,9 @@ def encode_png(
 ) -> bytes:
     """A gray, RGB or RGBA picture of 8 or 16 bits.
 
-    Parameters
-    ----------
-    picture : (H, W), (H, W, 3) or (H, W, 4) array of uint8 or uint16
-    size : PixelSize, optional
-        Becomes the resolution (pHYs), if it is known.
-    comment : str
-        What the numbers mean (iTXt).
-    fast : bool
-        Several times faster, and about a tenth larger on photographs with noise.
+    The pixel size becomes the resolution (pHYs), if it is known; ``comment`` says what the numbers mean (iTXt). ``fast``
+    is several times faster, and about a tenth larger on photographs with noise.
 
-    Examples
-    --------
     >>> data = encode_png(np.zeros((2, 2), np.uint8), size=PixelSize.of("0.1mm"), comment="heights")
     >>> b"pHYs" in data, b"heights" in data
     (True, True)

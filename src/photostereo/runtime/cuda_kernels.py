@@ -38,14 +38,8 @@ class CudaKernel:
     ) -> None:
         """Queue the kernel on torch's current stream.
 
-        Parameters
-        ----------
-        blocks, threads : int
-        arguments : tensors (passed as pointers), int (as C int) and float (as C double)
-        shared : int
-            Bytes of dynamic shared memory per block.
-        cooperative : bool
-            The blocks wait for each other: all must run at once, which the driver then checks.
+        Arguments are tensors (passed as pointers), int (as C int) and float (as C double); ``shared`` is bytes of dynamic
+        shared memory per block. The blocks of a ``cooperative`` kernel wait for each other: all must run at once.
         """
         import torch
 
@@ -84,16 +78,8 @@ def c_name(dtype: Any) -> str:
 
 
 def compile_kernel(package: str, file: str, name: str, **definitions: object) -> CudaKernel:
-    """The kernel ``name`` of a ``.cu`` file in a package, compiled for torch's current GPU.
-
-    Parameters
-    ----------
-    package, file : str
-        Where the source is, for example ``"photostereo.priors.dictionary"`` and ``"dictionary_pass.cu"``.
-    name : str
-        Of a kernel that is declared ``extern "C" __global__``.
-    **definitions
-        Preprocessor macros, ``-D name=value``.
+    """The kernel ``name`` (declared ``extern "C" __global__``) of a ``.cu`` file in a package, compiled for torch's
+    current GPU; the definitions are preprocessor macros.
     """
     import torch
 

@@ -6,7 +6,7 @@
 ('vase', 8)
 """
 
-from photostereo.scenes.brdf import BRDFS, BlinnPhong, Brdf, Ggx, Lambertian, OrenNayar, brdf_named
+from photostereo.scenes.brdf import BRDFS, BlinnPhong, Ggx, Lambertian, OrenNayar
 from photostereo.scenes.lights import dome_lights, place_lights, random_lights, ring_lights
 from photostereo.scenes.owl import figure
 from photostereo.scenes.render import (
@@ -16,23 +16,15 @@ from photostereo.scenes.render import (
     render_surface,
     scene_names,
 )
-from photostereo.scenes.shadows import cast_shadow
 from photostereo.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
-from photostereo.scenes.surface import Surface
-from photostereo.scenes.textures import TEXTURES
 
 __all__ = [
     "BRDFS",
-    "TEXTURES",
     "BlinnPhong",
-    "Brdf",
     "Ggx",
     "Lambertian",
     "OrenNayar",
-    "Surface",
     "albedo_of",
-    "brdf_named",
-    "cast_shadow",
     "coin",
     "dome_lights",
     "fabric",

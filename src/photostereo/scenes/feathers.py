@@ -13,7 +13,7 @@ from photostereo.scenes.jets import Array, Jet, where
 class Plumage:
     """What is seen of overlapping feathers.
 
-    Parameters
+    Attributes
     ----------
     height : lift above the skin, from 0 (root) to about 1 (tip), with a step wherever a feather ends
     along : position on the visible feather, 0 at its root and 1 at the middle of its tip
@@ -32,20 +32,8 @@ class Plumage:
 def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float = 0.4) -> Plumage:
     """Feathers that hang down along −y in staggered rows, each row over the roots of the one below.
 
-    Parameters
-    ----------
-    x, y : coordinates across and along the plumage (they need not be straight)
-    width : of a feather
-    pitch : distance between rows; a feather is twice as long
-    point : how much shorter a feather is at its sides than in the middle, in (0, 0.5]
-
-    Examples
-    --------
-    >>> from photostereo.scenes.jets import variables
-    >>> x, y = variables(*np.meshgrid(np.linspace(0, 1, 50), np.linspace(0, 1, 50)))
-    >>> plumage = overlap_feathers(x, y, width=0.2, pitch=0.1)
-    >>> bool((plumage.along >= 0).all() and (plumage.along <= 1).all())
-    True
+    x and y are coordinates across and along the plumage (they need not be straight), ``pitch`` is the distance between
+    rows (a feather is twice as long), and ``point`` how much shorter a feather is at its sides, in (0, 0.5].
     """
     # The row whose roots are next above always reaches this point; the row above that only where it is long
     # enough.

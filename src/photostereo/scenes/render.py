@@ -79,8 +79,7 @@ def render_scene(
     lights : (d, 3), optional
         Directions to the lights; by default ``dome_lights(20)``. See :mod:`photostereo.scenes.lights`.
     reflectance : str or Brdf
-        ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its
-        parameters.
+        ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its parameters.
     texture : str or callable, optional
         A name of :data:`photostereo.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
         a function of points (N, 3) and rng; by default what suits the scene.
@@ -95,8 +94,7 @@ def render_scene(
         Factor of all intensities; what exceeds 1 is then clipped, as a sensor does. By default the largest
         intensity becomes 0.95 and nothing is clipped.
     max_tilt : float, optional
-        Leave pixels out of the mask whose normal is further than this many degrees from the viewing
-        direction.
+        Leave out pixels whose normal is further than this many degrees from the viewing direction.
     rng : int or Generator
         Seed of what is random in shape and texture.
 
@@ -105,10 +103,6 @@ def render_scene(
     Capture
         With true normals, depth (pixels, NaN outside the mask) and albedo (exposure included, so that a
         Lambertian pixel in full light shows albedo · n·l). The lights' strengths are all 1.
-
-    Notes
-    -----
-    Cost: proportional to pixels × lights. The first cast shadow on a machine compiles for about a second.
 
     Examples
     --------

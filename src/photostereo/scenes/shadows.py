@@ -23,23 +23,9 @@ NOTHING = -1e9
 def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05) -> BoolArray:
     """Pixels of the mask that another part of the surface hides from the light.
 
-    Parameters
-    ----------
-    depth : (H, W)
-        Heights in pixels; values outside the mask do not matter.
-    mask : (H, W) bool
-    light : (3,)
-        Direction to the light, z > 0.
-    bias : float
-        The ray passes this much (pixels) above where it should: a surface must not shadow itself through the
-        error of the interpolation. It shortens a shadow by bias / tan(elevation).
+    Attached shadows (n·l ≤ 0) are not among them. The ray passes ``bias`` pixels above where it should, so that a
+    surface does not shadow itself by the error of the interpolation; this shortens a shadow by bias / tan(elevation).
 
-    Returns
-    -------
-    (H, W) bool, True in shadow. Attached shadows (n·l ≤ 0) are another matter and need no search.
-
-    Examples
-    --------
     Under a light at 45 degrees from the right, a wall 5 pixels high hides what is less than 5 pixels away:
 
     >>> depth = np.zeros((4, 20))

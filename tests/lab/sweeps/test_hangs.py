@@ -43,18 +43,18 @@ class SendsASignal(RunControl):
 
 @pytest.mark.slow
 def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
-    plan = a_plan(captures, 12)
+    plan = a_plan(captures, 6)
     store = Store(tmp_path)
     with connect(workers=2) as client:
         victim = next(iter(client.run(os.getpid).values()))
         control = SendsASignal(victim, signal.SIGSTOP, after=4)
         began = time.monotonic()
-        end = run_trials(plan.trials, store, client, options=RunOptions(deadline=4), control=control)
-        assert time.monotonic() - began < 150
+        end = run_trials(plan.trials, store, client, options=RunOptions(deadline=20), control=control)
+        assert time.monotonic() - began < 200
     assert control.sent
     assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
     (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]
-    assert "4 s" in failed["error"]
+    assert "20 s" in failed["error"]
 
 
 def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):

@@ -135,7 +135,7 @@ class KillsAWorker(RunControl):
 
 @pytest.mark.slow
 def test_trials_of_a_killed_worker_are_retried(captures, tmp_path):
-    plan = a_plan(captures, seeds=tuple(range(8)))
+    plan = a_plan(captures, seeds=tuple(range(4)))
     with connect(workers=2) as client:
         control = KillsAWorker(client, after=5)
         store = Store(tmp_path)
@@ -198,7 +198,7 @@ def count_rows(out: Path) -> int:
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path):
-    plan = write_plan(3)
+    plan = write_plan(1)
     whole = start_sweep(plan, tmp_path / "whole")
     assert whole.wait(150) == 0
     total = count_rows(tmp_path / "whole")
@@ -224,7 +224,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path
 
 @pytest.mark.slow
 def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
-    plan = write_plan(2)
+    plan = write_plan(1)
     out = tmp_path / "both"
     first, second = start_sweep(plan, out), start_sweep(plan, out)
     assert (first.wait(150), second.wait(150)) == (0, 0)

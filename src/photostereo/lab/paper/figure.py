@@ -6,8 +6,9 @@ one bar, and relit pictures. Text stays text in PDF and SVG, pictures keep their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,31 +76,31 @@ def draw_figure(
     if truth is not None:
         everything.insert(0, Column("ground truth", truth, mask))
     frame = frame_of(mask)
-    ratio = _height(frame) / _width(frame)
-    heights = [ratio, *(_height(zoom) / _width(zoom) for zoom in zooms)]
-    heights += [ratio] * (bool(errors) + len(lights))
+    top_error = _top_of(errors, limit)
+    rows = _rows(frame, zooms, errors, lights, top_error)
     bar = BAR if errors else 0.0
     cell = (width - LABEL - bar - GAP * len(everything)) / len(everything)
     caption = CAPTION * (1 + any(column.note for column in columns)) if errors else 0.0
-    total = TITLE + sum(h * cell + GAP for h in heights) + caption
+    heights = [cell * _height(box) / _width(box) for _, box, _ in rows]
+    total = TITLE + sum(height + GAP for height in heights) + caption
     figure = new_figure(width, total)
     figure.set_layout_engine("none")
     top = total - TITLE
-    for number, (words, height) in enumerate(zip(_row_names(zooms, errors, lights), heights, strict=True)):
-        top -= height * cell
+    for (words, _, fill), height in zip(rows, heights, strict=True):
+        top -= height
         figure.text(
-            0.5 * LABEL / width, (top + 0.5 * height * cell) / total, words,
+            0.5 * LABEL / width, (top + 0.5 * height) / total, words,
             rotation=90, ha="center", va="center", fontsize=SMALL,
         )  # fmt: skip
         for place, column in enumerate(everything):
             left = LABEL + place * (cell + GAP)
-            panel = figure.add_axes((left / width, top / total, cell / width, height * cell / total))
+            panel = figure.add_axes((left / width, top / total, cell / width, height / total))
             panel.set_axis_off()
-            _fill(panel, column, number, frame, zooms, errors, lights, _top_of(errors, limit))
-            if number == 0:
+            fill(panel, column)
+            if words == "normals":
                 panel.set_title(column.name, fontsize=FONT, pad=2.5)
         if words == ERROR_ROW:
-            _add_bar(figure, (width - bar + 0.04, top, height * cell), (width, total), _top_of(errors, limit))
+            _add_bar(figure, (width - bar + 0.04, top, height), (width, total), top_error)
             top -= caption
         top -= GAP
     return figure
@@ -108,44 +109,46 @@ def draw_figure(
 ERROR_ROW = "angular error"
 
 
-def _row_names(zooms: Sequence[Box], errors: dict[str, FloatArray], lights: Sequence[Any]) -> list[str]:
-    return ["normals", *["close-up"] * len(zooms), *[ERROR_ROW] * bool(errors), *["relit"] * len(lights)]
-
-
-def _fill(
-    panel: Axes,
-    column: Column,
-    row: int,
+def _rows(
     frame: Box,
     zooms: Sequence[Box],
     errors: dict[str, FloatArray],
     lights: Sequence[Sequence[float]],
     top: float,
-) -> None:
-    """The picture of a column in a row."""
-    normals = picture_of_normals(column.normals, column.mask)
-    after = row - 1 - len(zooms)
-    if row == 0:
-        _show(panel, normals[frame])
+) -> list[tuple[str, Box, Callable[[Axes, Column], None]]]:
+    """The rows of the figure: name, part of the picture, and what draws a column into a panel."""
+
+    def normals(panel: Axes, column: Column) -> None:
+        _show(panel, picture_of_normals(column.normals, column.mask)[frame])
         for number, zoom in enumerate(zooms):
             _mark(panel, zoom, frame, FRAMES[number % len(FRAMES)])
-    elif after < 0:
-        _show(panel, normals[zooms[row - 1]])
-        _border(panel, FRAMES[(row - 1) % len(FRAMES)])
-    elif errors and after == 0:
+
+    def close_up(panel: Axes, column: Column, number: int) -> None:
+        _show(panel, picture_of_normals(column.normals, column.mask)[zooms[number]])
+        _border(panel, FRAMES[number % len(FRAMES)])
+
+    def error(panel: Axes, column: Column) -> None:
         if column.name in errors:
-            error = errors[column.name]
-            panel.imshow(error[frame], cmap="inferno", vmin=0, vmax=top, interpolation="none")
+            found = errors[column.name]
+            panel.imshow(found[frame], cmap="inferno", vmin=0, vmax=top, interpolation="none")
             panel.text(
-                0.5, -0.02, f"mean {np.nanmean(error[column.mask]):.2f}°\n{column.note}".strip(),
+                0.5, -0.02, f"mean {np.nanmean(found[column.mask]):.2f}°\n{column.note}".strip(),
                 transform=panel.transAxes, ha="center", va="top", fontsize=SMALL,
             )  # fmt: skip
-    else:
-        light = np.asarray(lights[after - bool(errors)], dtype=np.float64)
+
+    def relit(panel: Axes, column: Column, light: Sequence[float]) -> None:
         albedo = np.ones(column.mask.shape) if column.albedo is None else column.albedo
-        picture = relight(column.normals, albedo, column.mask, light / np.linalg.norm(light))
+        direction = np.asarray(light, dtype=np.float64)
+        picture = relight(column.normals, albedo, column.mask, direction / np.linalg.norm(direction))
         picture[~column.mask] = 1.0
         _show(panel, picture[frame])
+
+    return [
+        ("normals", frame, normals),
+        *(("close-up", zoom, partial(close_up, number=number)) for number, zoom in enumerate(zooms)),
+        *([(ERROR_ROW, frame, error)] if errors else []),
+        *(("relit", frame, partial(relit, light=light)) for light in lights),
+    ]
 
 
 def _show(panel: Axes, picture: NDArray[Any]) -> None:

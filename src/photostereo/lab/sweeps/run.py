@@ -31,15 +31,8 @@ def run_trials(
 ) -> Progress:
     """Run the trials that the store does not have, and write each result as it comes.
 
-    Parameters
-    ----------
-    trials : what is to be computed
-    store : where results go; finished trials are not run again
-    client : of the cluster
-    keep : hashes of trials whose maps are wanted; those without maps run again
-    options : deadlines, and whether failed trials are run again
-    device : of the workers; on a GPU the settings of a grid over (λ, μ) are solved together
-    control : receives progress
+    Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of a grid over (λ, μ) are
+    solved together.
     """
     every = {trial.hash: trial for trial in trials}
     have = store.finished(failed_too=not options.retry_failed)
@@ -64,7 +57,6 @@ def run_trials(
             trial.hash,
             partial(run_trial, trial, keep=trial.hash in keep, device=device, grid=grids.get(trial.hash, ())),
             trial.scene,
-            trial.method,
         )
         for trial in missing
     )

@@ -60,12 +60,8 @@ class _Shared:
 def run_trial(trial: Trial, keep: bool = False, device: str = "cpu", grid: Sequence[Setting] = ()) -> Outcome:
     """Run one trial; whatever goes wrong with it is an outcome, not an exception.
 
-    Parameters
-    ----------
-    trial : Trial
-    keep : send the maps along: normals, truth, mask, history, dictionaries
-    device : where it is solved; methods without a GPU path run on the CPU
-    grid : settings of the prior to solve together with its own, once; the trials they belong to find them made
+    With ``keep`` the outcome has the maps: normals, truth, mask, history, dictionaries. The settings of the prior in
+    ``grid`` are solved together with its own, once; the trials that they belong to find them made.
     """
     if trial.task == "represent":
         return run_safely(partial(_represent, trial), _failure)
