@@ -127,6 +127,8 @@ class _Batch:
                 more=None if watch is None else partial(self.news, watch),
                 control=self.control,
             )
+            if watch is not None:
+                watch.stay()  # starting a cluster takes time
             self.control.stage("batch", len(jobs))
             try:
                 coordinator.run(jobs)
@@ -139,6 +141,8 @@ class _Batch:
 
     def news(self, watch: Watch) -> list[Job[Outcome]] | None:
         """Jobs of captures that have appeared; None when the watch is over."""
+        if self.tally.running:
+            watch.stay()
         ready = watch.ready()
         return None if ready is None else self.jobs(ready)
 

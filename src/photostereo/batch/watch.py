@@ -32,6 +32,10 @@ class Watch:
     _last_look: float = -1e9
     _last_news: float = field(default_factory=time.monotonic)
 
+    def stay(self) -> None:
+        """Something happens: begin to count the idle time anew."""
+        self._last_news = time.monotonic()
+
     def ready(self) -> list[Path] | None:
         """Captures that are new and complete; None when the watch is over."""
         now = time.monotonic()
@@ -45,12 +49,11 @@ class Watch:
             state = _state_of(path)
             if path not in self._states or self._states[path][0] != state:
                 self._states[path] = (state, now)
-                self._last_news = now
+                self.stay()
             if state and now - self._states[path][1] >= self.quiet:
                 self._taken.add(path)
                 found.append(path)
-        if found:
-            self._last_news = now
+                self.stay()
         return None if self.idle is not None and now - self._last_news > self.idle else found
 
 
