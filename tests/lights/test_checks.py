@@ -11,9 +11,10 @@ import pytest
 import photostereo as ps
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.checks import find_mistakes
+from photostereo.diagnosis.checks import _compared, find_mistakes
 from photostereo.diagnosis.ordering import unexplained
 from photostereo.lights.axes import axes_matrix, axes_words, conventions
+from photostereo.lights.second_opinion import Opinion, judge_axes
 from photostereo.scenes import dome_lights, random_lights, render_scene, ring_lights
 
 
@@ -202,3 +203,23 @@ def test_nobody_is_told_to_undo_a_curve_that_was_undone() -> None:
     assert any(m.kind == "curve" for m in find_mistakes(curved, scene.lights.directions, scene.mask))
     found = find_mistakes(curved, scene.lights.directions, scene.mask, straightened=True)
     assert not any(m.kind == "curve" for m in found)
+
+
+@pytest.mark.parametrize("axes", ["x,-y,z", "-x,y,z"])
+def test_estimated_lights_name_the_axes_of_a_solid(axes: str) -> None:
+    scene = render_scene("vase", size=64, lights=dome_lights(10), reflectance="ggx")
+    given = scene.lights.directions
+    right, mirrored = (judge_axes(scene.images, given @ axes_matrix(a), scene.mask) for a in ("x,y,z", axes))
+    assert right is not None and right.axes == "x,y,z" and right.degrees < 15
+    assert mirrored is not None and mirrored.axes == axes and mirrored.given_degrees > 25
+    relief = render_scene("relief", size=64, lights=dome_lights(10))
+    assert judge_axes(relief.images, relief.lights.directions, relief.mask) is None
+
+
+def test_estimated_lights_speak_if_the_surface_does_not() -> None:
+    opinion = Opinion("x,-y,z", 40.0, 3.0)
+    found = _compared(None, opinion, "")
+    assert found is not None and found.kind == "axes" and found.values["axes"] == "x,-y,z"
+    assert _compared(found, Opinion("x,y,z", 3.0, 3.0), "") is None
+    assert _compared(None, opinion, "x,-y,z").remedy == "default-axes"
+    assert _compared(None, None, "") is None

@@ -77,7 +77,7 @@ def complete_lights(
     which = (
         f"{int((~fixed).sum())} of {count} light directions are not in {name}: they"
         if fixed.any()
-        else "no light file and no ball: the lights"
+        else "the lights"
     )
     notes = [
         f"{which} are estimated from the photographs, to about {estimated.expected_error:.0f}°; the relief may be too "
@@ -87,7 +87,7 @@ def complete_lights(
     if verdict.is_flat:
         notes.append(
             "the object is flat, so the depth of its relief is assumed rather than measured: lights of similar strength, "
-            "and a surface that faces the camera on average"
+            "and a surface that faces the camera on average; bumps may stand out as hollows"
         )
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)

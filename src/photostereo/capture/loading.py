@@ -159,8 +159,10 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     given = options.lights is not None
     estimated = options.lights == ESTIMATE
     options = replace(options, lights=None) if estimated else _lights_of_another(options)
-    by_ball = place.is_dir() and (estimated or options.ball is not None or options.circle is not None)
-    layout: Any = None if by_ball else recognize(place)
+    layout: Any = recognize(place)
+    by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
+    if by_ball or (estimated and layout in (None, folder)):
+        layout, by_ball = None, place.is_dir()
     if layout is None and not by_ball and given and place.is_dir() and list_images(place):
         layout = folder
     if layout is None:
@@ -171,7 +173,10 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             raise _nothing_fits(place)
         return without(found, options.leave_out)
     result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
-    if options.lights_strengths == "unknown":
+    if estimated and isinstance(result, Found):
+        notes = tuple(note for note in result.notes if "light" not in note)  # they are about the light file
+        result = replace(result, lights=None, notes=notes)
+    elif options.lights_strengths == "unknown":
         result = _without_strengths(result)
     return without(result, options.leave_out)
 

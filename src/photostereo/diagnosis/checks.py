@@ -7,7 +7,7 @@ If the photographs cannot decide, nothing is reported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from photostereo.lights.axes import (
     surface_evidence,
     useful_cells,
 )
+from photostereo.lights.second_opinion import Opinion, judge_axes
 from photostereo.lights.strength import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
@@ -127,7 +128,8 @@ def find_mistakes(
             return (curve,)
         return (wrong_order,)  # normals from it would mean nothing
     curve = None if straightened else _curve(small, lights)
-    found = [_wrong_axes(small, lights, _open_sides(mask), axes_given), curve]
+    axes = _wrong_axes(small, lights, _open_sides(mask), axes_given)
+    found = [_compared(axes, judge_axes(images, lights, mask), axes_given), curve]
     return tuple(mistake for mistake in found if mistake is not None)
 
 
@@ -254,6 +256,31 @@ def _axes_mistake(
         f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",
         "lights-axes",
         {"axes": words, "instead": instead, "note": hollow},
+    )
+
+
+def _compared(mistake: Mistake | None, opinion: Opinion | None, axes_given: str) -> Mistake | None:
+    """The mistake beside what lights estimated from the photographs say of the axes."""
+    if opinion is None or (mistake is not None and mistake.kind != "axes"):
+        return mistake
+    words = axes_words(axes_matrix(axes_given) @ axes_matrix(opinion.axes)) if axes_given else opinion.axes
+    if mistake is not None:
+        advised = mistake.values.get("axes", "x,y,z")
+        if opinion.axes == "x,y,z":  # they fit as they are
+            return mistake if advised[-2:] != ",z" else None
+        agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
+        return replace(mistake, text=mistake.text + agree) if advised == words else mistake
+    if opinion.axes == "x,y,z":
+        return None
+    names = {"x,-y,z": "mirrored in y", "-x,y,z": "mirrored in x", "-x,-y,z": "turned by 180°"}
+    return Mistake(
+        "axes",
+        f"The lights seem to be {names.get(opinion.axes, 'in other axes')}: they differ from lights estimated from the "
+        f"photographs by {opinion.given_degrees:.0f}°, and with {words} by {opinion.degrees:.0f}°",
+        "default-axes" if words == "x,y,z" else "lights-axes",
+        {}
+        if words == "x,y,z"
+        else {"axes": words, "instead": f" instead of {axes_given}" if axes_given else "", "note": ""},
     )
 
 

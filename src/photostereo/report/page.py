@@ -253,7 +253,7 @@ def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
         "found_from": ", ".join(dict.fromkeys(calibration.found_from)),
         "strengths_from": calibration.strengths_from,
         "good_to": f"{max(float(np.nanmax(calibration.residual)), 0.1):.1f}°",
-        "warnings": calibration.warnings,
+        "warnings": [sentence[:1].upper() + sentence[1:] for sentence in calibration.warnings],
     }
 
 
