@@ -25,7 +25,7 @@ import cv2
 import numpy as np
 
 import photostereo as ps
-from benchmarks.peak import peak_memory
+from benchmarks.peak import peak_memory, reset_peak_memory
 from photostereo.scenes.lights import dome_lights
 
 #: What the whole table consists of.
@@ -62,7 +62,7 @@ def _tiled(picture: np.ndarray, frame: tuple[int, int]) -> np.ndarray:
 
 
 class Stages(ps.Control):
-    """Wall and processor seconds of each stage."""
+    """Wall and processor seconds of each stage, and its largest memory."""
 
     def __init__(self) -> None:
         self.spent: dict[str, list[float]] = {}
@@ -70,10 +70,12 @@ class Stages(ps.Control):
 
     def on_stage(self, name: str, total: int | None) -> None:
         now = (time.perf_counter(), time.process_time())
-        spent = self.spent.setdefault(self.name, [0.0, 0.0])
+        spent = self.spent.setdefault(self.name, [0.0, 0.0, 0.0])
         if self.name != "start":
             spent[0] += now[0] - self.since[0]
         spent[1] += now[1] - self.since[1]
+        spent[2] = max(spent[2], peak_memory() / 1e9)
+        reset_peak_memory()
         self.name, self.since = name, now
 
 
@@ -84,7 +86,8 @@ def solve_here(folder: Path, method: str, out: Path) -> None:
     control.on_stage("end", None)
     normals, truth = np.load(out / "normals.npy"), np.load(folder.with_suffix(".npy"))
     error = np.degrees(np.arccos(np.clip((normals * truth).sum(-1), -1, 1))).mean()
-    print(json.dumps({"peak": peak_memory(), "error": float(error), "stages": control.spent}))
+    peak = max(spent[2] for spent in control.spent.values())
+    print(json.dumps({"peak": peak, "error": float(error), "stages": control.spent}))
 
 
 def measure(row: str, place: Path) -> dict[str, float | dict[str, list[float]]]:
@@ -115,11 +118,14 @@ def lines(facts: dict[str, dict]) -> Iterator[str]:  # type: ignore[type-arg]
     for row, found in facts.items():
         yield (
             f"| {row} | {found['wall']:.1f} | {found['processor']:.1f} | {found['processor'] / found['megapixels']:.1f} "
-            f"| {found['peak'] / 1e9:.2f} | {found['error']:.2f}° |"
+            f"| {found['peak']:.2f} | {found['error']:.2f}° |"
         )
     for row, found in facts.items():
-        stages = (f"{name} {wall:.1f} ({own:.1f})" for name, (wall, own) in found["stages"].items())
-        yield f"\n{row}, wall (processor): " + ", ".join(stages)
+        stages = (
+            f"{name} {wall:.1f} ({own:.1f}; {peak:.2f})"
+            for name, (wall, own, peak) in found["stages"].items()
+        )
+        yield f"\n{row}, wall (processor; GB): " + ", ".join(stages)
 
 
 def main() -> None:

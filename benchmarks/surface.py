@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.peak import peak_memory
 from photostereo.surface import integrate
-from photostereo.surface.recompute import recomputed_error
 from photostereo.surface.robust import Descent, RobustProblem, descend, solve_robust
 from photostereo.surface.slopes import SlopeSource
+from tests.surface.recompute import recomputed_error
 
 #: Options of a run that is converged far beyond what the default asks for.
 TIGHT = Descent(max_iter=1000, tol=1e-8, inner_rtol=1e-6)

@@ -17,9 +17,9 @@ from photostereo.capture import write_diligent
 from photostereo.core.control import Cancelled
 from photostereo.scenes import dome_lights
 
-#: Seconds within which a solve of six megapixels must end after it is cancelled. Nearly all of its steps end within 0.1; the
-#: goal is 0.5 for all of them. The longest step (the noise evidence of a large band) takes up to 3 on two cores.
-LATENCY = 4.0
+#: Seconds within which a solve of six megapixels must end after it is cancelled, and processor seconds of two threads, which
+#: count beside other programs.
+LATENCY, PROCESSOR_LATENCY = 0.5, 1.0
 
 
 class CancelsAt(ps.Control):
@@ -112,12 +112,11 @@ def test_a_large_solve_ends_soon_after_it_is_cancelled(large, tmp_path) -> None:
             ps.Pipeline(large, method="fast", control=control).write(tmp_path / "out", force=True)
         except Cancelled:
             waited, worked = time.perf_counter() - cancelled_at[0], time.process_time() - cancelled_at[1]
-            # Beside other programs the processor time counts: on a free machine it is the longer of the two.
-            waits[f"{control.stages[-1]} after {delay:.1f} s"] = min(waited, worked)
+            waits[f"{control.stages[-1]} after {delay:.1f} s"] = (waited, worked)
         finally:
             timer.cancel()
     assert waits
-    assert max(waits.values()) < LATENCY, waits
+    assert all(waited < LATENCY or worked < PROCESSOR_LATENCY for waited, worked in waits.values()), waits
     assert sorted(path.name for path in tmp_path.iterdir()) in (["warm"], ["out", "warm"])
 
 
@@ -138,4 +137,4 @@ def test_control_c_ends_a_large_solve_soon(large, tmp_path, delay) -> None:
     assert process.returncode == 130
     assert error.splitlines()[-1] == "Interrupted; nothing was left half-written."
     assert list(tmp_path.iterdir()) == []
-    assert waited < LATENCY + 1.0  # the interpreter's own end included
+    assert waited < LATENCY + 3.0  # the interpreter's own end included, and other programs

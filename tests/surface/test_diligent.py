@@ -10,7 +10,8 @@ import pytest
 from scipy.io import loadmat
 
 from photostereo.surface import integrate
-from photostereo.surface.recompute import normals_from_depth, recomputed_error
+
+from .recompute import normals_from_depth, recomputed_error
 
 pytestmark = pytest.mark.data
 

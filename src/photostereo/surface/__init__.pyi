@@ -1,4 +1,3 @@
 from .integrated import Surface as Surface
 from .integration import integrate as integrate
 from .mesh import build_mesh as build_mesh
-from .recompute import normals_from_depth as normals_from_depth

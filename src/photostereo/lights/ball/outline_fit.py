@@ -22,8 +22,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
-from scipy.special import ndtr
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
@@ -79,6 +77,8 @@ class _Rim:
         away = np.hypot(self.x - x, self.y - y) - radius
         blur = float(np.exp(log_blur))
         bent = away + blur * blur / (2 * radius)  # a blurred disc ends a little inside its outline
+        from scipy.special import ndtr  # with scipy.optimize, half a second that only a ball needs
+
         outside = ndtr(bent / blur)
         mirror = gloss * blurred_fresnel(bent, radius, blur)
         inside = 1 - outside - mirror
@@ -157,6 +157,8 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
 
 def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, FloatArray]:
     """State, and standard errors of x, y and radius."""
+    from scipy.optimize import least_squares
+
     state = np.array([circle.x, circle.y, circle.radius, 0.0, 0.5])
     low = np.array([-np.inf, -np.inf, 4.0, np.log(_SHARPEST), -1e-9])
     high = np.array([np.inf, np.inf, np.inf, np.log(_SOFTEST), 1.0 + 1e-9])

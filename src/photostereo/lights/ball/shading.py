@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
@@ -110,6 +109,8 @@ def settle_circle(
     >>> round(found.x, 1), round(found.y, 1), round(found.radius, 1)
     (30.3, 29.8, 25.0)
     """
+    from scipy.optimize import least_squares  # half a second that only a ball needs
+
     values, normals, places = _pixels(images, circle, camera, share=0.93)
     usable = _unclipped(values)
     moved = np.zeros(3)
