@@ -168,7 +168,7 @@ def test_what_cannot_be_compared_is_told(results, tmp_path: Path) -> None:
     for words, problem in (
         ([folder / "plain"], "at least one more"),
         ([folder / "plain", tmp_path], "not the result of a solve"),
-        ([folder / "plain", small], "32 × 32 pixels but ls 48 × 48"),
+        ([folder / "plain", small], "32 × 32 pixels, the others 48 × 48"),
         ([folder / "plain", folder / HOSTILE, "--methods", "ls"], "solved already"),
         ([folder / "plain", folder / HOSTILE, "--truth", tmp_path / "none.npy"], "none.npy"),
     ):

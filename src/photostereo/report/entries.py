@@ -41,22 +41,12 @@ class Entry:
 def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None) -> Basis:
     """The basis of results: that of their capture, or without it the pixels that all of them know."""
     frame = results[0].normals.shape[:2] if capture is None else capture.frame
-    against = results[0].method if capture is None else "the capture"
     for result in results:
-        if result.normals.shape[:2] != frame:
-            raise ParameterError(
-                f"The result of {result.method} measures {_size(result.normals.shape)} pixels but {against} "
-                f"{_size(frame)}. Compare results of one capture.",
-                code="sizes-differ",
-            )
+        _require_size(f"The result of {result.method}", result.normals, frame)
     if capture is not None:
-        truth = capture.truth if truth is None else truth
-        return Basis(capture.name, capture.mask, truth, capture)
-    if truth is not None and truth.shape[:2] != frame:
-        raise ParameterError(
-            f"The truth measures {_size(truth.shape)} pixels but the results {_size(frame)}. Give that of their capture.",
-            code="sizes-differ",
-        )
+        return Basis(capture.name, capture.mask, capture.truth if truth is None else truth, capture)
+    if truth is not None:
+        _require_size("The truth", truth, frame)
     mask = np.logical_and.reduce([result.mask for result in results])
     if not mask.any():
         raise ParameterError(
@@ -65,8 +55,13 @@ def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: 
     return Basis(results[0].capture, mask, truth, None)
 
 
-def _size(shape: tuple[int, ...]) -> str:
-    return " × ".join(str(side) for side in shape[:2])
+def _require_size(what: str, array: FloatArray, frame: tuple[int, ...]) -> None:
+    if array.shape[:2] != frame:
+        found, expected = (" × ".join(map(str, shape[:2])) for shape in (array.shape, frame))
+        raise ParameterError(
+            f"{what} measures {found} pixels, the others {expected}. Compare results of one capture.",
+            code="sizes-differ",
+        )
 
 
 def entries_of(
@@ -86,12 +81,8 @@ def entries_of(
     entries = []
     for number, result in enumerate(results):
         depth = None if depths is None else depths[number]
-        if depth is not None and depth.shape != basis.mask.shape:
-            raise ParameterError(
-                f"The depth map of {result.method} measures {_size(depth.shape)} pixels but its normals "
-                f"{_size(basis.mask.shape)}. Compare results of one capture.",
-                code="sizes-differ",
-            )
+        if depth is not None:
+            _require_size(f"The depth map of {result.method}", depth, basis.mask.shape)
         if depth is not None and not np.isfinite(depth[basis.mask]).any():
             depth = None
         truth = basis.truth

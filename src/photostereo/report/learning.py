@@ -40,63 +40,37 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
     if not history:
         return []
     x = [record.number for record in history]
-    first, last = history[0], history[-1]
-    names = [name for name in last.figures if name in COST_TERMS]
+    last = history[-1]
     terms = [
         Series("whole cost", [record.cost for record in history], 1),
         Series("data", [record.data for record in history], 2),
-        *(
-            Series(COST_TERMS[name], [record.figures[name] for record in history], color)
-            for color, name in enumerate(names, start=3)
-        ),
     ]
-    charts = [
-        Chart(
-            "Cost by term",
-            line_chart(
-                x,
-                terms,
-                x_label="iteration",
-                y_label="cost",
-                zero=True,
-                allow_log=True,
-                summary=f"The cost fell from {first.cost:.4g} to {last.cost:.4g} "
-                f"in {len(history)} iterations",
-            ),
-            legend(terms),
-        )
-    ]
-    for name in last.figures:
-        if name not in COST_TERMS:
-            title, values = HEADINGS.get(name, name), [record.figures[name] for record in history]
-            chart = line_chart(
-                x,
-                [Series(title, values, 4)],
-                x_label="iteration",
-                y_label=title,
-                zero=True,
-                summary=f"{title}: {values[-1]:.2g} at the end",
-            )
-            charts.append(Chart(title, chart, note=f"{values[-1]:.2g} at the end."))
-    errors = [record.error for record in history]
-    if all(error is not None for error in errors):
-        known = [float(error) for error in errors if error is not None]
-        charts.append(
-            Chart(
-                "Error",
-                line_chart(
-                    x,
-                    [Series("mean angular error", known, 5)],
-                    x_label="iteration",
-                    y_label="mean angular error",
-                    suffix="°",
-                    summary=f"Mean angular error in degrees: {known[0]:.2f} after the first iteration, "
-                    f"{known[-1]:.2f} after the last",
-                ),
-                note=f"From {known[0]:.2f}° after the first to {known[-1]:.2f}° after the last iteration.",
-            )
-        )
+    for name in [name for name in last.figures if name in COST_TERMS]:
+        values = [record.figures[name] for record in history]
+        terms.append(Series(COST_TERMS[name], values, 1 + len(terms)))
+    summary = f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
+    plot = line_chart(
+        x, terms, x_label="iteration", y_label="cost", zero=True, allow_log=True, summary=summary
+    )
+    charts = [Chart("Cost by term", plot, legend(terms))]
+    for name in [name for name in last.figures if name not in COST_TERMS]:
+        title, values = HEADINGS.get(name, name), [record.figures[name] for record in history]
+        charts.append(_single(x, title, title, values, 4, f"{values[-1]:.2g} at the end.", zero=True))
+    errors = [record.error for record in history if record.error is not None]
+    if len(errors) == len(history):
+        note = f"From {errors[0]:.2f}° after the first to {errors[-1]:.2f}° after the last iteration."
+        charts.append(_single(x, "Error", "mean angular error", errors, 5, note, suffix="°"))
     return charts
+
+
+def _single(
+    x: Sequence[float], title: str, label: str, values: Sequence[float], tone: int, note: str, **options: Any
+) -> Chart:
+    summary = f"{label}: {note}"
+    lines = [Series(label, values, tone)]
+    return Chart(
+        title, line_chart(x, lines, x_label="iteration", y_label=label, summary=summary, **options), note=note
+    )
 
 
 def atom_figures(result: Reconstruction) -> list[MapFigure]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.report.pictures import Frame, resize, scaled_size
+from photostereo.report.pictures import Frame, resize, scaled_size, spread_beyond
 
 #: More vertices than this are not worth their bytes in a page; the full mesh is linked.
 MAX_VERTICES = 160_000
@@ -104,17 +104,16 @@ def pack_heights(
     step = max(1, int(np.ceil(np.sqrt(height * width / max_vertices))))
     # Odd rows and columns at the lower and right edge are filled up with holes.
     pad = ((0, -height % step), (0, -width % step))
-    cover = _cell_mean(np.pad(known.astype(np.float64), pad), step)
-    total = _cell_mean(np.pad(np.where(known, cut_depth, 0.0), pad), step)
-    heights = np.where(cover > 0, total / np.maximum(cover, 1e-12), np.nan)
-    heights = _grow(heights)
-    filled = np.isfinite(heights)
+    rows, cols = -(-height // step), -(-width // step)
+    cover, total = (resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0)))
+    means, filled = spread_beyond(total / np.maximum(cover, 1e-6), cover > 0, 1)
+    heights = np.where(filled, means, np.nan)
     low, high = (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
     span = high - low if high > low else 1.0
     codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype("<u2")
     cuts = ""
     if tears is not None:
-        torn = _cell_mean(np.pad(frame.cut(tears).astype(np.float64), pad), step) > 0
+        torn = resize(np.pad(frame.cut(tears), pad), rows, cols) > 0
         cuts = base64.b64encode(torn.astype(np.uint8).tobytes()).decode("ascii")
     return HeightGrid(
         cols=codes.shape[1],
@@ -134,27 +133,6 @@ def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
         "width": frame.cols.stop - frame.cols.start,
         "height": frame.rows.stop - frame.rows.start,
     }
-
-
-def _cell_mean(values: FloatArray, step: int) -> FloatArray:
-    rows, cols = values.shape[0] // step, values.shape[1] // step
-    mean: FloatArray = values.reshape(rows, step, cols, step).mean(axis=(1, 3))
-    return mean
-
-
-def _grow(heights: FloatArray) -> FloatArray:
-    """One ring of cells around the known ones, at the mean height of their known neighbors."""
-    padded = np.pad(heights, 1, constant_values=np.nan)
-    rows, cols = heights.shape
-    total, count = np.zeros_like(heights), np.zeros_like(heights)
-    for dy in (0, 1, 2):
-        for dx in (0, 1, 2):
-            near = padded[dy : dy + rows, dx : dx + cols]
-            known = np.isfinite(near)
-            total += np.where(known, near, 0.0)
-            count += known
-    around = np.divide(total, count, out=np.full_like(heights, np.nan), where=count > 0)
-    return np.where(np.isfinite(heights), heights, around)
 
 
 def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:

@@ -46,13 +46,7 @@ class Photograph:
 
     def as_data(self) -> dict[str, Any]:
         """What the page's script needs (the picture itself is in the page already)."""
-        return {
-            "number": self.number,
-            "name": self.name,
-            "light": self.light,
-            "words": self.words,
-            "verdict": self.verdict,
-        }
+        return {name: getattr(self, name) for name in ("number", "name", "light", "words", "verdict")}
 
 
 def contact_sheet(

@@ -116,19 +116,26 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
     return to_srgb(small / (white if white > 0 else 1.0)), inside
 
 
-def spread_beyond(picture: NDArray[np.uint8], inside: BoolArray, rings: int = 3) -> NDArray[np.uint8]:
-    """Carry a texture some pixels beyond its mask, so that filtering at the rim finds no black."""
+def spread_beyond(
+    values: NDArray[Any], inside: BoolArray, rings: int
+) -> tuple[NDArray[np.float32], BoolArray]:
+    """Carry values some pixels beyond their mask, as means of their known neighbors; where they are known now.
+
+    Filtering at the rim then finds no background.
+    """
     import cv2
 
-    result, known = picture.astype(np.float32), inside.astype(np.float32)
+    result, known = values.astype(np.float32), inside.astype(np.float32)
     for _ in range(rings):
-        weight = cv2.blur(known, (3, 3))
-        total = cv2.blur(result * (known if result.ndim == 2 else known[..., None]), (3, 3))
-        fresh = (known == 0) & (weight > 0)
+        weight = cv2.blur(known, (3, 3), borderType=cv2.BORDER_CONSTANT)
+        total = cv2.blur(
+            result * (known if result.ndim == 2 else known[..., None]), (3, 3), borderType=cv2.BORDER_CONSTANT
+        )
+        fresh = (known == 0) & (weight > 1e-3)
         average = total / np.maximum(weight, 1e-6)[(...,) + (None,) * (result.ndim - 2)]
         result[fresh] = average[fresh]
         known[fresh] = 1.0
-    return np.rint(result).astype(np.uint8)
+    return result, known > 0
 
 
 @cache

@@ -131,7 +131,8 @@ class Layers:
             return None
         total = _sum([np.float32(factor) * self._cut(albedo, box) for albedo, factor in self.albedos])
         small, inside = shrink(total, known, level)
-        return spread_beyond(to_srgb(small / np.float32(self.white)), inside)
+        picture, _ = spread_beyond(to_srgb(small / np.float32(self.white)), inside, 3)
+        return np.rint(picture).astype(np.uint8)
 
     def depth_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
         """Heights as 16-bit codes in the first two of three bytes; 0 is unknown."""

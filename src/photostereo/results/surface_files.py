@@ -85,11 +85,7 @@ def write_surface(
     Surface
         As it was written.
     dict
-        Facts for ``summary.json``: ``method``, ``status``, ``iterations``, ``residual``, ``parts``,
-        ``tears``, ``unknown_normals``, ``away_normals``, ``depth`` (range), ``vertices``, ``triangles``,
-        ``full_triangles`` (before simplification), ``note`` (if the mesh was simplified), ``watertight``, ``textured``
-        (of the light mesh), ``pixel_size``, ``unit``, ``files``, ``conventions``
-        (file name → what its numbers mean), ``seconds`` by stage.
+        What ``summary.json`` says about it, ``conventions`` (file name → what its numbers mean), ``seconds`` by stage.
     """
     kinds = check_formats(formats, MESHES)
     size = PixelSize.of(pixel_size)
