@@ -300,6 +300,44 @@ def odd_mat(path: Path, rng: np.random.Generator) -> None:
     savemat(path, contents[int(rng.integers(len(contents)))], do_compression=bool(rng.integers(2)))
 
 
+def odd_exif(path: Path, rng: np.random.Generator) -> None:
+    """Camera data in which tags, types, counts and places are anything, also beyond the end and in circles."""
+    sign, mark = ("<", b"II") if rng.random() < 0.5 else (">", b"MM")
+    count = int(rng.integers(0, 40))
+    tags = [0x8769, 0x829A, 0x8827, 0x9209, 0x0112, 0x920A, 0xA405, 0x010F, 0x8825, int(rng.integers(65536))]
+    entries = b"".join(
+        struct.pack(
+            sign + "HHII",
+            int(rng.choice(tags)),
+            int(rng.integers(0, 14)),
+            int(rng.choice([0, 1, 2, 4, 1000, 2**31, 2**32 - 1])),
+            int(rng.choice([0, 8, 26, 50, 65000, 2**31, 2**32 - 1])),
+        )
+        for _ in range(count)
+    )
+    declared = int(rng.choice([count, 65535, 0]))
+    body = b"Exif\0\0" + mark + struct.pack(sign + "HIH", 42, 8, declared) + entries + rng.bytes(40)
+    data = path.read_bytes()
+    path.write_bytes(data[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + data[2:])
+
+
+def odd_store(path: Path, rng: np.random.Generator) -> None:
+    """A database whose cells hold other things than they should."""
+    import sqlite3
+
+    with sqlite3.connect(path) as store:
+        tables = [row[0] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = tables[int(rng.integers(len(tables)))]
+        columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
+        column = columns[int(rng.integers(len(columns)))]
+        values = ("{", "abc", "", None, -1, 1e308, float("inf"), b"\xff\xfe", "[" * 3000, "null", 2**62)
+        if rng.random() < 0.2:
+            store.execute(f'ALTER TABLE {table} RENAME COLUMN "{column}" TO odd')
+        else:
+            store.execute(f'UPDATE {table} SET "{column}" = ?', (values[int(rng.integers(len(values)))],))
+    store.close()
+
+
 def none(path: Path, rng: np.random.Generator) -> None:
     """Sound input must work."""
 
@@ -321,7 +359,8 @@ ANY: tuple[Mutation, ...] = (
 )
 BY_SUFFIX: dict[str, tuple[Mutation, ...]] = {
     ".png": (png_declares_more, png_bomb, another_picture, black, flip_bytes, cut),
-    ".jpg": (another_picture, black, flip_bytes, flip_header),
+    ".jpg": (another_picture, black, flip_bytes, flip_header, odd_exif, odd_exif),
+    ".sqlite": (odd_store, odd_store, flip_bytes, cut),
     ".bmp": (another_picture, black, flip_header),
     ".pgm": (another_picture, odd_numbers, flip_header),
     ".tif": (tiff_of_floats, another_picture, flip_bytes, flip_header),
