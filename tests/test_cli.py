@@ -108,6 +108,20 @@ def test_help_is_fast_and_lists_the_commands() -> None:
     assert best < 0.5
 
 
+def test_help_of_solve_is_short_and_in_groups(call) -> None:
+    """Fewer than twenty options before the panel of advanced ones; flags have no type."""
+    code, said, _ = call("solve", "--help")
+    assert code == 0
+    places = [
+        said.index(f"─ {panel} ")
+        for panel in ("Input", "Lights", "Method", "Output", "Resources", "Advanced")
+    ]
+    assert places == sorted(places)
+    shown = [line for line in said[: places[-1]].splitlines() if line.lstrip("│* ").startswith("--")]
+    assert 10 < len(shown) < 20
+    assert not any("<bool>" in line and "--help" not in line for line in said.splitlines())
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys, photostereo.cli; "

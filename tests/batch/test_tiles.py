@@ -13,24 +13,24 @@ from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
 
-SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 3}, surface=False, report=False)
+SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 2}, surface=False, report=False)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A capture on disk, and memory that makes four bands of it."""
-    scene = ps.add_poisson(ps.render_scene("relief", size=(256, 96)).take(8, rng=0), 15, rng=0)
+    scene = ps.add_poisson(ps.render_scene("relief", size=(256, 48)).take(8, rng=0), 15, rng=0)
     path = tmp_path_factory.mktemp("wide") / "reliefPNG"
     write_diligent(scene, path)
-    row = bytes_of_row(96, 8, 1, prior=True, sums=True)
-    return path, OF_THE_PROGRAM + 256 * 96 * OF_A_RESULT + (64 + 48) * row
+    row = bytes_of_row(48, 8, 1, prior=True, sums=True)
+    return path, OF_THE_PROGRAM + 256 * 48 * OF_A_RESULT + (64 + 48) * row
 
 
 def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
     path, memory = written
-    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2)
     deal = OverWorkers(path, SETTINGS)
-    dealt = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3, deal=deal)
+    dealt = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2, deal=deal)
     assert np.array_equal(dealt.normals, alone.normals)
     assert np.array_equal(dealt.albedo, alone.albedo)
     assert (dealt.digest, dealt.iterations) == (alone.digest, alone.iterations)
@@ -39,14 +39,14 @@ def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
 @pytest.mark.slow
 def test_two_workers_share_a_capture(written) -> None:
     path, memory = written
-    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=3)
+    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2)
     with connect(workers=2) as client:
         future = client.submit(
             ps.solve,
             open_capture(path, SETTINGS),
             "dlnv",
             memory=memory,
-            max_iter=3,
+            max_iter=2,
             deal=OverWorkers(path, SETTINGS),
         )
         shared = future.result(timeout=120)

@@ -19,7 +19,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -87,6 +87,9 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
         if facts is not None and facts.get("failed"):
             raise typer.Exit(SOME_FAILED)
 
+    for option in declared:
+        if get_args(option.annotation)[:1] in ((bool,), (bool | None,)):
+            option.annotation.__metadata__[0].metavar = ""  # a flag takes no value
     # By name only, as Typer calls it: the order is then free. What few people need comes last in the help.
     declared = sorted((option.replace(kind=_BY_NAME) for option in declared), key=_place)
     signature = inspect.Signature(declared, return_annotation=None)

@@ -186,6 +186,7 @@ class Making:
             METHOD,
             "A name from `photostereo methods`, or best, or fast (default: the best that takes minutes).",
             autocompletion=complete_method,
+            show_default=False,
         ),
     ] = "auto"
     parameters: Parameters = None

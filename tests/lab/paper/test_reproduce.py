@@ -28,7 +28,7 @@ def small_data(tmp_path_factory):
     """A data folder with two small objects under the names of real ones."""
     root = tmp_path_factory.mktemp("data")
     for name, scene in (("cat", "vase"), ("pot2", "sphere")):
-        capture = render_scene(scene, size=96, lights=dome_lights(12))
+        capture = render_scene(scene, size=64, lights=dome_lights(12))
         write_diligent(capture, root / "diligent" / "pmsData" / f"{name}PNG")
     return root
 
