@@ -27,7 +27,7 @@ html_theme = "furo"
 html_title = "photostereo"
 html_static_path = ["_static"]
 html_css_files = ["print.css"]
-exclude_patterns = ["_build", "gallery/**/*.py", "gallery/**/*.md5", "gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "gallery/*.py", "gallery/*.md5", "gallery/*.ipynb"]
 
 myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_heading_anchors = 4
