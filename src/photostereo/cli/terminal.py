@@ -116,18 +116,9 @@ class Terminal(RunControl):
 
     def on_advance(self, steps: int) -> None:
         self._done += steps
-        now = time.monotonic()
-        self._steps.append((now, self._done))
-        if self.quiet:
-            return
-        if self.err.is_terminal:
-            self._show()
-        elif now - self._shown > PLAIN_INTERVAL:
-            self._shown = now
-            left = self.time_left()
-            words = [f"{self._stage}: {self._done}{f'/{self._total}' if self._total else ''}"]
-            words += [f"{as_time(left)} left"] if left is not None else []
-            self._print_progress(", ".join([*words, *([self._note] if self._note else [])]))
+        self._steps.append((time.monotonic(), self._done))
+        count = f"{self._done}{f'/{self._total}' if self._total else ''}"
+        self._refresh(f"{self._stage}: {count}", self._note)
 
     def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
@@ -140,15 +131,20 @@ class Terminal(RunControl):
         self._total, self._done = now.total, now.done + now.failed
         failed = f"{now.failed} failed, " if now.failed else ""
         self._note = f"{failed}{now.running} running"
+        self._refresh(f"{self._stage}: {now}")
+
+    def _refresh(self, line: str, note: str = "") -> None:
+        """Draw the bar; without a terminal, print a line now and then."""
+        now = time.monotonic()
         if self.quiet:
             return
         if self.err.is_terminal:
             self._show()
-        elif time.monotonic() - self._shown > PLAIN_INTERVAL:
-            self._shown = time.monotonic()
+        elif now - self._shown > PLAIN_INTERVAL:
+            self._shown = now
             left = self.time_left()
-            words = "" if left is None else f", {as_time(left)} left"
-            self._print_progress(f"{self._stage}: {now}{words}")
+            words = [line, *([] if left is None else [f"{as_time(left)} left"]), *([note] if note else [])]
+            self._print_progress(", ".join(words))
 
     def end(self) -> None:
         self._hide()

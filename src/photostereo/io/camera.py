@@ -9,6 +9,7 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from photostereo.core.errors import CaptureError
 from photostereo.io.declared import declared_size
@@ -28,7 +29,6 @@ from photostereo.io.safe import opened
 #: Exposures that differ by less than this are the same: cameras round what they write.
 SAME = 0.02
 
-_BEGINNINGS = (PNG_SIGNATURE[:4], *TIFF_SIGNATURES)
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
 _TAGS = {
     0x0112: "orientation",
@@ -123,19 +123,20 @@ def shot_of(head: Content) -> Shot:
     (True, True)
     """
     is_jpeg = head[:2] == JPEG_SIGNATURE
+    exif: Content
     try:
         if is_jpeg:
-            return Shot(**_exif(_jpeg_exif(head)), srgb=True, damaged=False, frame=None)
-        if head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
+            exif, srgb = _jpeg_exif(head), True
+        elif head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
             chunks = _png_tags(head)
-            return Shot(
-                **_exif(chunks.get(b"eXIf", b"")), srgb=_png_is_srgb(chunks), damaged=False, frame=None
-            )
-        if head[:4] in TIFF_SIGNATURES:
-            return Shot(**_exif(head), srgb=_tiff_is_srgb(head), damaged=False, frame=None)
-    except HeaderError:
-        pass  # the pixels do not depend on it
-    return Shot(srgb=is_jpeg, damaged=True) if is_jpeg or head[:4] in _BEGINNINGS else Shot()
+            exif, srgb = chunks.get(b"eXIf", b""), _png_is_srgb(chunks)
+        elif head[:4] in TIFF_SIGNATURES:
+            exif, srgb = head, _tiff_is_srgb(head)
+        else:
+            return Shot()
+        return replace(Shot(srgb=srgb), **_exif(exif))
+    except HeaderError:  # the pixels do not depend on it
+        return Shot(srgb=is_jpeg, damaged=True)
 
 
 def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
@@ -293,7 +294,7 @@ def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
     return b"sRGB" in chunks
 
 
-def _exif(data: Content) -> dict[str, float]:
+def _exif(data: Content) -> dict[str, Any]:
     """The entries of an EXIF block that are used, by the names of :class:`Shot`."""
     if not data:
         return {}
