@@ -50,71 +50,36 @@ def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]], share: float =
 
 def draw_surfaces(maps: Maps, *, title: str) -> Figure:
     """Surfaces integrated from the normals over the rectangle (Simchony et al. 1990), seen from the side."""
+    from matplotlib.colors import LightSource
+
+    from photostereo.surface import integrate
+
     first = next(iter(maps.values()))
     mask = first["mask"].astype(bool)
     everything = {"reference": {"normals": first["truth"]}, **maps}
     columns = min(4, len(everything))
     lines = -(-len(everything) // columns)
-    pictures = {
-        label: picture_of_surface(_integrate(found["normals"], mask), mask)
-        for label, found in everything.items()
-    }
-    ratio = max(picture.shape[0] / picture.shape[1] for picture in pictures.values())
-    figure = new_figure(2.4 * columns, (2.4 * ratio + 0.25) * lines + 0.3)
-    axes = figure.subplots(lines, columns, squeeze=False).ravel()
-    for panel in axes:
+    figure = new_figure(2.4 * columns, 2.4 * lines + 0.3)
+    part = np.s_[
+        :: max(1, mask.shape[0] // 120), :: max(1, mask.shape[1] // 120)
+    ]  # what a small panel can show
+    rows, across = (places[part] for places in np.mgrid[: mask.shape[0], : mask.shape[1]])
+    for number, (label, found) in enumerate(everything.items()):
+        depth = integrate(found["normals"], mask, method="simchony").depth
+        height = np.where(mask, depth, np.nan)[part]
+        shade = LightSource(315, 45).hillshade(np.nan_to_num(depth, nan=float(np.nanmin(depth))))[part]
+        panel: Any = figure.add_subplot(lines, columns, number + 1, projection="3d")
+        panel.plot_surface(
+            across, -rows, height, facecolors=np.repeat(shade[..., None], 3, -1),
+            rstride=1, cstride=1, linewidth=0, antialiased=False, shade=False,
+        )  # fmt: skip
+        panel.view_init(elev=60, azim=-60)
+        span = np.nanmax(height) - np.nanmin(height) + 1
+        panel.set_box_aspect((np.ptp(across), np.ptp(rows), span), zoom=1.4)
         panel.set_axis_off()
-    for panel, (label, picture) in zip(axes, pictures.items(), strict=False):
-        panel.imshow(picture, cmap="gray", vmin=0, vmax=1)
         panel.set_title(name_of(label), fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
-
-
-def picture_of_surface(
-    depth: NDArray[Any], mask: NDArray[Any], *, turn: float = 32.0, tilt: float = 12.0, size: int = 420
-) -> NDArray[np.float64]:
-    """A matte surface turned and tilted by these angles in degrees, as a gray picture of at most ``size`` rows,
-    white around.
-
-    The pixels are painted from the back to the front; what the larger spacing after turning leaves open is
-    filled from the neighbors.
-    """
-    from scipy.ndimage import binary_closing, distance_transform_edt
-
-    rows, columns = np.nonzero(mask)
-    shade = _shaded(depth)[rows, columns]
-    height = depth[rows, columns] - np.median(depth[rows, columns])
-    x, y = columns - columns.mean(), rows.mean() - rows
-    a, b = np.radians(turn), np.radians(tilt)
-    across, towards = np.cos(a) * x - np.sin(a) * height, np.sin(a) * x + np.cos(a) * height
-    up, towards = np.cos(b) * y - np.sin(b) * towards, np.sin(b) * y + np.cos(b) * towards
-    scale = min(0.8, size / np.ptp(up))
-    column = np.rint((across - across.min()) * scale).astype(int)
-    row = np.rint((up.max() - up) * scale).astype(int)
-    order = np.argsort(towards, kind="stable")
-    picture = np.full((row.max() + 1, column.max() + 1), np.nan)
-    picture[row[order], column[order]] = shade[order]
-    painted = np.isfinite(picture)
-    inside = binary_closing(painted, iterations=3) | painted
-    nearest = distance_transform_edt(~painted, return_distances=False, return_indices=True)
-    return np.where(inside, picture[tuple(nearest)], 1.0)
-
-
-def _shaded(depth: NDArray[Any]) -> NDArray[np.float64]:
-    """Gray values of a matte surface lit from the upper left, with a weaker light from the right."""
-    rows, columns = np.gradient(depth)
-    normals = np.stack([-columns, rows, np.ones_like(depth)], axis=-1)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    key, fill = np.array([-0.5, 0.5, 0.7]), np.array([0.7, 0.1, 0.7])
-    return np.asarray(0.05 + 0.7 * np.clip(normals @ key, 0, 1) + 0.25 * np.clip(normals @ fill, 0, 1))
-
-
-def _integrate(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[Any]:
-    from photostereo.surface import integrate
-
-    found = integrate(normals, mask, method="simchony")
-    return np.nan_to_num(found.depth, nan=float(np.nanmin(found.depth)))
 
 
 def picture_of_atoms(
