@@ -52,6 +52,11 @@ def test_grades_begin_where_they_say():
     assert [ExpectedError(d).grade for d in degrees] == ["good", "good", "fair", "fair", "poor", "poor"]
 
 
+def test_a_problem_is_never_called_good():
+    assert ExpectedError(2.0, is_flawed=True).grade == "fair"
+    assert ExpectedError(20.0, is_flawed=True).grade == "poor"
+
+
 def test_the_summary_has_it(solved, tmp_path):
     scene, result = solved
     for name, one in (("net", result), ("ls", solve(scene, "ls"))):

@@ -141,7 +141,7 @@ def test_json_with_everything(tmp_path):
         ("0 0 1\n0 one 1\n", "lights.txt", "light-file-line"),
         ("0 0\n0 1\n1 1\n1 2\n", "lights.txt", "light-file-shape"),
         ("0 0 1 -1\n0 1 1 1\n", "lights.txt", "light-strength"),
-        ("file,azimuth,elevation\na.png,1,2\n", "lights.csv", "light-file-columns"),
+        ("file,azimuth,height\na.png,1,2\n", "lights.csv", "light-file-columns"),
         ("file,x,y,z\na.png,0,0\n", "lights.csv", "light-file-line"),
         ("file,x,y,z\n", "lights.csv", "light-file-empty"),
         ("{", "lights.json", None),

@@ -22,14 +22,14 @@ from photostereo.core.control import Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
-from photostereo.io.camera import Shot, exposures, focal_in_pixels
+from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
 from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_png
 from photostereo.io.safe import read_bytes
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.lines import ball_line
-from photostereo.photographs.develop import full_scale, linear_part
+from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.report.pictures import to_srgb
 
 #: Pixels of a small photograph at most, and of all of them together: a correction is to show within a second.
@@ -97,6 +97,8 @@ class SmallCopies:
         if frame is None:
             first = decode_image(found.files[0])
             frame = (int(first.shape[0]), int(first.shape[1]))
+        if common_orientation(shots) > 4:
+            frame = frame[::-1]
         scale, focal = Scale.of(frame, len(shots)), focal_in_pixels(shots, frame)
         return cls(work, folder_name(found.name), scale, None if focal is None else focal * scale.factor)
 
@@ -149,13 +151,16 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
     shots = [found.heads[file] for file in found.files]
     copies = SmallCopies.of(found, work)
     exposed, _ = exposures(shots)
+    turn = common_orientation(shots)
     weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
     for folder in (work / "thumbs", work / "views", copies.capture):
         folder.mkdir(parents=True, exist_ok=True)
     _write_lights(found, copies)
     for label, file in (("ambient", found.ambient), ("flat", found.flat)):
         if file is not None:
-            linear = _shrunk(_decoded(file, found.heads[file], copies.scale), copies.scale.small)
+            linear = _shrunk(
+                upright(_decoded(file, found.heads[file], copies.scale), turn), copies.scale.small
+            )
             write_bytes(copies.capture / f"{label}.ppm", _sixteen_bits(linear))
     gain: list[float] = []
 
@@ -164,7 +169,7 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
         about: dict[str, Any] = {"number": number, "name": file.name}
         try:
             control.check()
-            linear = _decoded(file, shot, copies.scale)
+            linear = upright(_decoded(file, shot, copies.scale), turn)
             clipped = float(
                 (linear.max(axis=-1) > 0.99).mean() if linear.ndim == 3 else (linear > 0.99).mean()
             )

@@ -83,6 +83,7 @@ def put_together(
             default=default,
             colored=lambda: framed.sample(MOST_FRAMES, color=True).frames(),
             balls=balls,
+            orientation=photographs.orientation,
             control=control,
         )
     if not estimate and not lighting.is_complete:
@@ -143,6 +144,8 @@ def put_together(
         calibration=lighting.calibration,
         alignment=alignment,
         faults=found.faults,
+        framing=framing,
+        full_frame=full,
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.faults import Fault
+    from photostereo.photographs.framing import Framing
 
 #: The brightness scale is taken from about this many mask pixels, evenly spread; more change its fourth digit.
 SAMPLED_PIXELS = 5_000
@@ -51,6 +52,7 @@ class Origin:
     calibration : how the lights were found from a ball, or None
     alignment : how far the camera moved between the photographs, if that was estimated
     faults : photographs that were left out, and why
+    framing, full_frame : the part of the photographs that is used, and their height and width
     axes : how the light file was read, e.g. ``"x,-y,z"``, if the user said so
     straightened : whether a tone curve was undone
     """
@@ -63,6 +65,8 @@ class Origin:
     calibration: Calibration | None = None
     alignment: Alignment | None = field(default=None, compare=False)
     faults: tuple[Fault, ...] = ()
+    framing: Framing | None = field(default=None, compare=False)
+    full_frame: tuple[int, int] | None = field(default=None, compare=False)
     axes: str = ""
     straightened: bool = False
 
@@ -161,6 +165,16 @@ class Capture(Displayed):
             **arrays,
         }.items():
             object.__setattr__(self, label, part)
+
+    @property
+    def whole_mask(self) -> BoolArray:
+        """The mask in the size of the photographs on disk, of which a part may be used; the mask itself otherwise."""
+        origin = self.origin
+        if origin is None or origin.framing is None or origin.full_frame is None:
+            return self.mask
+        if origin.framing.frame(origin.full_frame) != self.frame:
+            return self.mask
+        return origin.framing.mask_in_full(self.mask, origin.full_frame)
 
     def __repr__(self) -> str:
         height, width = self.frame

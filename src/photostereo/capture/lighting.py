@@ -110,7 +110,7 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     control.stage("lights")
     mask = None
     if found.mask_file is not None:
-        mask = read_mask(found.mask_file, photographs.full_frame)[0]
+        mask = read_mask(found.mask_file, photographs.full_frame, photographs.orientation)[0]
     search = _Search(found, scene, mask, options, control)
     if found.ball is not None:
         if not found.ball.is_dir():

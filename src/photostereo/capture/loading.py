@@ -258,8 +258,4 @@ def _nothing_fits(place: Path) -> CaptureError:
             file=place,
             captures=inside,
         )
-    phone = [file.name for file in place.iterdir() if file.suffix.lower() in (".heic", ".heif")]
-    hint = f" {phone[0]} is in a format that cannot be read: export the photographs as JPEG." if phone else ""
-    return CaptureError(
-        f"{place} has no photographs.{hint} Supported: {known}.", code="no-photographs", file=place
-    )
+    return CaptureError(f"{place} has no photographs. Supported: {known}.", code="no-photographs", file=place)

@@ -30,6 +30,7 @@ def choose_mask(
     default: str = "full",
     colored: Frames | None = None,
     balls: BoolArray | None = None,
+    orientation: int = 1,
     control: Control = SILENT,
 ) -> tuple[BoolArray, tuple[str, ...]]:
     """The mask that the user chose, else the layout's file, else the layout's default; and notes about it.
@@ -43,6 +44,7 @@ def choose_mask(
     name : of the capture, for messages
     default : if there is no file; ``"auto"`` becomes ``"bright"`` if the object is not found with certainty
     colored : the photographs in which an automatic mask is found, in color if possible
+    orientation : EXIF orientation of the photographs, see :func:`read_mask`
     balls : pixels that show a ball from which the lights were found; if nothing else is there the ball is the object
 
     Raises
@@ -50,7 +52,7 @@ def choose_mask(
     CaptureError
         ``"no-object"``, if nothing stands out from the background
     """
-    mask, notes = _chosen(options, full, frames, file, name, default, colored, balls, control)
+    mask, notes = _chosen(options, full, frames, file, name, default, colored, balls, orientation, control)
     if balls is None:
         return mask, notes
     beside = mask & ~balls
@@ -68,6 +70,7 @@ def _chosen(
     default: str,
     colored: Frames | None,
     balls: BoolArray | None,
+    orientation: int,
     control: Control,
 ) -> tuple[BoolArray, tuple[str, ...]]:
     choice = options.mask if options.mask is not None else file if file is not None else default
@@ -77,7 +80,7 @@ def _chosen(
     if choice == "full":
         return np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
     if choice not in ("auto", "bright"):
-        mask, notes = read_mask(Path(choice).expanduser(), full)
+        mask, notes = read_mask(Path(choice).expanduser(), full, orientation)
         return options.framing.mask(mask), notes
     control.stage("mask")
     how, doubt = "from brightness", ""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from photostereo.capture.options import ReadOptions
 from photostereo.cli.options import CapturePath, Reading
 from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import CaptureError, PhotostereoError
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
@@ -17,12 +22,15 @@ def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str
     from photostereo.pipeline.settings import Settings
 
     pipeline = Pipeline(capture, Settings(reading.options()), control=terminal)
-    found, diagnosis = pipeline.at_hand, pipeline.diagnosis
+    try:
+        found, diagnosis = pipeline.at_hand, pipeline.diagnosis
+    except CaptureError as problem:
+        return _what_there_is(capture, reading.options(), problem, terminal)
     facts = describe(found)
+    if getattr(pipeline.capture.photographs, "is_color", False):
+        facts["channels"] = "RGB"
     low, high = facts["lights_tilt_degrees"]
-    bits = f", {facts['bit_depth']} bits" if facts["bit_depth"] else ""
-    terminal.say(f"{facts['name']} ({facts['layout']})")
-    terminal.say(f"Photographs: {facts['photographs']}, {facts['size']}, {facts['channels']}{bits}")
+    _say_photographs(terminal, facts)
     terminal.say(f"Lights: {low:.0f}° to {high:.0f}° from the camera's axis")
     terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
     if found.truth is not None:
@@ -39,16 +47,36 @@ def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str
     return {**facts, "advice": list(diagnosis.advice)}
 
 
-def describe(capture: Capture) -> dict[str, Any]:
-    """The plain facts of a capture."""
-    import numpy as np
+def _say_photographs(terminal: Terminal, facts: Mapping[str, Any]) -> None:
+    bits = f", {facts['bit_depth']} bits" if facts["bit_depth"] else ""
+    terminal.say(f"{facts['name']} ({facts['layout']})")
+    terminal.say(f"Photographs: {facts['photographs']}, {facts['size']}, {facts['channels']}{bits}")
 
+
+def _what_there_is(
+    capture: Path, options: ReadOptions, problem: CaptureError, terminal: Terminal
+) -> dict[str, Any]:
+    """What was found in a capture that cannot be solved, without lights and mask; raises if that is nothing."""
+    from photostereo.capture.loading import read_lazily
+    from photostereo.capture.options import ESTIMATE
+
+    plain = replace(options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True)
+    try:
+        found = read_lazily(capture, plain, terminal, need_lights=False)
+    except PhotostereoError:
+        raise problem from None
+    facts = photograph_facts(found)
+    _say_photographs(terminal, facts)
+    for note in facts["notes"]:
+        terminal.say(f"• {note}")
+    terminal.say(f"Warning: {problem.rendered('terminal')}")
+    return {**facts, "problem": problem.as_dict("terminal")}
+
+
+def photograph_facts(capture: Capture) -> dict[str, Any]:
+    """Plain facts of the photographs."""
     origin = capture.origin
     height, width = capture.frame
-    directions = capture.lights.directions
-    values = np.linalg.svd(directions, compute_uv=False)
-    tilt = np.degrees(np.arccos(np.clip(directions[:, 2], -1, 1)))
-    unknown = 0 if capture.truth is None else int((~capture.truth[capture.mask].any(axis=1)).sum())
     return {
         "name": capture.name,
         "layout": origin.layout if origin else "in memory",
@@ -56,6 +84,20 @@ def describe(capture: Capture) -> dict[str, Any]:
         "size": f"{width} × {height} pixels (width × height)",
         "channels": "RGB" if capture.is_color else "gray",
         "bit_depth": origin.bit_depth if origin else 0,
+        "notes": list(origin.notes) if origin else [],
+    }
+
+
+def describe(capture: Capture) -> dict[str, Any]:
+    """The plain facts of a capture."""
+    import numpy as np
+
+    directions = capture.lights.directions
+    values = np.linalg.svd(directions, compute_uv=False)
+    tilt = np.degrees(np.arccos(np.clip(directions[:, 2], -1, 1)))
+    unknown = 0 if capture.truth is None else int((~capture.truth[capture.mask].any(axis=1)).sum())
+    return {
+        **photograph_facts(capture),
         "mask_pixels": capture.pixel_count,
         "mask_share": round(capture.pixel_count / capture.mask.size, 4),
         "lights_condition": round(float(values[0] / values[-1]), 3),
@@ -65,5 +107,4 @@ def describe(capture: Capture) -> dict[str, Any]:
         "truth_unknown_pixels": unknown,
         "truth_depth": capture.truth_depth is not None,
         "digest": capture.digest,
-        "notes": list(origin.notes) if origin else [],
     }

@@ -19,7 +19,7 @@ from photostereo.runtime.threads import shorten_spinning
 #: In the order in which ``--help`` lists them, under these headings; each is the function of its name in the module of
 #: its name.
 COMMANDS = {
-    "From photographs to results": "app demo info lights solve compare methods batch",
+    "From photographs to results": "app demo info lights mask solve compare methods batch",
     "With results": "view mesh export figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",

@@ -10,7 +10,7 @@ The terminal, ``summary.json``, batches, comparisons and the page all report it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,10 +55,13 @@ class ExpectedError:
         Mean over the mask.
     reasons : tuple of Finding
         What contributes most, each with what to do about it; the most important first.
+    is_flawed : bool
+        Whether the diagnosis found a problem: then the result is not called good.
     """
 
     degrees: float
     reasons: tuple[Finding, ...] = ()
+    is_flawed: bool = False
 
     @property
     def grade(self) -> str:
@@ -67,7 +70,8 @@ class ExpectedError:
         >>> [ExpectedError(degrees).grade for degrees in (3.2, 6.1, 12.4)]
         ['good', 'fair', 'poor']
         """
-        return "good" if self.degrees <= GOOD else "fair" if self.degrees <= FAIR else "poor"
+        good = self.degrees <= GOOD and not self.is_flawed
+        return "good" if good else "fair" if self.degrees <= FAIR else "poor"
 
     @property
     def words(self) -> str:
@@ -144,8 +148,8 @@ def expected_error(
     # Whatever else is wrong with the normals may look like a turn, too, so only the larger one counts.
     degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
     found.sort(key=lambda finding: (-finding.effect, finding.severity != "problem"))
-    expected = ExpectedError(degrees)
-    return expected if expected.grade == "good" else ExpectedError(degrees, tuple(found[:MOST_REASONS]))
+    expected = ExpectedError(degrees, is_flawed=any(finding.severity == "problem" for finding in found))
+    return expected if expected.grade == "good" else replace(expected, reasons=tuple(found[:MOST_REASONS]))
 
 
 def _own(result: HasMaps) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError
 from photostereo.io.declared import declared_size
-from photostereo.io.exr_and_raw import RAW_SUFFIXES
+from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
 from photostereo.io.headers import (
     JPEG_SIGNATURE,
     PNG_SIGNATURE,
@@ -112,6 +112,8 @@ def read_shot(path: Path) -> Shot:
             shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # reported when it is decoded
         return Shot()
+    if path.suffix.lower() in HEIC_SUFFIXES:  # its frame and curve are known to its library only
+        return Shot(srgb=True)
     # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
     return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
 
@@ -248,25 +250,33 @@ _TURNS = {
 }
 
 
-def orientation_notes(shots: Sequence[Shot]) -> tuple[str, ...]:
-    """Notes on photographs that viewers turn. They are used as they are stored: light files, masks and truth belong to
-    the stored pixels.
+def common_orientation(shots: Sequence[Shot]) -> int:
+    """The EXIF orientation of all photographs (1 to 8); 1 if they differ.
 
-    >>> orientation_notes([Shot(orientation=6)] * 3)[0][:60]
-    'viewers show the photographs turned by 90° clockwise (EXIF o'
+    A phone that looks straight down records any orientation while nothing turns.
     """
     turns = {int(shot.orientation or 1) for shot in shots}
-    if len(turns) > 1:
+    turn = turns.pop() if len(turns) == 1 else 1
+    return turn if turn in _TURNS else 1
+
+
+def orientation_notes(shots: Sequence[Shot]) -> tuple[str, ...]:
+    """Notes on photographs that viewers turn.
+
+    >>> orientation_notes([Shot(orientation=6)] * 3)[0][:48]
+    'the photographs are turned by 90° clockwise, as '
+    """
+    if len({int(shot.orientation or 1) for shot in shots}) > 1:
         return (
             "the EXIF orientation differs between the photographs: some were taken with the camera turned. All are used as "
             "they are stored",
         )
-    turn = next(iter(turns), 1)
-    if turn not in _TURNS:
+    turn = common_orientation(shots)
+    if turn == 1:
         return ()
     return (
-        f"viewers show the photographs {_TURNS[turn]} (EXIF orientation {turn}); they are used, and results are shown, as "
-        "they are stored",
+        f"the photographs are {_TURNS[turn]}, as viewers show them (EXIF orientation {turn}); masks and light directions "
+        "belong to what viewers show",
     )
 
 

@@ -1,4 +1,4 @@
-"""EXR and camera RAW: formats whose libraries are optional."""
+"""EXR, HEIC and camera RAW: formats whose libraries are optional."""
 
 from __future__ import annotations
 
@@ -20,12 +20,39 @@ from photostereo.io.safe import DEFLATE_RATIO
 _EXR_RATIO = 4 * DEFLATE_RATIO
 
 EXR_SUFFIXES = frozenset({".exr"})
+HEIC_SUFFIXES = frozenset({".heic", ".heif"})
 #: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
 #: inside.
 _RAW_NAMES = (
     "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 )
 RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
+
+
+def read_heic(path: Path) -> NDArray[Any]:
+    """Stored values of an HEIC file, as phones write them: (H, W, 3), 8 or 16 bits, upright, with the sRGB curve."""
+    try:
+        import pillow_heif
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{path} is an HEIC file, and the library that reads them is not installed. Export the photographs as JPEG, or "
+            "install it with: pip install 'photostereo[heic]'",
+            code="missing-heic",
+            file=path,
+        ) from error
+    try:
+        file = pillow_heif.open_heif(path, convert_hdr_to_8bit=False)
+        width, height = file.size
+        require_plausible(Declared(width, height, 6, DEFLATE_RATIO), path.stat().st_size, path)
+        return np.asarray(file)[..., :3]
+    except (CaptureError, MemoryError):
+        raise
+    except Exception as error:
+        raise CaptureError(
+            f"{path} cannot be read as HEIC ({error}): it is truncated or damaged. Copy or export it again.",
+            code="damaged-image",
+            file=path,
+        ) from error
 
 
 def read_exr(path: Path) -> NDArray[np.float32]:

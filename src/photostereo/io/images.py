@@ -21,12 +21,19 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
 from photostereo.io.declared import Declared, declared_size, require_plausible
-from photostereo.io.exr_and_raw import EXR_SUFFIXES, RAW_SUFFIXES, read_exr, read_raw
+from photostereo.io.exr_and_raw import (
+    EXR_SUFFIXES,
+    HEIC_SUFFIXES,
+    RAW_SUFFIXES,
+    read_exr,
+    read_heic,
+    read_raw,
+)
 from photostereo.io.headers import TIFF_SIGNATURES, HeaderError, require_complete
 from photostereo.io.safe import DEFLATE_RATIO, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
-IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | RAW_SUFFIXES
+IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES
 
 _ORIENTATION = 0x0112
 _DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
@@ -71,20 +78,22 @@ def list_images(folder: Path) -> list[Path]:
 def decode_image(
     path: Path, *, alpha: bool = False, seen: Callable[[bytes], None] | None = None
 ) -> NDArray[Any]:
-    """The stored numbers of one PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR and camera RAW with their extras.
+    """The stored numbers of one PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR, HEIC and camera RAW with their extras.
 
     An (H, W) or (H, W, 3) array in RGB order, of uint8, uint16 or float32; with ``alpha`` also the fourth channel.
     Orientation tags and color profiles are ignored: all photographs are treated alike. ``seen`` is called with the bytes
     of the file, for its digest (not for EXR and RAW, which are read by their libraries).
     """
     suffix = path.suffix.lower()
-    if suffix in EXR_SUFFIXES | RAW_SUFFIXES:
+    if suffix in EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES:
         with opened(path, "image", remedy=_MISSING):
             pass  # their libraries need a name; whether the file can be read is checked here
     if suffix in EXR_SUFFIXES:
         return read_exr(path)
     if suffix in RAW_SUFFIXES:
         return read_raw(path)
+    if suffix in HEIC_SUFFIXES:
+        return read_heic(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
     data = read_bytes(path, "image", remedy=_MISSING)
     if seen is not None:

@@ -5,8 +5,8 @@ slopes p and q of a surface (its derivatives along x and y) have no curl, and th
 
 .. math:: q_x - p_y = \omega_x (q\, p_y - p\, q_y) + \omega_y (p\, q_x - q\, p_x) + \omega_z (p_x + q_y)
 
-to first order. Least absolute deviations over the pixels give the three angles, robust to edges, shadows and noise. The
-surface must be curved; a plane shows nothing.
+to first order, and exactly with its tangent for a turn about z alone. Least absolute deviations over the pixels give the
+three angles, robust to edges, shadows and noise. The surface must be curved; a plane shows nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ FACING = 0.3
 SAMPLE = 20_000
 #: Rounds of reweighting, and the share of a typical curl below which deviations count alike.
 ROUNDS, ALIKE = 30, 1e-3
-#: Larger angles, in degrees, are beyond a first-order formula.
-LARGEST = 30.0
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
@@ -70,4 +68,4 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
         normal += (1e-9 * np.trace(normal) + 1e-30) * np.eye(3)  # of a plane nothing is known
         angles = np.linalg.solve(normal, weighted.T @ curl)
         weight = 1.0 / np.maximum(np.abs(curl - effects @ angles), least)
-    return np.clip(np.degrees(angles), -LARGEST, LARGEST)
+    return np.degrees(np.arctan(angles))

@@ -13,10 +13,13 @@ from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import decode_image
 from photostereo.io.safe import exists
+from photostereo.photographs.develop import upright
 
 
-def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str, ...]]:
+def read_mask(path: Path, frame: tuple[int, int], orientation: int = 1) -> tuple[BoolArray, tuple[str, ...]]:
     """A mask picture as bool, and notes. Everything brighter than half of its brightest value is the object.
+
+    With the EXIF ``orientation`` of the photographs, a mask that lies on its side as their stored pixels do is turned.
 
     Raises
     ------
@@ -30,7 +33,10 @@ def read_mask(path: Path, frame: tuple[int, int]) -> tuple[BoolArray, tuple[str,
             file=path,
         )
     try:
-        return mask_from_values(decode_image(path), f"The mask {path}", frame)
+        values = decode_image(path)
+        if orientation > 4 and values.shape[:2] == frame[::-1] != frame:
+            values = upright(values, orientation)
+        return mask_from_values(values, f"The mask {path}", frame)
     except CaptureError as error:
         raise error.about(path) from error
 

@@ -52,6 +52,21 @@ def develop_into(
         target[above] *= (gray_limit / gray[above])[:, None]
 
 
+def upright(values: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """A picture as viewers show it, from its EXIF orientation (1 to 8).
+
+    >>> upright(np.array([[1, 2], [3, 4], [5, 6]]), 6).tolist()
+    [[5, 3, 1], [6, 4, 2]]
+    """
+    if orientation in (2, 3, 7, 8):
+        values = values[:, ::-1]
+    if orientation in (3, 4, 6, 7):
+        values = values[::-1]
+    if orientation in (5, 6, 7, 8):
+        values = values.swapaxes(0, 1)
+    return np.ascontiguousarray(values)
+
+
 def full_scale(stored: NDArray[Any]) -> float:
     """The largest value of an integer type; 1 of a floating-point one.
 

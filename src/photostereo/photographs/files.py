@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
-from photostereo.io.camera import Heads, changes, exposure_of, exposures
+from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import Spool, Spooled, open_spool
 from photostereo.photographs.alignment.motion import shifted
 from photostereo.photographs.brackets import merge_exposures
-from photostereo.photographs.develop import as_rgb, develop_into, linear_part
+from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.source import Float32, bad_values
 from photostereo.runtime.threads import processors
@@ -104,6 +104,8 @@ class PhotographFiles:
             file: [self._heads[other] for other in group] for file, group in self._brackets.items()
         }
         self._srgb = srgb
+        #: How viewers turn the photographs, if they turn all of them alike.
+        self.orientation = common_orientation(shots)
         exposed, self.camera_notes = exposures(lit)
         if exposed is not None and intensities is not None and _contain(intensities, exposed[: len(files)]):
             exposed, self.camera_notes = None, (*self.camera_notes[:-1], _CONTAINED)
@@ -297,7 +299,7 @@ class PhotographFiles:
         def seen(data: bytes) -> None:
             self.digests[path] = hashlib.sha256(data).hexdigest()
 
-        return decode_image(path, seen=seen)
+        return upright(decode_image(path, seen=seen), self.orientation)
 
     def _merged(self, path: Path) -> Float32:
         """The exposures of a bracket as one linear photograph, at the exposure of ``path``, the shortest."""
@@ -316,6 +318,8 @@ class PhotographFiles:
         """Raise if a header declares another size than the first photograph, before any is decoded."""
         for path in self.files[1:]:
             frame = self._heads[path].frame
+            if frame is not None and self.orientation > 4:
+                frame = frame[::-1]
             if frame is not None and frame != self.full_frame:
                 raise self._unlike_first(frame, path)
 
@@ -360,7 +364,7 @@ class PhotographFiles:
 
     def _companion(self, path: Path, srgb: bool | None) -> Float32:
         """A further photograph of the same frame, linear, full scale 1."""
-        stored = decode_image(path)
+        stored = upright(decode_image(path), self.orientation)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
             raise CaptureError(
                 f"{path} does not have the size or the color mode of {self.files[0].name}. Take it with the same camera "

@@ -84,6 +84,18 @@ class Framing:
             return mask
         return np.asarray(self.picture(mask.astype(np.float32)) >= 0.5)
 
+    def mask_in_full(self, mask: BoolArray, full: tuple[int, int]) -> BoolArray:
+        """A mask of the part as one of the whole photographs.
+
+        >>> Framing((2, 0, 2, 2), 0.5).mask_in_full(np.array([[True]]), (2, 5)).astype(int).tolist()
+        [[0, 0, 1, 1, 0], [0, 0, 1, 1, 0]]
+        """
+        whole = np.zeros(full, dtype=bool)
+        box = self.box(full)
+        size = (box[1].stop - box[1].start, box[0].stop - box[0].start)
+        whole[box] = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5
+        return whole
+
     def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
         """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part.
 

@@ -13,7 +13,6 @@ def bit_depth(source: PhotographFiles) -> int:
 def notes_on(source: PhotographFiles) -> tuple[str, ...]:
     """Notes on bit depth, color and tone curve, and on what the camera recorded."""
     files, kinds = source.files, [source.kinds[file] for file in source.files if file in source.kinds]
-    is_color, color = source.is_color, source.color
     notes = []
     if len(set(kinds)) > 1:
         other = next(number for number, kind in enumerate(kinds) if kind != kinds[0])
@@ -21,8 +20,6 @@ def notes_on(source: PhotographFiles) -> tuple[str, ...]:
             f"photographs of different bit depth: {files[0].name} is {kinds[0]}, {files[other].name} "
             f"{kinds[other]}; each is divided by its own full scale"
         )
-    if color and not is_color:
-        notes.append("color was requested but the photographs are gray")
     if source.curved_by_file and any(source.curved):
         some = "" if all(source.curved) else f"{sum(source.curved)} of "
         notes.append(f"{some}the photographs are JPEG or tagged as sRGB: the sRGB curve is undone")

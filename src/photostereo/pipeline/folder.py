@@ -14,6 +14,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import write_json
+from photostereo.io.sixteen_bit import write_png
 from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
 from photostereo.report.about import check_about, read_about
@@ -69,6 +70,10 @@ def fill_results(
         "conventions": conventions,
     }
     if capture is not None:
+        write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
+        conventions["mask.png"] = (
+            "White on the object, in the size of the photographs: edit it and give it back."
+        )
         summary["strengths"] = result.strengths_summary(capture.origin.files if capture.origin else ())
         _describe_capture(folder, capture, summary)
     if made is not None:

@@ -204,6 +204,7 @@ class Pipeline(ReadingStages):
         self.warnings = tuple(str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning))
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        result = self._tinted(result)
         return result.with_seconds(load=self.seconds["capture"] + self.seconds.get("loaded", 0.0))
 
     @stage(uses=("_integration",), after=("solution",))
@@ -322,6 +323,17 @@ class Pipeline(ReadingStages):
         return used if solving.checkpoint is None else [*used, Path(solving.checkpoint)]
 
     # Helpers.
+
+    def _tinted(self, result: Reconstruction) -> Reconstruction:
+        """A result in the colors of the photographs, though the method looked at gray values."""
+        from photostereo.photographs.files import PhotographFiles
+        from photostereo.solver.finish import with_colors
+
+        source = self.capture.photographs
+        if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
+            return result
+        self.control.stage("colors", len(self.capture))
+        return with_colors(result, self.capture, source.in_color(True).frames(), self.control)
 
     @property
     def _integration(self) -> tuple[str, Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -141,7 +142,12 @@ class ReadingStages(Staged):
     @stage(after=("capture",))
     def loaded(self) -> Capture:
         """The capture with its photographs in memory."""
-        found = self.capture.loaded(self.control)
+        source: Any = self.capture.photographs
+        again = (
+            getattr(source, "is_color", False) and not self.capture.is_color
+        )  # for the colors of the albedo
+        with source.held() if again else nullcontext():
+            found = self.capture.loaded(self.control)
         if self._source is not None:
             self._source = (self._photographs_key, found.photographs)
         return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from photostereo._version import __version__
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
@@ -45,6 +47,22 @@ def reconstruction_of(
         versions={**versions(), **device.facts()},
         **facts,
     )
+
+
+def with_colors(
+    result: Reconstruction, capture: Capture, frames: Iterable[NDArray[Any]], control: Control = SILENT
+) -> Reconstruction:
+    """A result in gray with the tint of photographs (H, W, 3), one at a time."""
+    inside = result.mask
+    factors = np.ones(len(capture), np.float32) if result.strengths is None else result.strengths
+
+    def corrected() -> Iterator[NDArray[Any]]:
+        for frame, factor in zip(frames, factors, strict=True):
+            yield frame / factor
+            control.advance()
+
+    along = _along_frames(result.normals[inside], inside, corrected(), capture.lights.directions)
+    return replace(result, albedo=picture_of(_tinted(result.albedo[inside], along), inside))
 
 
 def pictures_of(

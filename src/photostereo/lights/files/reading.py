@@ -5,7 +5,8 @@ Text and CSV
     between numbers; decimal commas; an optional header line; an optional column of file names; optionally one
     strength or three (R, G, B) after the direction. Lines that begin with ``#`` are comments.
 
-    A line ``Header: ...`` and a line with the number of lights may come first.
+    A line ``Header: ...`` and a line with the number of lights may come first. Columns ``azimuth`` (counterclockwise from
+    the right) and ``elevation`` (90 toward the camera), in degrees, may take the place of x, y, z.
 
     Below a header, empty cells leave a direction or a strength open: it is estimated from the photographs.
 
@@ -182,6 +183,7 @@ def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
 
 
 def _from_header(rows: list[list[str]], path: Path) -> LightTable:
+    rows = _with_axes(rows)
     header = [word.strip().strip('"').casefold() for word in rows[0]]
     axes = {_AXIS_WORDS[word]: column for column, word in enumerate(header) if word in _AXIS_WORDS}
     strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
@@ -232,6 +234,31 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
         open_strengths=open_strengths,
         errors=_errors_of_estimates(header, body),
     )
+
+
+def _with_axes(rows: list[list[str]]) -> list[list[str]]:
+    """Rows with columns x, y, z, if they have ``azimuth`` (from the right, counterclockwise) and ``elevation`` instead.
+
+    >>> _with_axes([["azimuth", "elevation"], ["90", "60"]])[1][-1][:8]
+    '0.866025'
+    """
+    header = [word.strip().strip('"').casefold() for word in rows[0]]
+    if not {"azimuth", "elevation"} <= set(header) or set(header) & set(_AXIS_WORDS):
+        return rows
+    turned = [[*rows[0], "x", "y", "z"]]
+    for row in rows[1:]:
+        words = [
+            row[header.index(name)] if len(row) == len(header) else "" for name in ("azimuth", "elevation")
+        ]
+        added = ["", "", ""]
+        if all(_is_number(word) for word in words):
+            around, above = (np.radians(decimal(word)) for word in words)
+            flat = np.cos(above)
+            added = [
+                f"{value:.12g}" for value in (flat * np.cos(around), flat * np.sin(around), np.sin(above))
+            ]
+        turned.append([*row, *added])
+    return turned
 
 
 def _left_open(

@@ -1,0 +1,35 @@
+"""``photostereo mask``: the mask of the object, to edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from photostereo.cli.command import OUTPUT
+from photostereo.cli.options import CapturePath, Force, option
+from photostereo.cli.terminal import Terminal
+
+
+def mask(
+    capture: CapturePath,
+    terminal: Terminal,
+    out: Annotated[
+        Path | None, option("--out -o", OUTPUT, "Picture (default: CAPTURE/mask.png).", "FILE")
+    ] = None,
+    force: Force = False,
+) -> dict[str, Any]:
+    """Find the object in the photographs and write its mask, in full size, to edit with any painting program."""
+    import numpy as np
+
+    from photostereo.capture.loading import read_lazily
+    from photostereo.capture.options import ReadOptions
+    from photostereo.io.atomic import replacing_file
+    from photostereo.io.sixteen_bit import write_png
+
+    target = out or capture / "mask.png"
+    with replacing_file(target, force=force) as partial:
+        found = read_lazily(capture, ReadOptions(mask="auto"), terminal, need_lights=False)
+        write_png(partial, found.whole_mask.astype(np.uint8) * np.uint8(255))
+    share = float(found.mask.mean())
+    terminal.say(f"Mask:    {target} ({share:.0%} of the frame; white is the object)")
+    return {"out": str(target.absolute()), "mask_pixels": found.pixel_count, "mask_share": round(share, 4)}
