@@ -111,14 +111,14 @@ def test_threshold_keeps_its_edge():
 def assert_same_passes(
     P, D, B, *, mu, q=np.inf, dtype, reference, tolerance, passes=3, update_atoms=True, ties_allowed=True
 ):
-    """Compiled in ``dtype`` against readable in ``reference``: codes, atoms, residual and statistics."""
+    """Compiled in ``dtype`` against readable in ``reference``: codes, atoms and residual."""
     P_ref = P.astype(dtype).astype(reference)
     D_ref, B_ref = (x.astype(dtype).astype(reference) for x in (D, B))
     D_new, B_new = (np.ascontiguousarray(x, dtype=dtype) for x in (D, B))
     R = P.astype(dtype) - B_new.T @ D_new
     for _ in range(passes):
         D_ref, B_ref = update_dictionary(P_ref, D_ref, B_ref, mu=mu, q=q, update_atoms=update_atoms)
-        statistics = dictionary_pass(R, D_new, B_new, mu=mu, q=q, update_atoms=update_atoms)
+        dictionary_pass(R, D_new, B_new, mu=mu, q=q, update_atoms=update_atoms)
         ties = (B_new != 0) != (B_ref != 0)
         if ties_allowed and ties.any():
             kept = np.maximum(np.abs(B_new[ties]), np.abs(B_ref[ties]))
@@ -129,13 +129,6 @@ def assert_same_passes(
         assert np.abs(D_new - D_ref).max() <= tolerance
         residual = P_ref - B_ref.T @ D_ref
         assert np.abs(R - residual).max() <= tolerance * np.abs(P).max()
-        assert statistics.nonzeros == np.count_nonzero(B_ref)
-        assert statistics.clipped == np.count_nonzero(np.abs(B_new) == dtype(q))
-        assert statistics.empty_atoms == np.count_nonzero(~B_ref.any(axis=1))
-        assert statistics.residual_squared == pytest.approx(
-            np.sum(residual.astype(float) ** 2), rel=max(tolerance, 1e-12)
-        )
-        assert statistics.cost(mu) == statistics.residual_squared + mu**2 * statistics.nonzeros
 
 
 PRECISIONS = {
@@ -292,12 +285,12 @@ def test_the_same_bits_again_and_for_any_number_of_threads(dtype):
     for threads in (1, 1, min(2, numba.config.NUMBA_NUM_THREADS), numba.config.NUMBA_NUM_THREADS):
         numba.set_num_threads(threads)
         R, D_new, B_new = P - B.T @ D, D.copy(), B.copy()
-        statistics = [dictionary_pass(R, D_new, B_new, mu=1.3) for _ in range(3)]
-        results.append((R, D_new, B_new, statistics))
+        for _ in range(3):
+            dictionary_pass(R, D_new, B_new, mu=1.3)
+        results.append((R, D_new, B_new))
     for other in results[1:]:
-        for a, b in zip(results[0][:3], other[:3], strict=True):
+        for a, b in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
-        assert results[0][3] == other[3]
 
 
 def test_single_precision_residual_does_not_drift():
@@ -305,11 +298,11 @@ def test_single_precision_residual_does_not_drift():
     P, D, B = (x.astype(np.float32) for x in random_problem())
     R = P - B.T @ D
     for _ in range(20):
-        statistics = dictionary_pass(R, D, B, mu=1.3)
+        dictionary_pass(R, D, B, mu=1.3)
     exact = P.astype(float) - B.T.astype(float) @ D.astype(float)
     assert np.abs(R - exact).max() < 1e-5
     assert np.abs(np.linalg.norm(D.astype(float), axis=1) - 1).max() < 1e-6
-    assert statistics.residual_squared == pytest.approx(np.sum(exact**2), rel=1e-6)
+    assert squared_norm(R) == pytest.approx(np.sum(exact**2), rel=1e-6)
 
 
 def test_squared_norm_adds_in_double_precision():

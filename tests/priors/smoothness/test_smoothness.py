@@ -161,7 +161,7 @@ def test_noise_goes_and_edges_stay() -> None:
 
 def test_a_solve_removes_noise_and_leaves_a_clean_capture_alone(noisy) -> None:
     alone, smooth = ps.solve(noisy, "ls"), ps.solve(noisy, "ls", prior="smoothness")
-    assert smooth.method == "ls+smoothness" and smooth.iterations == 40
+    assert smooth.method == "ls+smoothness" and 0 < smooth.iterations <= 40
     assert smooth.angular_error.mean < 0.8 * alone.angular_error.mean
     costs = [record.cost for record in smooth.history]
     assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(costs))

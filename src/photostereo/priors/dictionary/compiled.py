@@ -22,7 +22,6 @@ number of threads.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,32 +45,6 @@ FOLLOW_AT_ONCE = 8192
 BLOCK = 24
 
 
-@dataclass(frozen=True)
-class PassStatistics:
-    """What a pass left behind.
-
-    Attributes
-    ----------
-    residual_squared : float
-        ``||P - B^T D||_F^2`` after the pass.
-    nonzeros : int
-        ``||B||_0`` after the pass.
-    clipped : int
-        Codes at the bound, ``|B| = q``.
-    empty_atoms : int
-        Atoms that no patch uses.
-    """
-
-    residual_squared: float
-    nonzeros: int
-    clipped: int
-    empty_atoms: int
-
-    def cost(self, mu: float) -> float:
-        """``||P - B^T D||_F^2 + mu^2 ||B||_0``."""
-        return self.residual_squared + mu * mu * self.nonzeros
-
-
 def dictionary_pass(
     R: FloatArray,
     D: FloatArray,
@@ -80,8 +53,7 @@ def dictionary_pass(
     mu: float,
     q: float = math.inf,
     update_atoms: bool = True,
-    given: FloatArray | None = None,
-) -> PassStatistics:
+) -> None:
     """One pass over the atoms, **in place**: lowers, in each code and each atom in turn ::
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
@@ -101,12 +73,6 @@ def dictionary_pass(
         Threshold and bound of the codes, ``q >= mu``.
     update_atoms : bool
         False keeps the dictionary and updates the codes only.
-    given : (K, m) array, optional
-        Atoms that were learned elsewhere: each takes its place at the moment when it would be updated.
-
-    Returns
-    -------
-    PassStatistics
 
     Notes
     -----
@@ -118,20 +84,15 @@ def dictionary_pass(
     --------
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
-    >>> dictionary_pass(R, D, B, mu=1.0).nonzeros
-    1
+    >>> dictionary_pass(R, D, B, mu=1.0)
     >>> D, B
     (array([[0.6, 0.8]]), array([[3., 0.]]))
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
-    replacement = np.zeros((0, 0), R.dtype) if given is None else _as_atoms(given, D)
     work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
-    squared, nonzeros, clipped, empty = run_pass(
-        R, D, B, real(mu), real(q), update_atoms and given is None, replacement, CHUNK, work
-    )
-    return PassStatistics(float(squared), int(nonzeros), int(clipped), int(empty))
+    run_pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
 
 
 def follow_atoms(
@@ -144,9 +105,10 @@ def follow_atoms(
     q: float = math.inf,
     control: Control = SILENT,
 ) -> None:
-    """``dictionary_pass(R, D, B, given=given)`` to rounding, **in place**, but each patch by itself and much faster.
+    """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
 
-    It can be cancelled every few thousand patches, a few tenths of a second; R, D and B are then of no use.
+    Patches then need no other, which is much faster than learning. It can be cancelled every few thousand patches, a few
+    tenths of a second; R, D and B are then of no use.
 
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
@@ -223,9 +185,6 @@ class _Workspace(NamedTuple):
     toward: Array  # (chunks, m) R^T g_i over the patches of a chunk; so are the following
     overlap: Array  # (chunks,) g_i_old . g_i
     used: Array  # (chunks,) non-zeros of g_i
-    nonzeros: Array  # (chunks,) non-zeros of all atoms
-    clipped: Array  # (chunks,) codes at the bound
-    squared: Array  # (chunks,) ||R||^2
 
     @classmethod
     def make(cls, w: int, m: int, dtype: Any, chunk: int, block: int) -> _Workspace:
@@ -244,7 +203,4 @@ class _Workspace(NamedTuple):
             toward=np.empty((chunks, m), dtype),
             overlap=np.zeros(chunks, dtype),
             used=np.zeros(chunks, np.int64),
-            nonzeros=np.zeros(chunks, np.int64),
-            clipped=np.zeros(chunks, np.int64),
-            squared=np.zeros(chunks),
         )

@@ -2,7 +2,7 @@
 
 With learning, atom i + 1 waits for the sum over all patches that makes atom i. Where the atoms are given, a patch
 needs no other: its codes and its residual stay in the first-level cache from the first atom to the last, and the
-threads never meet. The result is that of :func:`.pass_kernels.run_pass` with the same atoms, to rounding.
+threads never meet. The result is that of a pass atom by atom, to rounding.
 """
 
 from __future__ import annotations

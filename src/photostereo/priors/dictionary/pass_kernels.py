@@ -149,13 +149,10 @@ def list_changes(h: Array, g: Array, mu: Any, patch: Array, flag: Array) -> int:
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def threshold(
     h: Array, g: Array, mu: Any, q: Any, patch: Array, old: Array, new: Array, count: int
-) -> tuple[int, int, Any]:
-    """``g <- H_mu(h + g)`` clipped to q, at the listed patches.
-
-    Counts non-zeros and clipped codes, and sums ``g_old . g``.
-    """
+) -> tuple[int, Any]:
+    """``g <- H_mu(h + g)`` clipped to q, at the listed patches; counts non-zeros and sums ``g_old . g``."""
     zero = mu - mu
-    kept, held, overlap = 0, 0, zero
+    kept, overlap = 0, zero
     for t in range(count):
         p = np.uint32(patch[t])
         before = g[p]
@@ -163,10 +160,9 @@ def threshold(
         after = min(max(y, -q), q) if abs(y) >= mu else zero
         g[p] = after
         kept += after != zero
-        held += abs(after) == q
         old[t], new[t] = before, after
         overlap += before * after
-    return kept, held, overlap
+    return kept, overlap
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]
@@ -236,18 +232,14 @@ def sum_of_squares(R: Array) -> float:
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def run_pass(
-    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, given: Array, chunk: int, work: Any
-) -> tuple[float, int, int, int]:
-    """The whole pass; ``work`` is a ``compiled._Workspace``. Residual, non-zeros, codes at q, empty atoms.
-
-    Atoms that are ``given`` take the place of those that would be learned; an empty array gives none.
-    """
+    R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: Any
+) -> None:
+    """The whole pass; ``work`` is a ``compiled._Workspace``."""
     H, D_old, patch, old, new, flag, changes, gram_old, gram_new = work[:9]
-    toward, overlap, used, nonzeros, clipped, squared = work[9:]
+    toward, overlap, used = work[9:]
     w = R.shape[0]
     K = D.shape[0]
     chunks, block = changes.shape
-    empty = 0
     for atom in range(K):
         start, i = atom - atom % block, atom % block
         size = min(block, K - start)
@@ -266,19 +258,13 @@ def run_pass(
             correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
             g = B[atom, low:high]
             count = list_changes(h[i], g, mu, places[i], flag[c])
-            kept, held, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
+            kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
             changes[c, i], used[c], overlap[c] = count, kept, own
-            nonzeros[c] += kept
-            clipped[c] += held
             if update_atoms:
                 accumulate(r, places[i], news[i], count, toward[c])
         copy_row(D[atom], D_old[i])
-        is_used = ordered_sum(used) > 0
-        empty += not is_used
-        if given.size > 0:
-            copy_row(given[atom], D[atom])
-        elif update_atoms:
-            new_atom(D[atom], is_used, toward, overlap)
+        if update_atoms:
+            new_atom(D[atom], ordered_sum(used) > 0, toward, overlap)
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])
@@ -287,8 +273,6 @@ def run_pass(
         low, high = c * chunk, min((c + 1) * chunk, w)
         places, olds, news = patch[last, low:high], old[last, low:high], new[last, low:high]
         apply_changes(R[low:high], D_old[last], D[K - 1], places, olds, news, changes[c, last])
-        squared[c] = sum_of_squares(R[low:high])
-    return ordered_sum(squared), ordered_sum(nonzeros), ordered_sum(clipped), empty
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]

@@ -30,8 +30,8 @@ def paste(n: Array, pixel_index: Array, picture: Array) -> None:
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array, add: bool) -> None:
-    """``windows[j, c, y, x] = picture[c, row_j + y, col_j + x]``, or ``+=`` where asked to ``add``."""
+def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
+    """``windows[j, c, y, x] += picture[c, row_j + y, col_j + x]``."""
     w_y, w_x = windows.shape[2], windows.shape[3]
     for j in prange(window_rows.size):
         for c in range(3):
@@ -39,10 +39,7 @@ def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array, 
                 source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
                 target = windows[j, c, y]
                 for x in range(w_x):
-                    if add:
-                        target[x] += source[x]
-                    else:
-                        target[x] = source[x]
+                    target[x] += source[x]
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -65,26 +62,13 @@ def _sum_row(windows: Array, window_index: Array, row: int, line: Array) -> None
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def add_up(windows: Array, window_index: Array, pixel_index: Array, lines: Array, out: Array) -> None:
-    """``out[pixel, c]`` = the sum of that pixel's value over all the windows that cover it.
-
-    ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
-    """
-    for row in prange(pixel_index.shape[0]):
-        line = lines[row]
-        _sum_row(windows, window_index, row, line)
-        for col in range(pixel_index.shape[1]):
-            pixel = pixel_index[row, col]
-            if pixel >= 0:
-                for c in range(3):
-                    out[pixel, c] = line[c, col]
-
-
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def pull_back(
     windows: Array, window_index: Array, pixel_index: Array, count: Array, n: Array, lines: Array, out: Array
 ) -> None:
-    """``count n`` less that sum, for every mask pixel."""
+    """``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
+
+    ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
+    """
     for row in prange(pixel_index.shape[0]):
         line = lines[row]
         _sum_row(windows, window_index, row, line)

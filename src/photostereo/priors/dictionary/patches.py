@@ -179,22 +179,14 @@ class PatchGrid:
     def extract(self, n: FloatArray) -> FloatArray:
         """All patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
         n = self._checked_normals(n)
-        return self.extract_into(n, np.empty((self.n_patches, self.patch_length), dtype=n.dtype))
-
-    def extract_into(self, n: FloatArray, out: FloatArray) -> FloatArray:
-        """As :meth:`extract`, written into ``out`` (w, m); returns ``out``."""
-        from photostereo.priors.dictionary.patch_kernels import cut
-
-        windows = self._as_windows(out, writes=True)
-        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows, False)
-        return out
+        return self.add_extract(n, np.zeros((self.n_patches, self.patch_length), dtype=n.dtype))
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
         from photostereo.priors.dictionary.patch_kernels import cut
 
         windows = self._as_windows(out, writes=True)
-        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows, True)
+        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows)
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
@@ -203,12 +195,7 @@ class PatchGrid:
         Each row of the picture gathers its own values in a fixed order, so the result does not depend on the
         threads.
         """
-        from photostereo.priors.dictionary.patch_kernels import add_up
-
-        windows = self._as_windows(P, writes=False)
-        out = np.empty((self.n_pixels, 3), dtype=windows.dtype)
-        add_up(windows, self._window_index, self._pixel_index, self._lines(windows.dtype), out)
-        return out
+        return -self.pull(np.zeros((self.n_pixels, 3), dtype=P.dtype), P)
 
     def pull(self, n: FloatArray, R: FloatArray) -> FloatArray:
         """``r = sum_j P_j^T D b_j`` from the residual alone: ``count * n - adjoint(R)``, (N, 3), dtype of ``n``."""

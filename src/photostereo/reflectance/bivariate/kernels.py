@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.reflectance.algebra_kernels import SUMS, dot, invert_if_regular
+from photostereo.reflectance.algebra_kernels import SUMS, dot, invert_if_regular, value_range
 from photostereo.runtime.loops import njit, prange
 
 #: Pixels that share one set of scratch arrays.
@@ -49,15 +49,6 @@ def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-un
         for k in range(m):
             for j in range(lit):
                 phi[i * m + k, j] = scale * triangle[i + 1, j] * angle_basis[k, j]
-
-
-@njit(cache=True, fastmath=True)
-def _range(y):  # type: ignore[no-untyped-def]
-    top, low = y[0], y[0]
-    for j in range(y.size):
-        top = max(top, y[j])
-        low = min(low, y[j])
-    return np.float64(low), np.float64(top)
 
 
 @njit(cache=True)
@@ -106,7 +97,7 @@ def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type
         lights, angles = np.empty((3, d)), np.empty((m, d))
         inverse = np.empty((3, 3))
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
-            low, top = _range(Y[p])
+            low, top = value_range(Y[p])
             usable[p] = top > 0.0 and low < top
             lit = d
             if usable[p] and (shadow <= 0.0 or low >= shadow * top):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.algebra_kernels import SUMS, dot, quadratic_3x3, solve_3x3
+from photostereo.reflectance.algebra_kernels import dot, quadratic_3x3, value_range
 from photostereo.reflectance.piecewise.elimination import RIDGE, PiecewiseStatistics
 from photostereo.runtime.loops import njit, prange
 
@@ -24,15 +24,6 @@ def statistics(pixels: NDArray[Any], lights: F64, p: int, from_minimum: bool = F
     usable = np.empty(count, dtype=np.bool_)
     _statistics(pixels, np.ascontiguousarray(lights, dtype=np.float64), p, from_minimum, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
-
-
-@njit(cache=True, fastmath={*SUMS, "nnan"})
-def _range(values):  # type: ignore[no-untyped-def]
-    """The least and the largest; intensities are numbers."""
-    low, high = values[0], values[0]
-    for value in values:
-        low, high = min(low, value), max(high, value)
-    return float(low), float(high)
 
 
 @njit(cache=True)
@@ -54,7 +45,7 @@ def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: 
     for part in prange(-(-count // TOGETHER)):
         pieces = np.empty((p, photographs))  # in the first-level cache
         for i in range(part * TOGETHER, min((part + 1) * TOGETHER, count)):
-            low, high = _range(pixels[i])
+            low, high = value_range(pixels[i])
             T, Q = gram[i], cross[i]
             usable[i] = high > 0.0 and high > low
             if not usable[i]:
@@ -75,16 +66,6 @@ def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: 
                 trace += T[k, k]
             for k in range(p):
                 T[k, k] += RIDGE * trace
-
-
-@njit(cache=True, parallel=True)
-def pulled_normals(hessian, linear, shift, pull, normals):  # type: ignore[no-untyped-def]
-    """(H + shift I) n = h + pull for every pixel."""
-    for i in prange(len(normals)):
-        xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
-        xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
-        b0, b1, b2 = linear[i, 0] + pull[i, 0], linear[i, 1] + pull[i, 1], linear[i, 2] + pull[i, 2]
-        normals[i, 0], normals[i, 1], normals[i, 2] = solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2)
 
 
 @njit(cache=True, parallel=True)

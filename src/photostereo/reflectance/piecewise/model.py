@@ -122,8 +122,10 @@ class Piecewise(Model):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         hessian, linear = self._reduced.hessian, self._reduced.linear
         if not is_tensor(pull):
+            from photostereo.reflectance.algebra_kernels import pulled_normals
+
             normals = np.empty_like(linear)
-            self._kernels.pulled_normals(hessian, linear, weight, pull, normals)
+            pulled_normals(hessian, linear, weight, pull, normals)
             return normals
         return solve_shifted_3x3(hessian, weight, linear + pull)
 

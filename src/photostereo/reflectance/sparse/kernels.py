@@ -158,39 +158,3 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
         moment[i, 1] = b1
         moment[i, 2] = b2
         rest[i] = energy + dual
-
-
-@njit(cache=True, parallel=True)
-def weighted_normals(gram, moment, weight, pull, n):  # type: ignore[no-untyped-def]
-    """Fill n with the solution of ``(gram + w I) n = moment + q``, one 3 × 3 system per pixel."""
-    for i in prange(moment.shape[0]):
-        shift = weight[i]
-        c00, c01, c02, c11, c12, c22 = inverse_3x3(
-            gram[i, 0] + shift, gram[i, 1], gram[i, 2], gram[i, 3] + shift, gram[i, 4], gram[i, 5] + shift
-        )
-        b0 = moment[i, 0] + pull[i, 0]
-        b1 = moment[i, 1] + pull[i, 1]
-        b2 = moment[i, 2] + pull[i, 2]
-        n[i, 0], n[i, 1], n[i, 2] = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
-
-
-@njit(cache=True, parallel=True)
-def inlier_weights(Y, L, n, threshold, redescending, weights):  # type: ignore[no-untyped-def]
-    """Fill weights (N × d) as :func:`reweigh` uses them: one for an inlier, near zero for an outlier."""
-    pixels, d = Y.shape
-    for i in prange(pixels):
-        tau = threshold[i]
-        for j in range(d):
-            r = Y[i, j] - (L[0, j] * n[i, 0] + L[1, j] * n[i, 1] + L[2, j] * n[i, 2])
-            w = 1.0 if r * r <= tau or tau == 0.0 else tau / (r * r)
-            weights[i, j] = w if redescending else np.sqrt(w)
-
-
-@njit(cache=True, parallel=True)
-def brightest(Y, top):  # type: ignore[no-untyped-def]
-    """Fill top (N) with the largest absolute intensity of each pixel."""
-    for i in prange(Y.shape[0]):
-        largest = 0.0
-        for j in range(Y.shape[1]):
-            largest = max(largest, abs(np.float64(Y[i, j])))
-        top[i] = largest

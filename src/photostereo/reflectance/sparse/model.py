@@ -17,8 +17,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import noise_of_residuals, residual_step
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import project
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form
+from photostereo.reflectance.projection import project, tensor_batches
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
@@ -140,8 +140,12 @@ class _Reweighted(Model):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         gram, moment = unknowns["gram"], unknowns["moment"]
         weight, pull = cast(weight, "float64"), contiguous(cast(pull, "float64"))
-        normals = empty(tuple(pull.shape), self._pixels)
-        _kernels_for(self._pixels).weighted_normals(gram, moment, weight, pull, normals)
+        if is_tensor(pull):
+            return solve_shifted_3x3(gram, weight, moment + pull)
+        from photostereo.reflectance.algebra_kernels import pulled_normals
+
+        normals = np.empty_like(pull)
+        pulled_normals(gram, moment, weight, pull, normals)
         return normals
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
@@ -181,9 +185,12 @@ class _Reweighted(Model):
             return {"inliers": unknowns["inliers"]}
         weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
         own = contiguous(cast(normals, "float64")) if self._own is None else self._own
-        _kernels_for(self._pixels).inlier_weights(
-            self._pixels, self._lights, own, self._thresholds(), self._redescending, weights
-        )
+        xp, thresholds = namespace(weights), self._thresholds()
+        for part in tensor_batches(weights, copies=3):
+            squared, limit = (self._pixels[part] - own[part] @ self._lights) ** 2, thresholds[part][:, None]
+            outlier = (squared > limit) & (limit > 0)
+            share = xp.where(outlier, limit / xp.where(outlier, squared, 1.0), 1.0)
+            weights[part] = cast(share if self._redescending else share**0.5, "float32")
         return {"inliers": weights}
 
 
@@ -330,8 +337,9 @@ class SparseBayes(_Reweighted):
 
     def _scales(self) -> Array:
         if self._brightness is None:
-            self._brightness = empty((len(self._pixels),), self._pixels)
-            _kernels_for(self._pixels).brightest(self._pixels, self._brightness)
+            xp = namespace(self._pixels)
+            top, low = xp.amax(self._pixels, 1), xp.amin(self._pixels, 1)
+            self._brightness = cast(xp.maximum(top, -low), "float64")
         return self._brightness
 
     def _expectation_maximization(self, control: Control, *, keep_weights: bool, tol: float) -> Fit:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.reflectance.projection import tensor_batches
 from photostereo.reflectance.sparse import torch_loops
-from photostereo.runtime.algebra import solve_shifted_3x3
 
 Tensor = Any
 
@@ -88,27 +86,6 @@ def reweigh(
         return
     for g, normals in enumerate(n.view(-1, count, 3)):
         torch_loops.reweigh(Y, L, normals, threshold, redescending, *(array[g] for array in outputs))
-
-
-def weighted_normals(gram: Tensor, moment: Tensor, weight: Tensor, pull: Tensor, n: Tensor) -> None:
-    """As :func:`.kernels.weighted_normals`."""
-    n[:] = solve_shifted_3x3(gram, weight, moment + pull)
-
-
-def inlier_weights(
-    Y: Tensor, L: Tensor, n: Tensor, threshold: Tensor, redescending: bool, weights: Tensor
-) -> None:
-    """As :func:`.kernels.inlier_weights`."""
-    for part in tensor_batches(Y, copies=3):
-        squared = (Y[part].double() - n[part] @ L).square()
-        limit = threshold[part][:, None]
-        w = (limit / squared).where((squared > limit) & (limit > 0), 1.0)
-        weights[part] = (w if redescending else w.sqrt()).to(weights.dtype)
-
-
-def brightest(Y: Tensor, top: Tensor) -> None:
-    """Fill top (N) with the largest absolute intensity of each pixel."""
-    top.copy_(Y.abs().amax(1))
 
 
 def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
