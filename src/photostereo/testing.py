@@ -72,7 +72,7 @@ def check_cost_never_rises(name: str, device: str = "cpu") -> None:
     if not find_method(name).has_prior:
         return
     history = _run(shiny_scene(), name, device).history
-    assert len(history) == FEW
+    assert 0 < len(history) <= FEW  # it may stand still before
     for before, after in pairwise(history):
         assert after.cost <= before.cost + ROUNDING * abs(before.cost), (before.cost, after.cost)
     assert all(np.isfinite(list(record.figures.values())).all() for record in history)
