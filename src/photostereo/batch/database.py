@@ -73,13 +73,18 @@ class Database:
         try:
             yield
         except (OSError, sqlite3.Error) as problem:
-            raise self._failure(problem) from None
+            damaged = isinstance(problem, sqlite3.DatabaseError) and not isinstance(
+                problem, sqlite3.OperationalError
+            )
+            raise self._failure(problem, damaged=damaged) from None
 
-    def _failure(self, problem: Exception | str, code: str = "database") -> OutputError:
+    def _failure(self, problem: Exception | str, *, damaged: bool = False) -> OutputError:
         return OutputError(
-            f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the free disk space and the "
-            "permissions; remove the file if it is damaged.",
-            code=code,
+            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to begin anew."
+            if damaged
+            else f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the free disk space and "
+            "the permissions.",
+            code="damaged-database" if damaged else "database",
             file=self.path,
             problem=str(problem),
         )
@@ -98,11 +103,14 @@ class Database:
             found = [dict(row) for row in connection.execute(query, values)]
         try:
             for row in found:
+                for name in spec:
+                    if name.removesuffix("?") not in row:
+                        raise ValueError(f"the column {name.removesuffix('?')} is missing")
                 for name in as_json:
                     row[name] = None if row.get(name) is None else json.loads(row[name])
                 check_facts(row, spec, ValueError)
         except (ValueError, TypeError, RecursionError) as problem:
-            raise self._failure(f"it is damaged: {problem}", "damaged-database") from None
+            raise self._failure(problem, damaged=True) from None
         return found
 
 

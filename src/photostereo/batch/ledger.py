@@ -58,7 +58,7 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.path, self.lines = self.folder / "batch.sqlite", self.folder / "batch.jsonl"
-        self._database = Database(self.path, _SCHEMA, "ledger")
+        self._database = Database(self.path, _SCHEMA, "records")
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
         """Write a row, in place of an older one of that capture, and one more line."""

@@ -67,6 +67,14 @@ def test_a_damaged_row_is_an_error_of_ours(tmp_path, value):
     assert caught.value.code == "damaged-database"
 
 
+def test_a_missing_column_is_an_error_of_ours(tmp_path):
+    database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    database.put("t", {"x": 1, "y": "a"})
+    with pytest.raises(OutputError) as caught:
+        database.rows("SELECT x FROM t", {"x": int, "y?": str})
+    assert caught.value.code == "damaged-database"
+
+
 def test_names_that_are_not_text_are_kept_as_escapes(tmp_path):
     database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
     database.put("t", {"x": 1, "y": "bad\udcff"})

@@ -93,7 +93,7 @@ def test_a_store_that_cannot_be_made(tmp_path):
     (tmp_path / "results.sqlite").write_text("this is not a database, but long enough to look like one" * 30)
     with pytest.raises(OutputError) as caught:
         Store(tmp_path)
-    assert caught.value.code == "database"
+    assert caught.value.code == "damaged-database"
 
 
 def test_the_seed_column_may_be_empty(tmp_path):
