@@ -253,9 +253,13 @@ def _write_lights(found: Found, copies: SmallCopies) -> None:
         columns += [f"{kind}_{axis}" for axis in "xyz"]
     lines.append(",".join(columns))
     for number, file in enumerate(found.files):
-        cells = [small_name(file.name).replace(",", "_"), *map(repr, table.vectors[number].tolist())]
+        vector = list(map(repr, table.vectors[number].tolist()))
+        open_direction = table.open_directions is not None and table.open_directions[number]
+        cells = [small_name(file.name).replace(",", "_"), *([""] * 3 if open_direction else vector)]
         if strengths is not None:
-            cells += list(map(repr, np.atleast_1d(strengths[number]).tolist()))
+            values = list(map(repr, np.atleast_1d(strengths[number]).tolist()))
+            open_strength = table.open_strengths is not None and table.open_strengths[number]
+            cells += [""] * len(values) if open_strength else values
         if table.positions is not None:
             unit = 1.0 if table.in_widths else copies.scale.factor
             cells += list(map(repr, (unit * table.positions[number]).tolist()))

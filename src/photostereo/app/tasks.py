@@ -90,7 +90,7 @@ class Tasks:
         pipeline = self._small_pipeline(control)
         began = time.perf_counter()
         lighting = pipeline.lighting
-        if lighting.lights.known:
+        if lighting.is_complete:
             control.emit(
                 "lights", lights=lights_facts(self, lighting.lights, lighting.calibration, lighting.notes)
             )
@@ -104,7 +104,7 @@ class Tasks:
             about = self.mask_notes = about or self.mask_notes
         share = float(capture.mask.mean())
         control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
-        if not lighting.lights.known:
+        if not lighting.is_complete:
             control.emit("lights", lights=lights_facts(self, capture.lights, None, notes))
         self._keep(lighting.calibration, mask)
         normals = pipeline.solution.normals

@@ -53,7 +53,9 @@ def complete_lights(
     fixed, closed = np.zeros(count, bool), np.zeros(count, bool)
     if table is not None:
         fixed = ~_or_none(table.open_directions, count)
-        closed = ~_or_none(table.open_strengths, count) & (table.intensities is not None)
+        closed = ~_or_none(table.open_strengths, count)
+        if table.intensities is None:  # lights in the file are taken as equal, others may differ
+            closed &= fixed
     given = lighting.lights
     if fixed.all():
         factors, source = _strengths(thumbnails, given.directions)
