@@ -357,3 +357,16 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     )
     assert np.array_equal(again.normals, expected.normals)
     assert len(asked) > 3 * len(capture)
+
+
+def test_a_small_object_in_a_large_frame_is_one_tile() -> None:
+    """The limit of a band counts the pixels of the object; a whole frame of that size is divided."""
+    images, lights = np.broadcast_to(np.float32(0.5), (4, 1500, 4000)), np.eye(4, 3) + np.array([0, 0, 2])
+    mask = np.zeros((1500, 4000), dtype=bool)
+    mask[:1200, :50] = True
+    entry = find_method("dlnv")
+    assert len(bands_of(ps.Capture(images, lights, mask), entry, {"stride": 4}, CPU, 10**11)) == 1
+    whole = bands_of(ps.Capture(images, lights), entry, {"stride": 4}, CPU, 10**11)
+    assert (
+        len(whole) > 1 and max(band.own_last - band.own_first for band in whole) * 4000 <= tiles.MOST_PIXELS
+    )

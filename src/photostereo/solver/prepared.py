@@ -259,8 +259,8 @@ def prepare(
         capture.require_light()
         seen = intensities(capture, where, colors="colors" in sees)
     else:
-        seen, digest = _survey(capture, sample, control, colors="colors" in sees)
-    pixels, colors = where.put(seen.pixels), None if seen.colors is None else where.put(seen.colors)
+        seen, digest = _survey(capture, sample, where, control, colors="colors" in sees)
+    pixels, colors = seen.pixels, seen.colors
     conditions = measure_conditions(
         pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
     )
@@ -279,7 +279,9 @@ def prepare(
     )
 
 
-def _survey(capture: Capture, sample: Sample, control: Control, *, colors: bool) -> tuple[Intensities, str]:
+def _survey(
+    capture: Capture, sample: Sample, device: Device, control: Control, *, colors: bool
+) -> tuple[Intensities, str]:
     """The intensities of a sample and the digest of the capture, from one look at every photograph."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
@@ -311,7 +313,8 @@ def _survey(capture: Capture, sample: Sample, control: Control, *, colors: bool)
         capture.lights.directions,
         np.asarray(capture.mask),
     )
-    return Intensities(pixels, scale, tinted), digest
+    seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
+    return seen, digest
 
 
 def also_seen(

@@ -115,7 +115,7 @@ def plan_bands(
     maps = width * 4 * photographs  # one band keeps those of every photograph
     if spare // (row + maps) >= bottom - top and (bottom - top) * width <= most_pixels:
         return [Band(top, bottom, top, bottom)]
-    most = min(spare // row - 2 * halo, max(int(most_pixels // width), SMALLEST + step))
+    most = int(min(spare // row - 2 * halo, max(most_pixels / width, SMALLEST + step)))
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
@@ -169,7 +169,7 @@ def bands_of(
         neighbors="mask" in method.model.sees,
         step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
         rows=(int(present[0]), int(present[-1]) + 1),
-        most_pixels=math.inf if device.uses_torch else MOST_PIXELS,
+        most_pixels=math.inf if device.uses_torch or capture.pixel_count <= MOST_PIXELS else MOST_PIXELS,
     )
 
 
