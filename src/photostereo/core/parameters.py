@@ -81,7 +81,8 @@ class Parameter:
             bounds.append(f"from {self.minimum:g}")
         elif self.maximum is not None:
             bounds.append(f"up to {self.maximum:g}")
-        return " ".join([self.expects, *bounds])
+        kind, auto, _ = self.expects.partition(' or "auto"')
+        return " ".join([kind, *bounds]) + ("," * bool(bounds) + auto if auto else "")
 
     def show_default(self) -> str:
         if isinstance(self.default, tuple):
