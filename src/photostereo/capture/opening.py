@@ -97,6 +97,13 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     if options.align == "off":
         return Opened(found, photographs, None, small)
     alignment = find_alignment(seen.pictures, seen.scale, control)
+    odd = np.flatnonzero(alignment.mismatched).tolist()
+    suspects = {k: Fault(found.files[k].name, "mismatched") for k in odd}
+    every = len(found.files)
+    found, photographs, seen = _judge(found, photographs, seen, suspects, options)
+    if len(found.files) < every:
+        kept = [number for number in range(every) if number not in suspects]
+        alignment, small = alignment.take(kept), small[kept]
     return Opened(found, photographs.moved_back(alignment.corrected), alignment, small)
 
 

@@ -23,6 +23,10 @@ AGREEING = 0.6
 GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
+#: A photograph does not match if the others leave e^x times more of it unexplained than of four fifths of all photographs,
+#: with x this or, if misfits vary, so many times their spread. Rendered and real captures have less, photographs of
+#: other objects mostly 3 to 5. Those that are turned by 3° have 0.1 to 2 and are not seen.
+MISMATCH, SPREADS = 2.0, 2.0
 #: Photographs that a note names.
 NAMED = 4
 
@@ -41,12 +45,15 @@ class Alignment:
         What is undone: zero for photographs that are still, or whose movement is uncertain or too small to matter.
     uncertain : (d,) bool
         Photographs that seem to have moved, without certainty.
+    mismatched : (d,) bool
+        Photographs that do not match the others: of another object, or turned.
     """
 
     shifts: NDArray[np.float64]
     errors: NDArray[np.float64]
     corrected: NDArray[np.float64]
     uncertain: NDArray[np.bool_]
+    mismatched: NDArray[np.bool_]
 
     @classmethod
     def of(cls, motion: Motion) -> Alignment:
@@ -57,13 +64,20 @@ class Alignment:
         likely = large & evident & (motion.agreement >= LIKELY)
         certain = likely & (motion.agreement >= AGREEING)
         corrected = np.where(certain[:, None], motion.shifts, 0.0)
-        return cls(motion.shifts, motion.errors, corrected, likely & ~certain)
+        usual, most = np.quantile(motion.misfit, (0.5, 0.8))
+        mismatched = (motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))) & ~certain
+        return cls(motion.shifts, motion.errors, corrected, likely & ~certain, mismatched)
 
     @classmethod
     def still(cls, count: int) -> Alignment:
         """Photographs that have not moved."""
         nothing = np.zeros((count, 2))
-        return cls(nothing, np.zeros(count), nothing, np.zeros(count, dtype=bool))
+        return cls(nothing, np.zeros(count), nothing, *np.zeros((2, count), dtype=bool))
+
+    def take(self, kept: Sequence[int]) -> Alignment:
+        """That of some of the photographs."""
+        chosen = list(kept)
+        return Alignment(*(part[chosen] for part in vars(self).values()))
 
     @property
     def is_still(self) -> bool:

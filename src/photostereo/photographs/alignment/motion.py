@@ -50,12 +50,14 @@ class Motion(NamedTuple):
     errors : (d,) standard errors in pixels, infinite if nothing was seen
     agreement : (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
     gain : (d,) how many times less of a photograph is left unexplained with its displacement undone than as it was taken
+    misfit : (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical one
     """
 
     shifts: NDArray[np.float64]
     errors: NDArray[np.float64]
     agreement: NDArray[np.float64]
     gain: NDArray[np.float64]
+    misfit: NDArray[np.float64]
 
 
 def estimate_motion(
@@ -79,7 +81,8 @@ def estimate_motion(
     longest = max(stack.shape[1:])
     factor = min(1.0, GUESS_SIZE / longest)
     moved = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
-    found = Motion(moved, np.full(len(stack), np.inf), np.zeros(len(stack)), np.ones(len(stack)))
+    nothing = np.zeros(len(stack))
+    found = Motion(moved, np.full(len(stack), np.inf), nothing, np.ones(len(stack)), nothing)
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
@@ -100,9 +103,9 @@ def estimate_motion(
             moved -= np.median(moved, axis=0)
             control.check()
         control.advance()
-        found = Motion(moved, found.errors / factor, found.agreement, found.gain)
+        found = found._replace(shifts=moved, errors=found.errors / factor)
     gain = _gain(small, moved * factor) if np.hypot(*moved.T).max() * factor > STILL else found.gain
-    return Motion(moved / scale, found.errors / scale, found.agreement, gain)
+    return Motion(moved / scale, found.errors / scale, found.agreement, gain, found.misfit)
 
 
 def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -190,4 +193,6 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64]) -> Motion:
         shifts[number], errors[number] = mean, float(np.sqrt(np.trace(spread) / 2))
         near = np.hypot(*off.T) < max(AGREEMENT_SHARE * undone[number], AGREEMENT_LEAST)
         agreement[number] = float(near.sum() / informed.sum())
-    return Motion(shifts, errors, agreement, np.ones(count))
+    typical = np.median(found.misfit, axis=1, keepdims=True)
+    misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
+    return Motion(shifts, errors, agreement, np.ones(count), misfit)
