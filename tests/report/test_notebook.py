@@ -71,11 +71,18 @@ def test_progress_in_a_notebook(scene, monkeypatch):
         shown.append(bar["text/html"])
         return SimpleNamespace(update=display)
 
-    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1))
+    ended = []
+    events = SimpleNamespace(
+        register=lambda when, what: ended.append(what), unregister=lambda when, what: ended.remove(what)
+    )
+    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1, events=events))
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     ps.solve(scene, "dlnv", max_iter=3, control=ps.Progress())
     assert any("iterations" in bar and "<progress" in bar for bar in shown)
+    ended[0]()  # as IPython does when the cell is done
+    assert shown[-1].endswith(" s") or "done" in shown[-1]
+    assert not ended
 
 
 def test_a_folder_is_not_a_capture():

@@ -72,8 +72,8 @@ class Database:
         """Turn errors of the system and of SQLite (a full disk, a damaged file) into an :class:`OutputError`."""
         try:
             yield
-        except (OSError, sqlite3.Error) as problem:
-            damaged = isinstance(problem, sqlite3.DatabaseError) and not isinstance(
+        except (OSError, sqlite3.Error, UnicodeError) as problem:
+            damaged = isinstance(problem, (sqlite3.DatabaseError, UnicodeError)) and not isinstance(
                 problem, sqlite3.OperationalError
             )
             raise self._failure(problem, damaged=damaged) from None

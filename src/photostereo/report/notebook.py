@@ -305,24 +305,28 @@ class Progress(Control):
 
     def _show(self) -> None:
         self._last = time.monotonic()
-        if (display := _cell_display()) is None:
+        if (shell := _notebook_shell()) is None:
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{self._name} {self._done}/{self._total or '?'}\033[K")
             return
         share = f'value="{self._done}" max="{self._total}"' if self._total else ""
         bar = {"text/html": f"<progress {share}></progress> {escape(self._name)}", "text/plain": self._name}
         if self._shown is None:
+            from IPython.display import display
+
             self._shown = display(bar, raw=True, display_id=True)
+            shell.events.register("post_run_cell", self._end_of_cell)
         else:
             self._shown.update(bar, raw=True)
 
+    def _end_of_cell(self, *_: Any) -> None:
+        if (shell := _notebook_shell()) is not None:
+            shell.events.unregister("post_run_cell", self._end_of_cell)
+        self.finish()
 
-def _cell_display() -> Any:
-    """IPython's ``display`` if this runs in a notebook."""
+
+def _notebook_shell() -> Any:
+    """The shell of the notebook that this runs in; None elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None or not hasattr(shell, "kernel"):
-        return None
-    from IPython.display import display
-
-    return display
+    return shell if hasattr(shell, "kernel") else None

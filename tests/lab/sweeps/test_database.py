@@ -75,6 +75,15 @@ def test_a_missing_column_is_an_error_of_ours(tmp_path):
     assert caught.value.code == "damaged-database"
 
 
+def test_a_damaged_name_of_a_column_is_an_error_of_ours(tmp_path):
+    database = Database(tmp_path / "a.sqlite", "CREATE TABLE IF NOT EXISTS t (unmistakable TEXT)", "results")
+    database.put("t", {"unmistakable": "1"})
+    database.path.write_bytes(database.path.read_bytes().replace(b"unmistakable", b"unmis\xffakable"))
+    with pytest.raises(OutputError) as caught:
+        Database(database.path, "", "results").rows("SELECT * FROM t", {"unmistakable": str})
+    assert caught.value.code in ("database", "damaged-database")
+
+
 def test_names_that_are_not_text_are_kept_as_escapes(tmp_path):
     database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
     database.put("t", {"x": 1, "y": "bad\udcff"})
