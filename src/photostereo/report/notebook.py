@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -312,8 +313,7 @@ class Progress(Control):
         share = f'value="{self._done}" max="{self._total}"' if self._total else ""
         bar = {"text/html": f"<progress {share}></progress> {escape(self._name)}", "text/plain": self._name}
         if self._shown is None:
-            from IPython.display import display
-
+            display = import_module("IPython.display").display
             self._shown = display(bar, raw=True, display_id=True)
             shell.events.register("post_run_cell", self._end_of_cell)
         else:

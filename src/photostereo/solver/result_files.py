@@ -77,7 +77,12 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
     path = folder / "depth.npy"
     if not path.is_file():
         return None
-    return _one("depth", read_npy(path, "depth", remedy="Solve again."), path, frame)
+    depth = _one("depth", read_npy(path, "depth", remedy="Solve again."), path, frame)
+    beside = folder / "mask.npy"
+    mask = _one("mask", read_npy(beside, "mask", remedy="Solve again."), beside, frame)
+    if not np.isfinite(depth[mask]).all():
+        raise _damaged(path, "depth has values inside the mask that are not finite")
+    return depth
 
 
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
