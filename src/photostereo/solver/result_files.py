@@ -78,8 +78,7 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
     if not path.is_file():
         return None
     depth = _one("depth", read_npy(path, "depth", remedy="Solve again."), path, frame)
-    beside = folder / "mask.npy"
-    mask = _one("mask", read_npy(beside, "mask", remedy="Solve again."), beside, frame)
+    mask = np.asarray(map_array(folder / "mask.npy", "mask", frame), dtype=bool)
     if not np.isfinite(depth[mask]).all():
         raise _damaged(path, "depth has values inside the mask that are not finite")
     return depth
