@@ -33,7 +33,7 @@ from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.report.pictures import to_srgb
 
 #: Pixels of a small photograph at most, and of all of them together: a correction is to show within a second.
-MOST_PIXELS, ALL_PIXELS = 700_000, 20_000_000
+MOST_PIXELS, ALL_PIXELS = 400_000, 16_000_000
 #: Long side of a thumbnail.
 THUMBNAIL = 320
 #: Threads: decoding is the longest part, and memory grows with them.

@@ -176,14 +176,17 @@ class Tasks:
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
+        from photostereo.pipeline.settings import SurfaceChoice
+
         self._at(folder, work)
         pipeline = self._small_pipeline(control)
-        pipeline.configure(method=method, report=True)
+        # To look at, not to take along: no meshes.
+        pipeline.configure(method=method, strengths="auto", surface=SurfaceChoice(formats=()))
         shutil.rmtree(out, ignore_errors=True)
         try:
             return {"out": out, "summary": brief(pipeline.write(out, command=["photostereo", "app"]).summary)}
         finally:
-            pipeline.configure(method="ls")
+            pipeline.configure(method="ls", strengths="given")
 
     def do_solve(
         self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
@@ -237,7 +240,12 @@ class Tasks:
         self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
         if self.pipeline is None:
             self.pipeline = Pipeline(
-                self.copies.capture, method="ls", color=True, align="off", focal=self.copies.focal
+                self.copies.capture,
+                method="ls",
+                color=True,
+                align="off",
+                focal=self.copies.focal,
+                strengths="given",
             )
         self.pipeline.control = control
         return self.pipeline.configure()

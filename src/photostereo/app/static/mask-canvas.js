@@ -192,7 +192,7 @@ export class MaskCanvas {
       pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
       pen.setTransform(sharp * this.scale, 0, 0, sharp * this.scale, sharp * this.origin[0], sharp * this.origin[1]);
       if (this.image.complete && this.image.naturalWidth) pen.drawImage(this.image, 0, 0, this.width, this.height);
-      pen.globalAlpha = 0.5;
+      pen.globalAlpha = 0.42;
       pen.drawImage(this.tint, 0, 0);
       pen.globalAlpha = 1;
       this.outline(pen);

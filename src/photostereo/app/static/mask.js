@@ -22,7 +22,7 @@ export class MaskStep {
     const tools = [this.tools,
       h("label", { class: "slider" }, h("span", {}, "Brush size"), this.size),
       h("div", { class: "buttons" }, button("Grow", "By one pixel", () => this.board.grow(1)), button("Shrink", "By one pixel", () => this.board.grow(-1)), this.undo, this.redo),
-      h("div", { class: "buttons" }, button("−", "Zoom out", () => this.board.zoomBy(0.8)), button("Fit", "The whole photograph", () => this.board.fit()), button("+", "Zoom in", () => this.board.zoomBy(1.25)))];
+      h("div", { class: "buttons", role: "group", "aria-label": "Zoom" }, button("−", "Zoom out", () => this.board.zoomBy(0.8)), button("Fit", "The whole photograph", () => this.board.fit()), button("+", "Zoom in", () => this.board.zoomBy(1.25)))];
     this.element = columns("mask", "Mask", [this.board.element, this.strip],
       [h("h1", {}, "Mask"), this.words, this.origin, tools, this.glance.element], next(capture, "solve", "Continue to solve"));
     this.keys = (event) => this.key(event);
@@ -75,7 +75,7 @@ export class MaskStep {
       const failed = state.looking?.state === "failed" && !mask ? state.looking.error.message : "";
       replace(this.words, mask ? h("p", { class: "lead" }, `${(100 * mask.share).toFixed(0)} % of the frame`) : null,
         failed ? h("p", { class: "alert problem" }, failed) : null,
-        h("p", { class: "small" }, mask ? (kind === "painted" ? "Painted by hand, kept beside the photographs." : sentence(mask.notes[0])) : "Looking for the object …"));
+        h("p", { class: "small" }, mask ? (kind === "painted" ? "Painted by hand, kept beside the photographs." : sentence((mask.notes[0] ?? "").replace(/^no mask file: the mask was /, "").replace(/ \(\d+ % of the frame\)/, ""))) : "Looking for the object …"));
     }
   }
 

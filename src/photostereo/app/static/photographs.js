@@ -24,7 +24,7 @@ export class PhotographsStep {
     const left = this.capture.left;
     for (const [number, name] of files.entries()) {
       if (!this.tiles.has(name)) this.add(name, number);
-      this.show(name, known.get(name), left.has(name), state.findings?.photographs?.[name] ?? []);
+      this.show(name, known.get(name), left.has(name), state.findings?.photographs?.[name] ?? [], state.findings?.unused?.includes(name));
     }
     if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("capture")) this.panel(state, files, left, known);
   }
@@ -40,7 +40,7 @@ export class PhotographsStep {
     this.sheet.append(element);
   }
 
-  show(name, about, out, notes) {
+  show(name, about, out, notes, unused) {
     const tile = this.tiles.get(name);
     if (about && !about.error && !tile.image.src) {
       tile.image.src = this.capture.picture("thumb", tile.number);
@@ -49,12 +49,12 @@ export class PhotographsStep {
     const words = [...notes];
     if (about?.error) words.push("cannot be read");
     else if (about && !notes.length && about.clipped > 0.03) words.push(`${Math.round(100 * about.clipped)} % white`);
-    tile.element.classList.toggle("out", out);
+    tile.element.classList.toggle("out", out || Boolean(unused));
     tile.element.classList.toggle("broken", Boolean(about?.error));
     tile.button.setAttribute("aria-pressed", String(!out));
     tile.button.setAttribute("aria-label", `${name}${words.length ? `, ${words.join(", ")}` : ""}. ${out ? "Left out; press to use it" : "Used; press to leave it out"}`);
     tile.button.title = about?.error ?? (out ? "Left out: click to use it" : "Click to leave it out");
-    replace(tile.badges, out ? h("span", { class: "badge off" }, "left out") : null, words.map((text) => h("span", { class: "badge" }, text)));
+    replace(tile.badges, out || unused ? h("span", { class: "badge off" }, unused ? "not used" : "left out") : null, words.map((text) => h("span", { class: "badge" }, text)));
   }
 
   panel(state, files, left, known) {
@@ -63,7 +63,7 @@ export class PhotographsStep {
     const size = [...known.values()].find((about) => about.size)?.size;
     const facts = [
       [files.length - left.size === files.length ? plural(files.length, "photograph") : `${files.length - left.size} of ${files.length} used`, "strong"],
-      size ? [`${size[0]} × ${size[1]} pixels`, "span"] : null,
+      size ? [`${size[0]} × ${size[1]} pixels. Click one to leave it out.`, "span"] : null,
       opening?.state === "running" && files.length ? [`Reading ${done} of ${files.length}`, "span"] : null,
       capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
       capture?.flat ? [`${capture.flat}: flat field, divided by`, "span"] : null,

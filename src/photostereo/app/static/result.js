@@ -86,14 +86,18 @@ export class ResultStep {
     const files = Object.entries(FILES).filter(([name]) => entry.files.includes(name));
     const formats = h("select", { "aria-label": "Another format" }, this.facts.formats.map((name) => h("option", { value: name }, name.toUpperCase())));
     const words = entry.expected?.words;
+    const link = (name, label) => h("a", { class: name === "mesh.glb" ? "button primary" : "button", href: `${path}/${name}`, download: name }, label);
+    const more = h("details", { class: "menu" }, h("summary", { class: "button" }, "More files and formats"),
+      h("div", { class: "menu-box" }, files.filter(([name]) => name !== "mesh.glb").map(([name, label]) => link(name, label)),
+        h("div", { class: "row" }, formats, h("button", { type: "button", onclick: (event) => this.export(event.target, entry, formats.value) }, "Export")),
+        h("button", { type: "button", onclick: () => this.copy(entry.command, "command") }, "Copy as command"),
+        h("button", { type: "button", onclick: () => this.copy(entry.python, "Python") }, "Copy as Python")));
+    more.addEventListener("keydown", (event) => { if (event.key === "Escape") { more.open = false; more.firstChild.focus(); } });
     replace(this.take,
-      h("div", { class: "take-words" }, h("p", {}, h("strong", {}, entry.preview ? "Preview" : entry.name), ` · ${entry.method} · ${seconds(entry.seconds)}`), words ? h("p", { class: "small" }, `Expected error: ${words}`) : null),
-      entry.preview ? h("p", { class: "small" }, "A preview at low resolution. Solve for files to take along.") : [
-        h("div", { class: "row downloads" }, files.map(([name, label]) => h("a", { class: name === "mesh.glb" ? "button primary" : "button", href: `${path}/${name}`, download: name }, label))),
-        h("div", { class: "row" }, formats, h("button", { type: "button", onclick: (event) => this.export(event.target, entry, formats.value) }, "Export"),
-          h("button", { type: "button", onclick: () => this.reveal(entry) }, "Show in folder"),
-          h("button", { type: "button", onclick: () => this.copy(entry.command, "command") }, "Copy as command"),
-          h("button", { type: "button", onclick: () => this.copy(entry.python, "Python") }, "Copy as Python"))]);
+      h("p", { class: "take-words" }, h("strong", {}, entry.preview ? "Preview" : entry.name), ` · ${entry.method} · ${seconds(entry.seconds)}`, words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null),
+      entry.preview ? h("p", { class: "small" }, "At low resolution. Solve for files to take along.") : [
+        files.some(([name]) => name === "mesh.glb") ? link("mesh.glb", FILES["mesh.glb"]) : null, more,
+        h("button", { type: "button", onclick: () => this.reveal(entry) }, "Show in folder")]);
   }
 
   async export(button, entry, format) {
