@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_folder_is_said(served, folder, tmp_path):
     empty.mkdir()
     board = served.wait(served.open(empty), lambda b: b["opening"]["state"] == "failed")
     assert board["opening"]["error"]["code"] == "no-photographs"
-    (folder / "lights.csv").write_text("file,x,y,z\nIMG_1.JPG,0,0,1\n")
+    (folder / "lights.csv").write_text("file,x,y,z\nIMG_1.JPG,0,0,1\nIMG_1.JPG,0,0.6,0.8\n")
     board = served.settled(served.open(folder))
     assert len(board["photographs"]) == 8 and "lights.csv" in board["capture"]["problem"]
     (folder / EDITS_FILE).write_text("{")

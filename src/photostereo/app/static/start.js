@@ -6,7 +6,7 @@ import { h, plural, replace } from "./dom.js";
 export class StartPage {
   constructor(facts) {
     this.facts = facts;
-    this.input = h("input", { type: "file", multiple: true, accept: "image/*,.tif,.tiff,.cr2,.cr3,.nef,.arw,.dng,.raf,.orf,.rw2,.exr,.csv,.txt,.lp", class: "visually-hidden", id: "files", "aria-label": "Choose photographs", onchange: () => this.send([...this.input.files]) });
+    this.input = h("input", { type: "file", multiple: true, accept: "image/*,.heic,.tif,.tiff,.cr2,.cr3,.nef,.arw,.dng,.raf,.orf,.rw2,.exr,.csv,.txt,.lp", class: "visually-hidden", id: "files", "aria-label": "Choose photographs", onchange: () => this.send([...this.input.files]) });
     this.progress = h("p", { class: "small", role: "status" });
     this.drop = h("div", { class: "drop" },
       h("p", { class: "drop-title" }, "Drop photographs here"),
