@@ -32,19 +32,20 @@ def kicker(result: Reconstruction, capture: Capture | None) -> str:
 
 
 def verdict(result: Reconstruction, expected: ExpectedError | None) -> dict[str, str]:
-    """How sure the result is of itself: a grade for the badge, and a sentence."""
+    """How sure the result is of itself: a grade for the badge, a sentence, and the main reason."""
     if expected is None:
         return {
             "grade": "unknown",
             "badge": "Not graded",
             "text": f"{result.method} does not estimate its error.",
+            "why": "",
         }
     badge = {"good": "Good", "fair": "Fair", "poor": "Do not trust"}[expected.grade]
-    why = "".join(f" {reason.text}" for reason in expected.reasons[:1])
     return {
         "grade": expected.grade,
         "badge": badge,
-        "text": f"Expected error about {expected.about} on average.{why}",
+        "text": f"Expected error about {expected.about} on average.",
+        "why": expected.reasons[0].text if expected.reasons else "",
     }
 
 
