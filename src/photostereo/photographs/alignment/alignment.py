@@ -23,10 +23,10 @@ AGREEING = 0.6
 GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
-#: A photograph does not match if the others leave e^x times more of it unexplained than of four fifths of all photographs,
-#: with x this or, if misfits vary, so many times their spread. Rendered and real captures have less, photographs of
-#: other objects mostly 3 to 5. Those that are turned by 3° have 0.1 to 2 and are not seen.
-MISMATCH, SPREADS = 2.0, 2.0
+#: A photograph does not match if its tiles agree on nothing (see LIKELY) and the others leave e^x times more of it
+#: unexplained than of four fifths of all photographs, with x this or, if misfits vary, so many times their spread. Rendered
+#: captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
+MISMATCH, SPREADS = 1.2, 2.0
 #: Photographs that a note names.
 NAMED = 4
 
@@ -65,7 +65,8 @@ class Alignment:
         certain = likely & (motion.agreement >= AGREEING)
         corrected = np.where(certain[:, None], motion.shifts, 0.0)
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
-        mismatched = (motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))) & ~certain
+        odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
+        mismatched = odd & (motion.agreement < LIKELY)
         return cls(motion.shifts, motion.errors, corrected, likely & ~certain, mismatched)
 
     @classmethod
