@@ -1,4 +1,4 @@
-"""Pixels in batches: compiled loops run over a few thousand at a time, so that progress can be told."""
+"""Pixels in batches: compiled loops run over a few thousand at a time, so that progress can be reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BATCH = 8192
 
 
 def pixel_batches(count: int, control: Control, stage: str, *, size: int = BATCH) -> Iterator[slice]:
-    """Slices that cover ``range(count)``; the control hears of the stage and of every batch done.
+    """Slices that cover ``range(count)``; the stage and every finished batch are reported to the control.
 
     >>> [(part.start, part.stop) for part in pixel_batches(5, Control(), "demonstration", size=2)]
     [(0, 2), (2, 4), (4, 5)]

@@ -74,7 +74,7 @@ class Model(ABC):
 
     @property
     def noise(self) -> float | None:
-        """Noise of one intensity that the model counts as noise, or None: the residuals of least squares tell it."""
+        """Noise of one intensity that the model counts as noise, or None: then that of least squares is estimated."""
         return None
 
     def excess_variance(self, unknowns: Unknowns) -> float:
@@ -83,7 +83,7 @@ class Model(ABC):
 
     @property
     def noise_is_of_normals(self) -> bool:
-        """Whether :attr:`noise` and :meth:`misfit` are told of the normals' components, not of intensities."""
+        """Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to intensities."""
         return False
 
     def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)

@@ -135,20 +135,17 @@ def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], 
         cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
     for (x, y), text, color in marks:
         (width, height), _ = cv2.getTextSize(text, _FONT, _SIZE, 1)
-
-        def box(
-            beside: tuple[float, float], x: int = x, y: int = y, w: int = width, h: int = height
-        ) -> tuple[slice, slice]:
-            left, base = int(x / 16 + beside[0] - w / 2), int(y / 16 + beside[1] + h / 2)
-            return slice(max(base - h - 2, 0), max(base + 2, 0)), slice(
-                max(left - 2, 0), max(left + w + 2, 0)
+        corners = [(int(x / 16 + dx - width / 2), int(y / 16 + dy + height / 2)) for dx, dy in _BESIDE]
+        boxes = [
+            (
+                slice(max(base - height - 2, 0), max(base + 2, 0)),
+                slice(max(left - 2, 0), max(left + width + 2, 0)),
             )
-
+            for left, base in corners
+        ]
         # The further away, the less it belongs to its mark.
-        best = min(
-            _BESIDE, key=lambda beside: float(taken[box(beside)].sum()) + 0.5 * float(np.hypot(*beside))
-        )
-        taken[box(best)] = 1.0
-        corner = (int(x / 16 + best[0] - width / 2), int(y / 16 + best[1] + height / 2))
-        cv2.putText(panel, text, corner, _FONT, _SIZE, halo, 3, cv2.LINE_AA)
-        cv2.putText(panel, text, corner, _FONT, _SIZE, color, 1, cv2.LINE_AA)
+        covered = [float(taken[box].sum()) for box in boxes]
+        best = int(np.argmin(np.add(covered, 0.5 * np.hypot(*np.transpose(_BESIDE)))))
+        taken[boxes[best]] = 1.0
+        cv2.putText(panel, text, corners[best], _FONT, _SIZE, halo, 3, cv2.LINE_AA)
+        cv2.putText(panel, text, corners[best], _FONT, _SIZE, color, 1, cv2.LINE_AA)

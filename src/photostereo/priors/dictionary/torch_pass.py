@@ -15,7 +15,7 @@ Tensor = Any
 
 #: Blocks of the CUDA kernel have 16 warps of 32 threads.
 WARPS = 16
-#: And those of the kernel in which no block waits for another, so many.
+#: Warps per block of the kernel in which no block waits for another.
 FOLLOWING_WARPS = 4
 #: A block with fewer patches than this would wait more than work.
 FEWEST_PATCHES = 32
@@ -139,7 +139,7 @@ class LaunchPlan:
 def plan_launch(
     problems: int, patches: int, length: int, itemsize: int, *, processors: int, shared_limit: int
 ) -> LaunchPlan:
-    """The plan for so many problems of one size on a GPU of so many multiprocessors, one block on each.
+    """The plan for a number of problems of one size on a GPU, one block per multiprocessor.
 
     One problem is spread thin, since a pass waits on its blocks' sums more than it computes. Many problems
     share the GPU in as few rounds as their residuals fit into shared memory.

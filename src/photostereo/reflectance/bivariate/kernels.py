@@ -82,7 +82,7 @@ def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type
 
     Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative intensity and
     row k of ``angle_basis`` (m × d), times ``unit`` times the pixel's maximum. A pixel is not usable where the
-    curve cannot be told (no light, no range, too few lit photographs); it gets the statistics of the
+    curve cannot be determined (no light, no range, too few lit photographs); it gets the statistics of the
     Lambertian model as one coefficient that is fixed at 1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
     """
     pixels, d = Y.shape
@@ -244,8 +244,8 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def constrained_fit(T, Q, A, cone, total, fallback, ridge, usable, n, a):  # type: ignore[no-untyped-def]
-    """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where nothing can be
-    told.
+    """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where the pixel is
+    not usable.
 
     The cost is homogeneous on the cone: the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)²,
     rescaled.

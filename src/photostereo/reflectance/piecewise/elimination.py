@@ -27,7 +27,7 @@ class PiecewiseStatistics:
     ----------
     gram : (N, p, p) ``T = CᵀC``
     cross : (N, p, 3) ``Q = CᵀLᵀ``
-    usable : (N,) False where the curve cannot be told (no intensity, or no range): there a = 1, the
+    usable : (N,) False where the curve cannot be determined (no intensity, or no range): there a = 1, the
         Lambertian model
     """
 

@@ -19,7 +19,7 @@ from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solv
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
 Knots = Literal["max", "range"]
-#: Pixels that tell how sure the normals are.
+#: Pixels from which the certainty of the normals is estimated.
 SAMPLED = 5000
 
 

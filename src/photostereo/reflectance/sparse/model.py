@@ -24,7 +24,7 @@ from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
-#: and a capture as converged when all but so few of its pixels are.
+#: and a capture as converged if all but this share of its pixels are.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
 #: Residuals below this share of the brightness scale make no outlier.
 SMALLEST_NOISE = 1e-3
