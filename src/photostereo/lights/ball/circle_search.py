@@ -161,7 +161,6 @@ def fit_circle(
         circle = _tukey_fit(better, points, weights, tolerance)
         if not (np.isfinite(circle.radius) and circle.radius > 3):
             return None
-    circle = _tukey_fit(circle, points, weights, _usual_miss(circle, points, tolerance))
     seen = visible_share(circle, outlines.frame)
     distance = np.abs(np.hypot(points[:, 0] - circle.x, points[:, 1] - circle.y) - circle.radius)
     near = distance < tolerance
@@ -173,13 +172,6 @@ def fit_circle(
         return None
     residual = float(np.sqrt(np.mean(distance[near] ** 2)))
     return Circle(circle.x, circle.y, circle.radius, coverage, residual, points[near])
-
-
-def _usual_miss(circle: Circle, points: FloatArray, tolerance: float) -> float:
-    """How far edges usually lie from the circle: what is much further is a stand, a shadow or the table's edge."""
-    miss = np.abs(np.hypot(points[:, 0] - circle.x, points[:, 1] - circle.y) - circle.radius)
-    near = miss[miss < tolerance]
-    return float(np.clip(2.4 * 1.4826 * np.median(near), 0.2, tolerance)) if len(near) >= 12 else tolerance
 
 
 def _halved(stack: NDArray[np.float32]) -> NDArray[np.float32]:
