@@ -57,8 +57,9 @@ class Address:
     def headers(self) -> dict[str, str]:
         """Of every answer of the app: nothing from elsewhere, no foreign frames, no guessing of types."""
         policy = (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-            f"frame-src {self.results_origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            f"img-src 'self' blob: data: {self.results_origin}; frame-src {self.results_origin}; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         return {
             "Content-Security-Policy": policy,

@@ -60,9 +60,10 @@ export class PhotographsStep {
   panel(state, files, left, known) {
     const { opening, capture } = state;
     const done = known.size;
+    const used = files.filter((name) => !left.has(name) && !state.findings?.unused?.includes(name)).length;
     const size = [...known.values()].find((about) => about.size)?.size;
     const facts = [
-      [files.length - left.size === files.length ? plural(files.length, "photograph") : `${files.length - left.size} of ${files.length} used`, "strong"],
+      [used === files.length ? plural(files.length, "photograph") : `${used} of ${files.length} photographs used`, "strong"],
       size ? [`${size[0]} × ${size[1]} pixels. Click one to leave it out.`, "span"] : null,
       opening?.state === "running" && files.length ? [`Reading ${done} of ${files.length}`, "span"] : null,
       capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
