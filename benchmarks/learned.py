@@ -32,12 +32,14 @@ from photostereo.solver.prepared import prepare
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
 #: Name → photographs, decibels, tint, and the error asked of dlnet where one was.
 SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
-    "all": (None, None, True, 5.3),
-    "15dB": (20, 15.0, True, 6.3),
-    "5dB": (20, 5.0, True, 11.5),
-    "10": (10, None, True, 6.8),
-    "15dB-gray": (20, 15.0, False, None),
-    "5dB-gray": (20, 5.0, False, None),
+    "all": (None, None, True, 4.8),
+    "15dB": (20, 15.0, True, 5.7),
+    "5dB": (20, 5.0, True, 7.6),
+    "10": (10, None, True, 6.0),
+    "6": (6, None, True, 8.0),
+    "15dB-gray": (20, 15.0, False, 6.4),
+    "5dB-gray": (20, 5.0, False, 9.0),
+    "10-gray": (10, None, False, 5.8),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from photostereo import scenes
 from photostereo.core.errors import OutputError
 from photostereo.reflectance.learned import kernels
-from photostereo.reflectance.learned.weights import read_weights, shipped_weights
+from photostereo.reflectance.learned.weights import context_network, set_network
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -21,8 +21,8 @@ def test_torch_equals_compiled() -> None:
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
-    here = kernels.predict(colors, lights, shipped_weights())
-    there = predict(torch.from_numpy(colors), lights, shipped_weights())
+    here = kernels.predict(colors, lights, set_network())
+    there = predict(torch.from_numpy(colors), lights, set_network())
     apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
     assert np.degrees(apart.max()) < 0.01
     np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
@@ -46,10 +46,10 @@ def test_a_fused_stage_equals_the_readable_one(width) -> None:
 def test_materials_reflect_as_the_renderers() -> None:
     """The lobes that both have: Lambert, Oren–Nayar, GGX."""
     from photostereo.lab.training import materials
-    from photostereo.lab.training.layouts import draw_lights
+    from photostereo.lab.training.layouts import draw_directions
 
     torch.manual_seed(0)
-    lights = draw_lights(1, 200, "cpu").double()
+    lights = draw_directions(1, 200, "cpu").double()
     normal = torch.nn.functional.normalize(torch.tensor([[0.3, -0.4, 0.8]]).double(), dim=-1)
     plain = materials.draw_materials(1, "cpu")
     zero, one = torch.zeros(1, 1).double(), torch.ones(1, 1).double()
@@ -71,40 +71,17 @@ def test_materials_reflect_as_the_renderers() -> None:
         np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
-def test_a_wall_throws_a_shadow_and_light() -> None:
-    """A step: behind it no light from its side, and the ground before it gets light back from it."""
-    from photostereo.lab.training.rendered import light_visibility
-
-    heights = torch.zeros(1, 64, 64)
-    heights[:, :, 40:] = 0.5
-    spacing = 2 / 63
-    points = torch.tensor([[[0.1, 0.0, 0.01], [-0.9, 0.0, 0.01]]])
-    low = torch.tensor([0.8, 0.0, 0.6])
-    lights = torch.stack([low, low * torch.tensor([-1.0, 1, 1])]).expand(1, 2, 2, 3)
-    visible = light_visibility(heights, points, lights, torch.full((1, 1, 1), 0.01), spacing, 36)[0]
-    assert visible[0, 0] < 0.05  # beside the wall, light from behind it
-    assert visible[0, 1] > 0.95
-    assert visible[1].min() > 0.95  # far away: 0.5 high at distance 1.17 hides what is below 23 degrees
-
-
 def test_a_training_learns(tmp_path) -> None:
     """After 150 steps the error in training is lower than that of a network that saw the same pixels and never learned."""
-    from photostereo.lab.training.loop import Settings, train
+    from photostereo.lab.training.loop import train
+    from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
 
-    tiny = {
-        "width": 16,
-        "tokens": 2000,
-        "scenes": 1,
-        "pixels": 16,
-        "reuse": 8,
-        "rendered": 0.2,
-        "validation": 64,
-    }
     loss = {}
     for rate in (0.003, 0.0):
-        out = tmp_path / str(rate)
-        train(Settings(minutes=60, average=0.9, rate=rate, **tiny), out, "cpu", steps=150)
-        line = json.loads((out / "curve.jsonl").read_text())
+        tiny = {"width": 16, "tokens": 2000, "scenes": 2, "pixels": 16, "reuse": 40, "validation": 0.01}
+        settings = ReflectanceSettings(minutes=60, average=0.9, rate=rate, **tiny)
+        train(ReflectanceTask(settings, "cpu"), tmp_path / str(rate), steps=150)
+        line = json.loads((tmp_path / str(rate) / "curve.jsonl").read_text().splitlines()[-1])
         assert line["step"] == 150
         loss[rate] = line["loss"]
     assert loss[0.003] < 0.92 * loss[0.0]
@@ -124,19 +101,36 @@ def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_tiny_training_resumes_and_writes_weights(tmp_path) -> None:
-    from photostereo.lab.training.export import archive_of
-    from photostereo.lab.training.loop import Settings, train
+def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> None:
+    from photostereo.lab.training.loop import train
+    from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
 
-    settings = Settings(minutes=0.12, width=16, tokens=4000, scenes=4, pixels=16, reuse=2, validation=64)
-    train(settings, tmp_path, "cpu", stop_after=0.05)
-    network = train(settings, tmp_path, "cpu", resume=tmp_path / "checkpoint.pt")
-    lines = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
-    assert lines[-1]["step"] > lines[0]["step"] > 0
-    assert lines[-1]["seconds"] > 0.11 * 60
-    (tmp_path / "weights.npz").write_bytes(archive_of(network))
-    weights = read_weights(tmp_path / "weights.npz")
-    normals, _ = kernels.predict(
-        np.ones((2, 5, 3), np.float32), scenes.dome_lights(5).astype(np.float32), weights
+    task = ReflectanceTask(
+        ReflectanceSettings(width=16, tokens=1000, scenes=2, pixels=8, validation=0.01), "cpu"
     )
-    assert np.isfinite(normals).all()
+    train(task, tmp_path / "first", steps=1)
+    weights = tmp_path / "first" / "weights.npz"
+    train(task, tmp_path / "second", begin=weights, steps=2)
+    train(task, tmp_path / "second", resume=True, steps=3)
+    lines = [json.loads(line) for line in (tmp_path / "second" / "curve.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [0, 2, 2, 3]
+    last = json.loads((tmp_path / "first" / "curve.jsonl").read_text())
+    assert lines[0]["score"] == pytest.approx(last["score"], abs=0.01)  # float16
+    found = kernels.predict(
+        np.ones((2, 5, 3), np.float32), scenes.dome_lights(5).astype(np.float32), set_network(weights)
+    )
+    assert np.isfinite(found[0]).all()
+
+
+def test_the_context_network_is_the_same_in_torch() -> None:
+    from photostereo.lab.training.context.network import ContextNetwork
+    from photostereo.reflectance.learned.context import network
+    from photostereo.reflectance.learned.context.features import CHANNELS
+
+    weights = context_network()
+    there = ContextNetwork()
+    there.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.arrays.items()})
+    maps = np.random.default_rng(0).normal(size=(1, 32, 32, CHANNELS)).astype(np.float32)
+    with torch.no_grad():
+        found = there(torch.from_numpy(maps).permute(0, 3, 1, 2)).permute(0, 2, 3, 1).numpy()
+    np.testing.assert_allclose(network._forward(weights.arrays, maps), found, atol=1e-3, rtol=1e-3)

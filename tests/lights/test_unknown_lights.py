@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import zipfile
 from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from photostereo import scenes
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.network_weights import SHIPPED
 from photostereo.lights.unknown import weights as weights_module
 from photostereo.lights.unknown.crops import Thumbnails, crop_photographs
 from photostereo.lights.unknown.estimate import UnknownLights, estimate_lights
@@ -181,7 +183,7 @@ def test_crops_are_averages_over_the_mask() -> None:
 
 def archive(**changes: np.ndarray | None) -> io.BytesIO:
     """The shipped archive with some arrays replaced, added or (None) left out."""
-    path = weights_module.files(weights_module.__package__) / weights_module.SHIPPED
+    path = files(weights_module.__package__) / SHIPPED
     with np.load(io.BytesIO(path.read_bytes())) as shipped:
         arrays = dict(shipped)
     arrays = {name: values for name, values in (arrays | changes).items() if values is not None}
@@ -227,6 +229,6 @@ def test_weights_that_are_no_archive_are_refused(tmp_path) -> None:
 
 
 def test_the_shipped_weights_are_small_and_whole() -> None:
-    path = weights_module.files(weights_module.__package__) / weights_module.SHIPPED
+    path = files(weights_module.__package__) / SHIPPED
     assert len(path.read_bytes()) <= 4_000_000
     assert weights_module.shipped_weights().digest == weights_module.SHIPPED_DIGEST

@@ -6,10 +6,12 @@ here, so that a changed constant shows.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.learned.weights import Layer, StageWeights, Weights
+from photostereo.io.network_weights import Weights
 
 Floats = NDArray[np.float32]
 #: The logarithm of the expected error before the first stage, and the one that the outputs count from.
@@ -29,11 +31,28 @@ def predict(colors: Floats, lights: Floats, weights: Weights) -> tuple[Floats, F
     lights = lights.astype(np.float32)
     normal = first_guess(gray, lights)
     log_error = np.full(len(gray), UNKNOWN_ERROR, np.float32)
-    for stage in weights.stages:
+    for stage in stages_of(weights):
         turned, cosine, sine = turn(lights, normal)
         step = run_stage(stage, tokens_of(gray, colors, turned, normal[:, 2], log_error))
         normal, log_error = refine(normal, cosine, sine, step)
     return normal, np.exp(log_error)
+
+
+def stages_of(weights: Weights) -> list[SimpleNamespace]:
+    """The layers of every stage: matrices, inputs first, with their vectors; context and out as pairs."""
+    found = []
+    for stage in (0, 1):
+
+        def affine(name: str, stage: int = stage) -> tuple[Floats, Floats]:
+            return weights.arrays[f"{stage}.{name}.weight"].T, weights.arrays[f"{stage}.{name}.bias"]
+
+        layers = {"context": affine("context"), "out": affine("out")}
+        for name in ("first", "second", "third", "fourth", "head"):
+            weight, bias = affine(f"{name}.linear")
+            gain, shift = (weights.arrays[f"{stage}.{name}.{vector}"] for vector in ("gain", "shift"))
+            layers[name] = SimpleNamespace(weight=weight, bias=bias, gain=gain, shift=shift)
+        found.append(SimpleNamespace(**layers))
+    return found
 
 
 def normalized(colors: Floats) -> tuple[Floats, Floats]:
@@ -103,7 +122,7 @@ def tokens_of(gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_er
     return np.stack(tokens, -1).astype(np.float32)
 
 
-def run_stage(stage: StageWeights, tokens: Floats) -> Floats:
+def run_stage(stage: SimpleNamespace, tokens: Floats) -> Floats:
     """Tokens (N, d, 19) to the correction of the normal and the logarithm of its error, (N, 4)."""
     x = activate(stage.second, activate(stage.first, tokens @ stage.first.weight) @ stage.second.weight)
     matrix, bias = stage.context
@@ -114,7 +133,7 @@ def run_stage(stage: StageWeights, tokens: Floats) -> Floats:
     return np.asarray(activate(stage.head, pooled(x) @ stage.head.weight) @ matrix + bias)
 
 
-def activate(layer: Layer, product: Floats) -> Floats:
+def activate(layer: SimpleNamespace, product: Floats) -> Floats:
     """hardswish(gain · y / rms(y) + shift), y = product + bias."""
     y = product + layer.bias
     y = y / np.sqrt(np.square(y).mean(-1, keepdims=True) + np.float32(1e-5)) * layer.gain + layer.shift

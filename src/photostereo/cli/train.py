@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from photostereo.cli.options import Force, Seed, option
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import OutputError
 from photostereo.core.extras import require_extra
 
+if TYPE_CHECKING:
+    from photostereo.lab.training.loop import Task
+
 
 class Model(StrEnum):
     """What can be trained."""
 
     REFLECTANCE = "reflectance"
+    CONTEXT = "context"
     LIGHTS = "lights"
 
 
@@ -44,12 +47,14 @@ def train(
 ) -> None:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 
-    --width, --tokens, --begin and --evaluate are options of the reflectance model.
+    --width, --tokens and --evaluate are options of the reflectance model.
     """
     require_extra("torch", "gpu", "Training and GPUs")
     import torch
 
     from photostereo.io.atomic import write_bytes
+    from photostereo.lab.training.loop import archive_of
+    from photostereo.lab.training.loop import train as run_training
 
     if out.exists() and not force:
         raise OutputError(
@@ -72,10 +77,9 @@ def train(
             file=checkpoint,
         )
     terminal.say(f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}")
-    if model is Model.LIGHTS:
-        archive = _lights(beside, place, minutes, seed, resume, terminal.say)
-    else:
-        archive = _reflectance(beside, place, minutes, seed, width, tokens, resume, begin, terminal.say)
+    task = _task(model, place, minutes, seed, width, tokens)
+    network = run_training(task, beside, resume=resume, begin=begin, say=terminal.say)
+    archive = archive_of(network, task.prefix)
     write_bytes(out, archive)
     terminal.say(f"Weights: {out}")
     if evaluate is not None and model is Model.REFLECTANCE:
@@ -83,35 +87,18 @@ def train(
             terminal.say(line)
 
 
-def _reflectance(
-    beside: Path,
-    device: str,
-    minutes: float,
-    seed: int,
-    width: int,
-    tokens: int,
-    resume: bool,
-    begin: Path | None,
-    say: Callable[[str], None],
-) -> bytes:
-    """The weights archive of the reflectance model."""
-    from photostereo.lab.training.export import archive_of
-    from photostereo.lab.training.loop import Settings, train
+def _task(model: Model, device: str, minutes: float, seed: int, width: int, tokens: int) -> Task:
+    """What is trained."""
+    from photostereo.lab.training.context.task import ContextSettings, ContextTask
+    from photostereo.lab.training.lights.task import LightSettings, LightTask
+    from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
 
-    settings = Settings(minutes=minutes, seed=seed, width=width, tokens=tokens, compiled=device != "cpu")
-    checkpoint = beside / "checkpoint.pt" if resume else None
-    return archive_of(train(settings, beside, device, resume=checkpoint, begin=begin, say=say))
-
-
-def _lights(
-    beside: Path, device: str, minutes: float, seed: int, resume: bool, say: Callable[[str], None]
-) -> bytes:
-    """The weights archive of the network that estimates lights."""
-    from photostereo.lab.training.lights.export import archive_of
-    from photostereo.lab.training.lights.loop import Settings, train
-
-    settings = Settings(minutes=minutes, seed=seed)
-    return archive_of(train(settings, beside, device, resume=beside if resume else None, say=say))
+    if model is Model.LIGHTS:
+        return LightTask(LightSettings(minutes=minutes, seed=seed), device)
+    if model is Model.CONTEXT:
+        return ContextTask(ContextSettings(minutes=minutes, seed=seed), device)
+    settings = ReflectanceSettings(minutes=minutes, seed=seed, width=width, tokens=tokens)
+    return ReflectanceTask(settings, device)
 
 
 def evaluation(folder: Path, weights: Path) -> list[str]:

@@ -50,8 +50,9 @@ class ModelEntry:
         How far, in degrees, from exact the contract suite lets it be on that scene.
     sees : tuple of str
         What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs
-        have them, the ``"mask"``, and the ``"noise"`` of each pixel
-        (:class:`photostereo.diagnosis.noise_table.PixelNoise`); keyword arguments of these names.
+        have them, the ``"mask"``, the ``"noise"`` of each pixel
+        (:class:`photostereo.diagnosis.noise_table.PixelNoise`), and the ``"surroundings"`` of pixels that are not the
+        whole object (:meth:`.Model.see_whole`); keyword arguments of these names.
     workspace : int
         Bytes for each intensity of a pixel that the model needs beside it while it is built.
     divisible : bool

@@ -18,8 +18,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
@@ -51,6 +52,13 @@ class Fit:
     converged: bool = True
 
 
+class Whole(Protocol):
+    """What a model knows of a whole object."""
+
+    def at(self, rows: NDArray[Any], columns: NDArray[Any]) -> Any:
+        """The same for some of its pixels, by their rows and columns in the picture."""
+
+
 class Model(ABC):
     """What a :class:`~photostereo.solver.problem.Problem` needs of a reflectance model.
 
@@ -71,6 +79,24 @@ class Model(ABC):
     def join(cls, parts: Sequence[Any]) -> Model:
         """One model of the pixels of all parts, in their order; for models that keep sums and no photographs."""
         raise NotImplementedError(f"{cls.__name__} keeps its photographs.")
+
+    @classmethod
+    def see_whole(
+        cls,
+        pixels: Array,
+        lights: NDArray[Any],
+        mask: NDArray[np.bool_],
+        whole: NDArray[np.bool_],
+        *,
+        colors: Array | None = None,
+        **parameters: Any,
+    ) -> Whole | None:
+        """What parts of an object have to know of all of it, from small photographs; their pixels lie in ``mask``.
+
+        ``whole`` is the mask of the photographs in full. A model that is given something here has the keyword
+        ``surroundings`` for what it is at its pixels.
+        """
+        return None
 
     @property
     def noise(self) -> float | None:

@@ -21,6 +21,7 @@ from photostereo.solver.methods import Method
 from photostereo.solver.prepared import Learned, also_seen
 from photostereo.solver.problem import Problem
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
+from photostereo.solver.whole import at_pixels
 from photostereo.solver.within_noise import WithinNoise
 
 #: Steps in which the progress of a band is reported; the share of them after reading, and after the model's own answer.
@@ -159,7 +160,9 @@ def _built(
     conditions.correct(pixels)
     if colors is not None:
         conditions.correct(colors)
-    seen = also_seen(entry, mask, colors, noise)
+    width = capture.frame[1]
+    around = at_pixels(learned.whole, np.flatnonzero(mask) + band.first * width, width)
+    seen = also_seen(entry, mask, colors, noise, around)
     return entry.model.build(pixels, capture.lights.matrix, **entry.of_model(learned.values), **seen)
 
 

@@ -26,7 +26,7 @@ from photostereo.diagnosis.noise_table import PixelNoise
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
-from photostereo.reflectance.model import Model
+from photostereo.reflectance.model import Model, Whole
 from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.solver.conditions import Conditions, measure_conditions
@@ -36,6 +36,7 @@ from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.sample import Sample
 from photostereo.solver.state import SolveState
+from photostereo.solver.whole import SmallPhotographs, at_pixels
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 
@@ -52,6 +53,7 @@ class Learned:
     bound : the noise and the mean Hessian that a prior of automatic strength has to stay within
     share : how much of the prior's shift is kept
     history, arrays : of the result
+    whole : what the model knows of the whole object, if that matters
     """
 
     values: dict[str, Any]
@@ -64,6 +66,7 @@ class Learned:
     share: float = 1.0
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
+    whole: Whole | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,7 @@ class Prepared:
     device: Device
     colors: Array | None
     conditions: Conditions
+    whole: Whole | None = None
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
@@ -100,7 +104,7 @@ class Prepared:
             colors = self.colors
             if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
                 colors = self.conditions.correct(self.capture.colors(self.scale))
-            seen = also_seen(self.method, self.sample.mask, colors)
+            seen = also_seen(self.method, self.sample.mask, colors, around=self._surroundings)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
         return NoiseEvidence.of(self.model, pixels, lights, self.sample.mask, again)
@@ -160,7 +164,7 @@ class Prepared:
     def learn(self, values: Mapping[str, Any], control: Control) -> Learned:
         """What tiles take over, from a descent on the sample."""
         if self.method.prior is None:
-            return Learned(dict(values), self.model, self.scale, self.conditions)
+            return Learned(dict(values), self.model, self.scale, self.conditions, whole=self.whole)
         problem, values = self._problem(values, control)
         solution = problem.solve(
             max_iter=values["max_iter"],
@@ -180,7 +184,12 @@ class Prepared:
             solution.share,
             solution.history,
             solution.arrays(),
+            self.whole,
         )
+
+    @property
+    def _surroundings(self) -> Any:
+        return at_pixels(self.whole, self.sample.index, self.capture.frame[1])
 
     @property
     def _truth(self) -> NDArray[Any] | None:
@@ -259,7 +268,8 @@ def prepare(
         capture.require_light()
         seen = intensities(capture, where, colors="colors" in sees)
     else:
-        seen, digest = _survey(capture, sample, where, control, colors="colors" in sees)
+        small = SmallPhotographs(capture, entry)
+        seen, digest = _survey(capture, sample, where, control, small, colors="colors" in sees)
     pixels, colors = seen.pixels, seen.colors
     conditions = measure_conditions(
         pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
@@ -268,19 +278,40 @@ def prepare(
     conditions.correct(pixels)
     if colors is not None:
         conditions.correct(colors)
+    whole = small.look(seen.scale, conditions, values) if sample.side else None
     clock.lap("prepare")
-    model = entry.model.build(pixels, lights, **values, **also_seen(entry, sample.mask, colors, noise))
+    around = at_pixels(whole, sample.index, capture.frame[1])
+    beyond = also_seen(entry, sample.mask, colors, noise, around)
+    model = entry.model.build(pixels, lights, **values, **beyond)
     clock.lap("statistics")
     held = [pixels] if entry.has_prior else []
     if not (sample.side or where.uses_torch):
         colors = None  # the computer looks at its photographs again
     return Prepared(
-        entry, capture, sample, values, seen.scale, digest, held, model, clock.laps, where, colors, conditions
+        entry,
+        capture,
+        sample,
+        values,
+        seen.scale,
+        digest,
+        held,
+        model,
+        clock.laps,
+        where,
+        colors,
+        conditions,
+        whole,
     )
 
 
 def _survey(
-    capture: Capture, sample: Sample, device: Device, control: Control, *, colors: bool
+    capture: Capture,
+    sample: Sample,
+    device: Device,
+    control: Control,
+    small: SmallPhotographs,
+    *,
+    colors: bool,
 ) -> tuple[Intensities, str]:
     """The intensities of a sample and the digest of the capture, from one look at every photograph."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
@@ -297,6 +328,7 @@ def _survey(
             pixels[:, number] = gray_of(frame, sample.index)
             if tinted is not None:
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
+            small.add(frame)
             if number:
                 hashes[number - 1].result()  # no more than two photographs wait
             control.advance()
@@ -318,10 +350,10 @@ def _survey(
 
 
 def also_seen(
-    entry: Method, mask: BoolArray, colors: Array | None, noise: PixelNoise | None = None
+    entry: Method, mask: BoolArray, colors: Array | None, noise: PixelNoise | None = None, around: Any = None
 ) -> dict[str, Any]:
     """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
-    available = {"mask": mask, "colors": colors, "noise": noise}
+    available = {"mask": mask, "colors": colors, "noise": noise, "surroundings": around}
     return {name: available[name] for name in entry.model.sees if available[name] is not None}
 
 

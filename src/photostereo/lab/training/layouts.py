@@ -1,4 +1,4 @@
-"""Where the lights stand: random rectangles, cones and rings of directions, far or near."""
+"""Where the lights stand and how strong they are: domes, rings, rectangles, one side only, a hand that wanders."""
 
 from __future__ import annotations
 
@@ -6,46 +6,95 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+DOME, CONE, RECTANGLE, RING, SIDE, WANDER, GRID, SINGLE = range(8)
+#: How often each is drawn; a light that never moves is rare, so that its uselessness is learned.
+SHARES = (0.18, 0.14, 0.24, 0.12, 0.12, 0.11, 0.08, 0.01)
+#: The lowest light: z of its direction.
+LOWEST = 0.06
+#: Spread of the logarithm of strengths in the half of the scenes in which they differ.
+STRENGTH_SPREAD = 0.35
 
-def draw_lights(sets: int, count: int, device: torch.device | str) -> Tensor:
-    """Directions (sets, count, 3): a rectangle (half), a cone of 25 to 80 degrees, or rings, a little off center."""
+
+def draw_directions(count: int, photographs: int, device: torch.device | str) -> Tensor:
+    """Directions (S, d, 3), x right, y up, z to the camera."""
 
     def u(low: float, high: float, *shape: int) -> Tensor:
-        return low + (high - low) * torch.rand(sets, *shape, device=device)
+        return low + (high - low) * torch.rand(count, *(shape or (1,)), device=device)
 
-    offset = torch.randn(sets, 1, 2, device=device) * 0.12
-    extent = torch.cat([u(0.35, 1.1, 1, 1), u(0.35, 1.1, 1, 1)], -1)
-    rectangle = u(-1, 1, count, 2) * extent + offset
-    rectangle = functional.normalize(torch.cat([rectangle, torch.ones_like(rectangle[..., :1])], -1), dim=-1)
+    d = photographs
+    azimuth = u(0, 6.2832, d)
+    steady = u(0, 6.2832) + 6.2832 * torch.arange(d, device=device) / max(d, 1) + 0.05 * u(-1, 1, d)
+    widest = torch.deg2rad(u(55, 86))
+    dome = _polar(torch.acos(1 - u(0, 1, d) * (1 - torch.cos(widest))), azimuth)
+    narrow = torch.deg2rad(u(18, 60))
+    cone = _polar(narrow * torch.sqrt(u(0, 1, d)), azimuth)
+    offset = 0.15 * torch.randn(count, 1, 2, device=device)
+    extent = torch.cat([u(0.25, 1.2, 1, 1), u(0.25, 1.2, 1, 1)], -1)
+    rectangle = _upright(u(-1, 1, d, 2) * extent + offset)
+    side = max(2, round(d**0.5))
+    index = torch.arange(d, device=device)
+    cells = torch.stack([index % side, index // side], -1) / max(side - 1, 1) * 2 - 1
+    grid = _upright((cells + 0.04 * torch.randn(count, d, 2, device=device)) * extent + offset)
+    levels = torch.randint(1, 4, (count, 1), device=device)
+    which = torch.randint(0, 3, (count, d), device=device) % levels
+    ring = _polar(torch.deg2rad(u(15, 80)) * (which + 1) / levels + 0.03 * u(-1, 1, d), steady)
+    toward = _polar(torch.deg2rad(u(15, 50)), u(0, 6.2832))
+    one_sided = functional.normalize(
+        toward + u(0.15, 0.6, 1, 1) * torch.randn(count, d, 3, device=device), dim=-1
+    )
+    step = torch.randn(count, d, 2, device=device) * u(0.1, 0.5, 1, 1)
+    wander = torch.cumsum(step, 1)
+    wander = _upright(torch.sin(wander + u(-1, 1, 1, 2)) * extent * 1.3)
+    kind = torch.multinomial(torch.tensor(SHARES, device=device), count, replacement=True)[:, None, None]
+    chosen = dome
+    for number, some in (
+        (CONE, cone),
+        (RECTANGLE, rectangle),
+        (RING, ring),
+        (SIDE, one_sided),
+        (WANDER, wander),
+    ):
+        chosen = torch.where(kind == number, some, chosen)
+    chosen = torch.where(kind == GRID, grid, chosen)
+    chosen = torch.where(kind == SINGLE, toward + 0.01 * torch.randn_like(chosen), chosen)
+    # Nobody sets up a rig quite straight.
+    chosen = functional.normalize(chosen + 0.05 * torch.randn(count, 1, 3, device=device), dim=-1)
+    return functional.normalize(torch.cat([chosen[..., :2], chosen[..., 2:].clamp_min(LOWEST)], -1), dim=-1)
 
-    widest = torch.cos(torch.deg2rad(u(25, 80, 1)))
-    cosine = 1 - u(0, 1, count) * (1 - widest)
-    rings = torch.cos(torch.acos(widest) * torch.ceil(u(0, 1, count) * 3) / 3)
-    cosine = torch.where(u(0, 1, 1) < 0.3, rings, cosine).clamp(0.05, 1)
-    azimuth = u(0, 6.2832, count)
-    sine = torch.sqrt((1 - cosine**2).clamp_min(0))
-    cone = torch.stack([sine * torch.cos(azimuth), sine * torch.sin(azimuth), cosine], -1)
-    cone = functional.normalize(cone + torch.cat([offset, torch.zeros_like(offset[..., :1])], -1), dim=-1)
-    chosen = torch.where(u(0, 1, 1, 1) < 0.5, rectangle, cone)
-    return functional.normalize(torch.cat([chosen[..., :2], chosen[..., 2:].clamp_min(0.05)], -1), dim=-1)
+
+def _polar(angle: Tensor, azimuth: Tensor) -> Tensor:
+    sine = torch.sin(angle)
+    parts = torch.broadcast_tensors(sine * torch.cos(azimuth), sine * torch.sin(azimuth), torch.cos(angle))
+    return torch.stack(parts, -1)
 
 
-def seen_from(lights: Tensor, place: Tensor, distance: Tensor) -> tuple[Tensor, Tensor]:
-    """Direction and strength of lights (B, d, 3) at ``distance`` (B, 1) object radii, from places (B, 3)."""
-    ray = lights * distance[..., None] - place[:, None]
+def _upright(plane: Tensor) -> Tensor:
+    return functional.normalize(torch.cat([plane, torch.ones_like(plane[..., :1])], -1), dim=-1)
+
+
+def draw_strengths(count: int, photographs: int, device: torch.device | str) -> Tensor:
+    """Strengths (S, d): equal in half of the scenes, otherwise log-normal; never the same to the last digit."""
+    spread = STRENGTH_SPREAD * (torch.rand(count, 1, device=device) < 0.5)
+    return torch.exp(torch.randn(count, photographs, device=device) * (spread + 0.01))
+
+
+def draw_distances(count: int, device: torch.device | str, nearest: float) -> Tensor:
+    """Distances (S,) in half frames: ``nearest`` to ten times as far in three of ten scenes, otherwise infinite."""
+    near = nearest * 10 ** torch.rand(count, device=device)
+    return torch.where(torch.rand(count, device=device) < 0.3, near, torch.full_like(near, 1e4))
+
+
+def seen_from(lights: Tensor, distance: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Directions (S, P, d, 3) and fall-off (S, P, d) of lights (S, d, 3) at distances (S,), from places (S, P, 3)."""
+    far = distance[:, None, None, None]
+    ray = lights[:, None] * far - places[:, :, None]
     squared = ray.square().sum(-1)
-    return ray * torch.rsqrt(squared)[..., None], distance**2 / squared
+    return ray * torch.rsqrt(squared)[..., None], far[..., 0] ** 2 / squared
 
 
-def draw_distances(sets: int, device: torch.device | str) -> Tensor:
-    """Distances (sets, 1) in object radii: near, 10 to 60, in a third, otherwise as good as infinite."""
-    near = 10 * 6 ** torch.rand(sets, 1, device=device)
-    return torch.where(torch.rand(sets, 1, device=device) < 0.35, near, torch.full_like(near, 1e4))
-
-
-def jittered(lights: Tensor, degrees: float = 1.5, strength: float = 0.05) -> tuple[Tensor, Tensor]:
-    """Directions off by up to about ``degrees`` and strengths (B, d, 1) off by ``strength``, as calibration leaves them."""
+def miscalibrated(lights: Tensor, degrees: float = 1.5, strength: float = 0.05) -> tuple[Tensor, Tensor]:
+    """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as calibration leaves them."""
     amount = torch.rand(lights.shape[0], 1, 1, device=lights.device) * torch.pi / 180 * degrees
     wrong = functional.normalize(lights + torch.randn_like(lights) * amount * 0.7, dim=-1)
-    amount = torch.rand(lights.shape[0], 1, 1, device=lights.device) * strength
-    return wrong, 1 + amount * torch.randn_like(lights[..., :1])
+    amount = torch.rand(lights.shape[0], 1, device=lights.device) * strength
+    return wrong, 1 + amount * torch.randn_like(lights[..., 0])

@@ -1,71 +1,121 @@
-"""What a camera makes of the light: noise from clean to 3 dB, clipped highlights, 8 bits, damaged photographs.
-
-A group of pixels (G, P, d, 3) is one capture: signal-to-noise ratio, clipping and damage are drawn per group.
-Single pixels are groups of one, and stand anywhere between the darkest and the brightest of theirs.
-"""
+"""What camera and mask make of a scene: blur, haze, clipping, noise down to 3 dB, 8 bits, gray, damaged photographs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 #: Luma of linear RGB, as in :mod:`photostereo.core.conventions`.
 LUMA = (0.298936, 0.587043, 0.114021)
+#: Variance of the luma over that of a channel.
+LUMA_VARIANCE = sum(weight**2 for weight in LUMA)
+
+Uniform = Callable[..., Tensor]
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def expose(clean: Tensor, *, strong: float = 0.38) -> Tensor:
-    """Photographs of groups (G, P, d, 3); ``strong`` is the share of groups with a ratio between 3 and 25 dB."""
-    groups, pixels = clean.shape[:2]
+def expose(
+    clean: Tensor, mask: Tensor, *, strong: float = 0.38, damage: float = 0.16
+) -> tuple[Tensor, Tensor]:
+    """Photographs of clean ones (S, d, 3, H, W), and the variance of their noise in gray, (S, H, W).
+
+    A column of pixels, W = 1, is some pixels of a capture; a single one stands anywhere between the darkest and the
+    brightest of its own.
+
+    Parameters
+    ----------
+    clean : (S, d, 3, H, W)
+    mask : (S, H, W); photographs are zero outside
+    strong : share of the captures with a signal-to-noise ratio between 3 and 25 dB
+    damage : share of the captures with lost or false values, and of those with photographs that are wrong as a whole
+    """
+    count, photographs = clean.shape[:2]
     device = clean.device
 
     def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(groups, 1, 1, 1, device=device)
+        return low + (high - low) * torch.rand(count, 1, 1, 1, 1, device=device)
 
-    gray = (clean * torch.tensor(LUMA, device=device)).sum(-1, keepdim=True).expand_as(clean)
+    inside = mask[:, None, None].float()
+    gray = (clean * torch.tensor(LUMA, device=device)[:, None, None]).sum(2, keepdim=True).expand_as(clean)
     mono = u() < 0.4
     image = torch.where(mono, gray, clean)
-    alone = pixels == 1
-    relative = torch.exp(0.6 * torch.randn(groups, 1, 1, 1, device=device)) if alone else 1.0
-    mean = image.mean((1, 2, 3), keepdim=True).clamp_min(1e-8) * relative
-    power = image.square().mean((1, 2, 3), keepdim=True).clamp_min(1e-16) * relative**2
-    image = _clipped(image, u, mean, alone)
+    single = mask[0].numel() == 1
+    if mask.shape[-1] > 1:
+        image = _blurred(image, inside, u)
+    relative = torch.exp(0.6 * torch.randn_like(u())) if single else 1.0
+    values = inside.sum((1, 2, 3, 4), keepdim=True).clamp_min(1) * 3 * photographs
+    mean = ((image * inside).sum((1, 2, 3, 4), keepdim=True) / values).clamp_min(1e-8) * relative
+    power = ((image * inside).square().sum((1, 2, 3, 4), keepdim=True) / values).clamp_min(
+        1e-16
+    ) * relative**2
+    haze = (image * inside).mean((2, 3, 4), keepdim=True) * u(0, 0.06) * (u() < 0.2)
+    image = image + haze + mean * u(0, 0.04) * (u() < 0.3)
+    top = image.amax((1, 2, 3, 4), keepdim=True) * u(0.4, 1.0) if single else mean * u(2.0, 8.0)
+    image = torch.where(u() < 0.3, torch.minimum(image, top), image)
+    # A tone curve that was not quite undone.
+    curve = torch.exp(0.12 * torch.randn_like(mean) * (u() < 0.2))
+    image = mean * (image / mean).clamp_min(1e-5) ** curve
 
     draw = u()
     decibels = torch.where(draw < strong, u(3, 25), torch.where(draw < strong + 0.37, u(25, 45), u(45, 70)))
     ratio = 10 ** (decibels / 10)
     photons = ratio * mean / power
-    # One draw for all channels where the photographs are gray.
-    counts = torch.where(mono, image[..., :1], image) * photons
-    shot = torch.poisson(counts.clamp(0, 1e7)) / photons
-    shared = torch.randn_like(image[..., :1])
-    normal = torch.where(mono, shared.expand_as(image), torch.randn_like(image))
+    # One draw for all channels if the photographs are gray.
+    shot = torch.poisson((torch.where(mono, image[:, :, :1], image) * photons).clamp(0, 1e7)) / photons
+    shot = torch.where(mono, shot[:, :, :1], shot)
+    normal = torch.where(mono, torch.randn_like(image[:, :, :1]).expand_as(image), torch.randn_like(image))
     additive = image + normal * torch.sqrt(power / ratio)
-    shot = torch.where(mono, shot[..., :1], shot)
-    image = torch.where(u() < 0.7, shot, torch.where(u() < 0.5, additive.clamp_min(0), additive))
-    image = torch.where(decibels > 62, torch.where(mono, gray, clean), image)
+    counted, clean_enough = u() < 0.7, decibels > 62
+    variance = torch.where(
+        counted, image.mean((1, 2), keepdim=True) / photons, (power / ratio).expand(-1, 1, 1, *mask.shape[1:])
+    )
+    variance = variance * torch.where(mono, 1.0, LUMA_VARIANCE) * ~clean_enough
+    noisy = torch.where(counted, shot, torch.where(u() < 0.5, additive.clamp_min(0), additive))
+    image = torch.where(clean_enough, image, noisy)
     step = 4 * mean / 255
     image = torch.where(u() < 0.12, torch.round(image / step) * step, image)
-    return _damaged(image, u, mean)
+    image = _damaged(image, u, mean, damage)
+    return torch.nan_to_num(image, nan=0.0, posinf=0.0, neginf=0.0) * inside, variance[:, 0, 0]
 
 
-def _clipped(image: Tensor, u: object, mean: Tensor, alone: bool) -> Tensor:
-    """Highlights cut off in three of ten captures."""
-    assert callable(u)
-    top = image.amax((1, 2, 3), keepdim=True) * u(0.4, 1.0) if alone else mean * u(2.0, 8.0)
-    return torch.where(u() < 0.3, torch.minimum(image, top), image)
+def _blurred(image: Tensor, inside: Tensor, u: Uniform) -> Tensor:
+    """Strong highlights bleed, and small pictures average: a blur of a pixel in half of the captures."""
+    blurred = functional.avg_pool2d((image * inside).flatten(0, 1), 3, 1, 1).reshape(image.shape)
+    cover = functional.avg_pool2d(inside[:, 0], 3, 1, 1)[:, None].clamp_min(0.1)
+    return torch.lerp(image, torch.where(inside > 0, blurred / cover, image), u(0, 1) * (u() < 0.5))
 
 
-def _damaged(image: Tensor, u: object, mean: Tensor) -> Tensor:
+def _damaged(image: Tensor, u: Uniform, mean: Tensor, share: float) -> Tensor:
     """Lost or false entries: scattered ones, and whole photographs (a run of them) that are wrong together."""
-    assert callable(u)
-    shape = image[..., :1].shape
-    device = image.device
-    scattered = (torch.rand(shape, device=device) < u(0.0, 0.22)) & (u() < 0.16)
+    if not share:
+        return image
+    shape, device = image[:, :, :1].shape, image.device
+    scattered = (torch.rand(shape, device=device) < u(0.0, 0.22)) & (u() < share)
     level = torch.rand(shape, device=device)
     false = torch.where(u() < 0.5, mean * 6 * (level > 0.5), mean * 5 * level**2)
     image = torch.where(scattered, false.expand_as(image), image)
-    run = (torch.rand(shape[0], 1, shape[2], 1, device=device) < u(0.0, 0.28)) & (u() < 0.16)
+    run = (torch.rand(*shape[:2], 1, 1, 1, device=device) < u(0.0, 0.28)) & (u() < share)
     gain, offset = torch.exp(1.2 * torch.randn_like(mean)) * (u() < 0.7), mean * u(0.0, 1.5) * (u() < 0.5)
     wobble = 1 + 0.5 * torch.rand(shape, device=device)
     return torch.where(run, image * gain * wobble + offset, image)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def imperfect(mask: Tensor) -> Tensor:
+    """Masks (S, G, G) as users draw them: some grown, some shrunk, some with a piece missing."""
+    count, device = len(mask), mask.device
+    kind = torch.rand(count, 1, 1, device=device)
+    given = mask.float()[:, None]
+    grown = functional.max_pool2d(given, 3, 1, 1)[:, 0] > 0.5
+    shrunk = (-functional.max_pool2d(-given, 3, 1, 1))[:, 0] > 0.5
+    found = torch.where(kind < 0.12, grown, torch.where(kind < 0.3, shrunk, mask))
+    axis = torch.linspace(-1, 1, mask.shape[-1], device=device)
+    where = torch.rand(count, 2, 1, 1, device=device) * 2 - 1
+    radius = torch.rand(count, 1, 1, device=device) * 0.35
+    bite = (axis[None, None] - where[:, 0]) ** 2 + (axis[None, :, None] - where[:, 1]) ** 2 < radius**2
+    found = found & ~((torch.rand(count, 1, 1, device=device) < 0.06) & bite)
+    # Never nothing.
+    return torch.where(found.sum((1, 2), keepdim=True) < 40, mask, found)

@@ -42,6 +42,45 @@ class Thumbnails:
     mask: NDArray[np.bool_]
 
 
+class Crop:
+    """The square around an object, and how photographs are shrunk to ``side`` pixels across it.
+
+    Attributes
+    ----------
+    mask : (side, side) which small pixels belong to the object
+    """
+
+    def __init__(self, mask: NDArray[np.bool_], side: int) -> None:
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if not len(rows):
+            raise CaptureError("The mask is empty: no pixel belongs to the object.", code="empty-mask")
+        longer = max(rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0])
+        whole = int(np.ceil(longer * MARGIN))
+        step = max(1, whole // (SAMPLES * side))
+        # Where the object's box lies in a square of its own, in thinned-out pixels.
+        self._box = (slice(rows[0], rows[-1] + 1, step), slice(columns[0], columns[-1] + 1, step))
+        self._weight = mask[self._box].astype(np.float32)
+        self._square, self._side = -(-whole // step), side
+        share = self._shrunk(self._weight)
+        self.mask = np.asarray(share >= LEAST_COVER)
+        self._scale = np.where(self.mask, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[..., None]
+
+    def _shrunk(self, values: NDArray[np.floating]) -> Float32:
+        canvas = np.zeros((self._square, self._square, *values.shape[2:]), dtype=np.float32)
+        top, left = ((self._square - length) // 2 for length in values.shape[:2])
+        canvas[top : top + values.shape[0], left : left + values.shape[1]] = values
+        size = (self._side, self._side)
+        return np.asarray(cv2.resize(canvas, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
+
+    def shrink(self, photograph: NDArray[np.floating]) -> Float32:
+        """A photograph (H, W) or (H, W, 3) as (side, side, 3), zero outside the mask."""
+        part = photograph[self._box]
+        color = part if part.ndim == 3 else part[..., None]
+        small = self._shrunk(np.where(self._weight[..., None] > 0, np.nan_to_num(color), 0))
+        small = small[..., None] if small.ndim == 2 else small
+        return np.broadcast_to(np.maximum(small, 0) * self._scale, (self._side, self._side, 3))
+
+
 def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
     """Shrink photographs (H, W) or (H, W, 3), linear and with their strengths as they are, to the network's input.
 
@@ -58,36 +97,11 @@ def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[
     >>> small.images.shape, round(float(small.images[:, small.mask].min()), 4), round(float(small.images.max()), 4)
     ((4, 96, 96, 3), 0.25, 0.25)
     """
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        raise CaptureError("The mask is empty: no pixel belongs to the object.")
-    height, width = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
-    side = int(np.ceil(max(height, width) * MARGIN))
-    step = max(1, side // (SAMPLES * SIDE))
-    # Where the object's box lies in a square of its own, in thinned-out pixels.
-    box = (slice(rows[0], rows[-1] + 1, step), slice(columns[0], columns[-1] + 1, step))
-    weight = mask[box].astype(np.float32)
-    square = -(-side // step)
-    top, left = (square - weight.shape[0]) // 2, (square - weight.shape[1]) // 2
-
-    def shrunk(values: NDArray[np.floating]) -> Float32:
-        canvas = np.zeros((square, square, *values.shape[2:]), dtype=np.float32)
-        canvas[top : top + values.shape[0], left : left + values.shape[1]] = values
-        return np.asarray(cv2.resize(canvas, (SIDE, SIDE), interpolation=cv2.INTER_AREA), dtype=np.float32)
-
-    share = shrunk(weight)
-    inside = share >= LEAST_COVER
-    if np.count_nonzero(inside) < LEAST_PIXELS:
+    crop = Crop(mask, SIDE)
+    if np.count_nonzero(crop.mask) < LEAST_PIXELS:
         raise CaptureError(
             "The mask is too thin: hardly anything of the object is left in a picture of "
-            f"{SIDE} × {SIDE} pixels. Give a mask that covers the object."
+            f"{SIDE} × {SIDE} pixels. Give a mask that covers the object.",
+            code="thin-mask",
         )
-    scale = np.where(inside, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[..., None]
-    images = []
-    for photograph in photographs:
-        part = photograph[box]
-        color = part if part.ndim == 3 else part[..., None]
-        small = shrunk(np.where(weight[..., None] > 0, np.nan_to_num(color), 0))
-        small = small[..., None] if small.ndim == 2 else small
-        images.append(np.broadcast_to(np.maximum(small, 0) * scale, (SIDE, SIDE, 3)))
-    return Thumbnails(np.stack(images), np.asarray(inside))
+    return Thumbnails(np.stack([crop.shrink(photograph) for photograph in photographs]), crop.mask)

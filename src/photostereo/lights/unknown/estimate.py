@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.io.network_weights import Weights
 from photostereo.lights.lights import Lights
 from photostereo.lights.unknown.crops import Thumbnails
 from photostereo.lights.unknown.network import First, Given, LightNetwork, Second
 from photostereo.lights.unknown.symmetries import SYMMETRIES
 from photostereo.lights.unknown.verdict import Verdict, judge
-from photostereo.lights.unknown.weights import Weights, shipped_weights
+from photostereo.lights.unknown.weights import shipped_weights
 
 Float32 = NDArray[np.float32]
 

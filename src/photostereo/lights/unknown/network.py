@@ -5,12 +5,13 @@ Pictures are (photographs, height, width, channels). See :mod:`photostereo.light
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import FIRST, FIRST_LAYERS, HEADS, SECOND, SECOND_LAYERS, WIDTH
 from photostereo.lights.unknown.crops import Thumbnails
 from photostereo.lights.unknown.shading import (
@@ -24,7 +25,7 @@ from photostereo.lights.unknown.shading import (
     weighted_half,
 )
 from photostereo.lights.unknown.symmetries import Symmetry
-from photostereo.lights.unknown.weights import Weights
+from photostereo.runtime.convolution import convolve, relu, twice
 
 Float32 = NDArray[np.float32]
 
@@ -147,53 +148,29 @@ def _unit(vectors: Float32) -> Float32:
     return np.asarray(vectors / size, dtype=np.float32)
 
 
-def _affine(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+def _affine(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
     return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
-
-
-def _relu(x: Float32) -> Float32:
-    return np.maximum(x, 0, out=x)
-
-
-def _convolve(w: dict[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
-    """A 3 × 3 convolution with a border of zeros, as one matrix product."""
-    kernel = w[f"{name}.weight"]
-    outputs, inputs = kernel.shape[:2]
-    count, height, width, _ = x.shape
-    padded = np.zeros((count, height + 2, width + 2, inputs), dtype=np.float32)
-    padded[:, 1:-1, 1:-1] = x
-    tall, wide = height // stride, width // stride
-    patches = np.empty((count, tall, wide, 9, inputs), dtype=np.float32)
-    for row in range(3):
-        for column in range(3):
-            patches[..., 3 * row + column, :] = padded[
-                :, row : row + stride * tall : stride, column : column + stride * wide : stride
-            ]
-    matrix = kernel.transpose(2, 3, 1, 0).reshape(9 * inputs, outputs)
-    result = patches.reshape(-1, 9 * inputs) @ matrix
-    result += w[f"{name}.bias"]
-    return result.reshape(count, tall, wide, outputs)
 
 
 def _in_parts(function: Callable[[Float32], Float32], x: Float32) -> Float32:
     return np.concatenate([function(x[i : i + TOGETHER]) for i in range(0, len(x), TOGETHER)])
 
 
-def _block(w: dict[str, Float32], name: str, x: Float32) -> Float32:
-    return x + _convolve(w, f"{name}.second", _relu(_convolve(w, f"{name}.first", x)))
+def _block(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
+    return x + convolve(w, f"{name}.second", relu(convolve(w, f"{name}.first", x)))
 
 
-def _encode(w: dict[str, Float32], name: str, pictures: Float32, stride: int) -> tuple[Float32, Float32]:
+def _encode(w: Mapping[str, Float32], name: str, pictures: Float32, stride: int) -> tuple[Float32, Float32]:
     """Tokens (d, WIDTH), and the pooled fine maps (h, w, 2 C)."""
 
     def begin(x: Float32) -> Float32:
-        return _relu(_convolve(w, f"{name}.fine", _relu(_convolve(w, f"{name}.stem", x, stride)), 2))
+        return relu(convolve(w, f"{name}.fine", relu(convolve(w, f"{name}.stem", x, stride)), 2))
 
     def finish(x: Float32) -> Float32:
-        x = _block(w, f"{name}.middle_block", _relu(_convolve(w, f"{name}.middle", x, 2)))
-        x = _relu(_convolve(w, f"{name}.last", _relu(x), 2))
+        x = _block(w, f"{name}.middle_block", relu(convolve(w, f"{name}.middle", x, 2)))
+        x = relu(convolve(w, f"{name}.last", relu(x), 2))
         kept = w[f"{name}.kept.weight"]
-        x = _relu(x @ kept.reshape(kept.shape[:2]).T + w[f"{name}.kept.bias"])
+        x = relu(x @ kept.reshape(kept.shape[:2]).T + w[f"{name}.kept.bias"])
         return _affine(w, f"{name}.token", x.reshape(len(x), -1))
 
     fine = _in_parts(begin, pictures)
@@ -207,32 +184,29 @@ def _pooled(x: Float32) -> Float32:
     return np.concatenate([x.mean(axis=0), x.max(axis=0)], axis=-1)
 
 
-def _layer_norm(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+def _layer_norm(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
     centered = x - x.mean(axis=-1, keepdims=True)
     scale = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))
     return np.asarray(centered / scale * w[f"{name}.weight"] + w[f"{name}.bias"], dtype=np.float32)
 
 
-def _attention(w: dict[str, Float32], name: str, x: Float32) -> Float32:
+def _attention(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
     three = _affine(w, f"{name}.three", _layer_norm(w, f"{name}.before", x))
     q, k, v = three.reshape(len(x), 3, HEADS, -1).transpose(1, 2, 0, 3)
     scores = q @ k.transpose(0, 2, 1) * np.float32((WIDTH // HEADS) ** -0.5)
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
     seen = scores / scores.sum(axis=-1, keepdims=True) @ v
     x = x + _affine(w, f"{name}.out", seen.transpose(1, 0, 2).reshape(len(x), -1))
-    inner = _relu(_affine(w, f"{name}.up", _layer_norm(w, f"{name}.between", x)))
+    inner = relu(_affine(w, f"{name}.up", _layer_norm(w, f"{name}.between", x)))
     return x + _affine(w, f"{name}.down", inner)
 
 
-def _normals(w: dict[str, Float32], x: Float32) -> Float32:
+def _normals(w: Mapping[str, Float32], x: Float32) -> Float32:
     """The network of normals: maps (h, w, C) to (h, w, 3)."""
 
-    def twice(maps: Float32) -> Float32:
-        return maps.repeat(2, axis=1).repeat(2, axis=2)
-
-    full = _relu(_convolve(w, "normals.enter", x[None]))
-    half = _relu(_convolve(w, "normals.halved", full, 2))
-    deep = _relu(_convolve(w, "normals.deep", _relu(_convolve(w, "normals.quartered", half, 2))))
-    half = _relu(half + _convolve(w, "normals.up_half", twice(deep)))
-    full = _relu(full + _convolve(w, "normals.up_full", twice(half)))
-    return np.asarray(_convolve(w, "normals.leave", full)[0])
+    full = relu(convolve(w, "normals.enter", x[None]))
+    half = relu(convolve(w, "normals.halved", full, 2))
+    deep = relu(convolve(w, "normals.deep", relu(convolve(w, "normals.quartered", half, 2))))
+    half = relu(half + convolve(w, "normals.up_half", twice(deep)))
+    full = relu(full + convolve(w, "normals.up_full", twice(half)))
+    return np.asarray(convolve(w, "normals.leave", full)[0])

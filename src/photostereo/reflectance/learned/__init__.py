@@ -24,6 +24,7 @@ class LearnedParameters:
         True, "use the outline of the mask: the surface turns away there, if that is plausible"
     )
     neighbors: bool = flag(True, "average neighbors that cannot be distinguished within the noise")
+    context: bool = flag(True, "correct the normals by what a second network sees of the whole object")
 
 
 NET = ModelEntry(
@@ -35,7 +36,7 @@ NET = ModelEntry(
     look=Look("net", "#cc3311", "d"),
     parameters=LearnedParameters,
     exact=False,
-    sees=("colors", "mask", "noise"),
+    sees=("colors", "mask", "noise", "surroundings"),
     workspace=18,
     on_gpu=True,
 )

@@ -38,7 +38,7 @@ from photostereo.reflectance.learned.constants import (
     TYPICAL_ERROR,
     UNKNOWN_ERROR,
 )
-from photostereo.reflectance.learned.weights import LAYERS, StageWeights, Weights
+from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.loops import njit, prange
 
 Floats = NDArray[np.float32]
@@ -71,7 +71,7 @@ def predict(
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
-    packed = [_packed(stage) for stage in weights.stages]
+    packed = [_packed(weights, stage) for stage in range(stages_of(weights.arrays))]
     size = max(1, TOKENS_AT_ONCE // lights.shape[0])
     control.stage("network", count)
     for first in range(0, count, size):
@@ -82,12 +82,18 @@ def predict(
     return normals, errors
 
 
-def _packed(stage: StageWeights) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
-    """The matrices and the vectors of a stage, in the order of LAYERS, then context and out."""
-    layers = [getattr(stage, name) for name in LAYERS]
-    matrices = (*(layer.weight for layer in layers), stage.context[0], stage.out[0])
-    vectors = [vector for layer in layers for vector in (layer.bias, layer.gain, layer.shift)]
-    return matrices, (*vectors, stage.context[1], stage.out[1])
+def _packed(weights: Weights, stage: int) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    """The matrices (inputs first) and the vectors of a stage, in the order of LAYERS, then context and out."""
+    arrays = weights.arrays
+
+    def matrix(name: str) -> Floats:
+        return np.ascontiguousarray(arrays[f"{stage}.{name}.weight"].T)
+
+    vectors = [
+        arrays[f"{stage}.{name}.{vector}"] for name in LAYERS for vector in ("linear.bias", "gain", "shift")
+    ]
+    matrices = (*(matrix(f"{name}.linear") for name in LAYERS), matrix("context"), matrix("out"))
+    return matrices, (*vectors, arrays[f"{stage}.context.bias"], arrays[f"{stage}.out.bias"])
 
 
 def _predict_batch(

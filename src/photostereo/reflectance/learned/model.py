@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,15 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.diagnosis.noise_table import Noise, NoiseTable, PixelNoise
-from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.context.cells import Square
+from photostereo.reflectance.learned.context.correct import Correction, Field, find_field
+from photostereo.reflectance.learned.evidence import Evidence, ask_network, gather_evidence
+from photostereo.reflectance.learned.matte import fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
-from photostereo.reflectance.learned.weights import Weights, read_weights, shipped_weights
-from photostereo.reflectance.learned.witnesses import Witness, combine
+from photostereo.reflectance.learned.weights import context_network, set_network
+from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
 
 #: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
 MARGIN = 12
@@ -33,10 +36,6 @@ SPREAD_CLASSES, WIDEST = 6, 10.0
 SPREADS, LEAST_LEFT = 16, 0.25
 #: Noise of a channel over that of the luma if the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
-#: The matte fit decides alone below this variance (radians²; 0.3°), which it has only if it explains the photographs. On 54
-#: rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1 %) the average with the network is 0.018° away
-#: or less in the mean, and its error differs by less than 0.003°; at 8e-5 by 0.04° and 0.008°, at 4e-4 by 0.3° and 0.3°.
-MATTE_ALONE = 3e-5
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,10 @@ class Learned(Model):
         Whether the outline of the mask is an occluding contour, where the surface turns away.
     neighbors : bool
         Whether neighbors that cannot be distinguished within the noise are averaged.
+    context : bool
+        Whether a second network corrects the normals by what it sees of the whole object.
+    surroundings : Correction, optional
+        What that network found, if these pixels are not the whole object; see :meth:`see_whole`.
     noise : PixelNoise, optional
         Of these pixels; by default it is measured, if there is a mask.
     """
@@ -95,12 +98,15 @@ class Learned(Model):
         weights: str | Path | None = None,
         outline: bool = True,
         neighbors: bool = True,
+        context: bool = True,
         noise: PixelNoise | None = None,
+        surroundings: Correction | None = None,
     ) -> None:
-        self._network = shipped_weights() if weights is None else read_weights(weights)
+        self._network = set_network(weights)
         self._pixels, self._colors, self._lights = pixels, colors, lights
         self._mask = None if mask is None else around_object(mask)
-        self._outline, self._neighbors, self._pixel_noise = outline, neighbors, noise
+        self._outline, self._neighbors, self._context = outline, neighbors, context
+        self._pixel_noise, self._surroundings = noise, surroundings
         self._found: Answer | None = None
         self._sample: Learned | None = None
         self._level: float | None = None
@@ -117,38 +123,57 @@ class Learned(Model):
         noise = self._pixel_noise
         if noise is None:
             noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
-        fine = noise.fine
-        if self._neighbors and mask is not None and bool(fine.any()):
-            pixels, colors, fine = _averaged(pixels, colors, mask, fine, control)
-        unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
-        fits = fit_both(pixels, lights, unexplained)
-        around: tuple[Array | None, Array | None] = (None, None)
-        # Neighbors in one block of a JPEG share its errors: together they show no more than one of them does.
-        if mask is not None and noise.coarse is None:
-            around = misfits_around(fits, unexplained, mask)
-        matte = matte_witness(fits, unexplained, around)
-        found = _with_network(matte, pixels, colors, lights, self._network, control)
-        some = slice(0, None, max(1, len(fine) // TRIED))
-        few = [None if part is None else contiguous(part[some] + 0) for part in (*around, unexplained, fine)]
-
-        def witnesses(pixels: Array, colors: Array | None) -> Witness:
-            again = matte_witness(fit_both(pixels, lights, few[2]), few[2], (few[0], few[1]))
-            return _with_network(again, pixels, colors, lights, self._network, SILENT)
-
-        tried = partial(
-            try_noise,
-            witnesses,
-            Witness(found.normals[some] + 0, found.variance[some] + 0),
-            contiguous(pixels[some] + 0),
-            None if colors is None else contiguous(colors[some] + 0),
-            few[3],
-            lights,
+        evidence = gather_evidence(
+            pixels, colors, lights, mask, noise, self._network, neighbors=self._neighbors, control=control
         )
+        correction = self._correction(evidence)
+        found = correction.together(evidence.network, evidence.matte)
+        some = slice(0, None, max(1, len(pixels) // TRIED))
+        few, fixed = evidence.some(some), correction.some(some)
+
+        def again(pixels: Array, colors: Array | None) -> Witness:
+            matte = matte_witness(fit_both(pixels, lights, few.noise), few.noise, few.around)
+            network = ask_network(matte, pixels, colors, lights, self._network)
+            return fixed.together(network, matte)
+
+        before = Witness(found.normals[some] + 0, found.variance[some] + 0)
+        tried = partial(try_noise, again, before, few.pixels, few.colors, few.fine, lights)
         variance = found.variance
         if self._outline and mask is not None:
-            found = with_rim(found, mask, matte=found.variance / matte.variance)
+            found = with_rim(found, mask, matte=found.variance / evidence.matte.variance)
         spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
         return Answer(cast(found.normals, "float64"), spread, variance, tried)
+
+    def _correction(self, evidence: Evidence) -> Correction:
+        """What the context adds to the network's normals; nothing if it is not asked for."""
+        if self._surroundings is not None:
+            return self._surroundings
+        mask = self._mask
+        if not self._context or mask is None or not mask.any():
+            return Correction.none(len(evidence.pixels))
+        return find_field(evidence, self._lights, mask, context_network().arrays).at(*np.nonzero(mask))
+
+    @classmethod
+    def see_whole(
+        cls,
+        pixels: Array,
+        lights: NDArray[Any],
+        mask: NDArray[np.bool_],
+        whole: NDArray[np.bool_],
+        *,
+        colors: Array | None = None,
+        weights: str | Path | None = None,
+        neighbors: bool = True,
+        context: bool = True,
+        **others: Any,
+    ) -> Field | None:
+        if not context or not mask.any():
+            return None
+        noise = Noise.measure(pixels, lights, mask).at(pixels)
+        network = set_network(weights)
+        evidence = gather_evidence(pixels, colors, lights, mask, noise, network, neighbors=neighbors)
+        found = find_field(evidence, lights, mask, context_network().arrays)
+        return replace(found, square=Square.around(whole))
 
     @cached_property
     def _noise_part(self) -> Array:
@@ -251,46 +276,6 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
-def _averaged(
-    pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array, control: Control
-) -> tuple[Array, Array | None, Array]:
-    """Pixels averaged with neighbors that cannot be distinguished within the noise, and the variance that is left."""
-    if is_tensor(pixels):
-        from photostereo.reflectance.learned.torch_neighbors import average_neighbors
-    else:
-        from photostereo.reflectance.learned.neighbors import average_neighbors
-    values = pixels
-    if colors is not None:
-        values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
-    averaged, share = average_neighbors(values, pixels, mask, noise, control)
-    if colors is None:
-        return averaged, None, noise * share
-    return contiguous(averaged[..., 0]), contiguous(averaged[..., 1:]), noise * share
-
-
-def _with_network(
-    matte: Witness,
-    pixels: Array,
-    colors: Array | None,
-    lights: NDArray[Any],
-    weights: Weights,
-    control: Control,
-) -> Witness:
-    """The matte witness, and the network for the pixels that it does not settle."""
-    open_ = matte.variance > MATTE_ALONE
-    if not bool(open_.any()):
-        return matte
-    which = None if bool(open_.all()) else like(np.flatnonzero(to_numpy(open_)), pixels)
-    normals, error = _predict(pixels, colors, lights, weights, which, control)
-    network = Witness(normals, error * error)
-    if which is None:
-        return combine(network, matte)
-    both = combine(network, Witness(matte.normals[which], matte.variance[which]))
-    found = Witness(matte.normals + 0, matte.variance + 0)
-    found.normals[which], found.variance[which] = both.normals, both.variance
-    return found
-
-
 def try_noise(
     witnesses: Callable[[Array, Array | None], Witness],
     found: Witness,
@@ -336,27 +321,3 @@ def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[
         return np.zeros(len(log_variance))
     # Noise is a part of the whole error: of two components, each half of the variance at most.
     return np.asarray(np.minimum(np.interp(log_variance, *tried), 0.5 * np.exp(log_variance)))
-
-
-def _predict(
-    pixels: Array,
-    colors: Array | None,
-    lights: NDArray[Any],
-    weights: Weights,
-    index: Array | None,
-    control: Control,
-) -> tuple[Array, Array]:
-    """The network's normals and expected errors of the pixels in ``index``, or of all."""
-    directions = np.ascontiguousarray(lights.T, dtype=np.float32)
-    if is_tensor(pixels):
-        from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
-
-        normals, errors = predict_torch(
-            pixels if colors is None else colors, directions, weights, index, control
-        )
-        return normals, errors
-    from photostereo.reflectance.learned.kernels import predict
-
-    if colors is None:
-        colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
-    return predict(colors, directions, weights, index, control)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned.torch_network import SetNetwork, Stage
-from photostereo.reflectance.learned.weights import Weights
+from photostereo.reflectance.learned.weights import Weights, stages_of, width_of
 
 #: Tokens at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
@@ -21,10 +21,8 @@ def network_of(weights: Weights, device: torch.device) -> SetNetwork:
     """The network with these numbers, kept for the next call."""
     key = (weights.digest, str(device))
     if key not in _networks:
-        network = SetNetwork(weights.width, len(weights.stages))
-        state = {
-            f"stages.{name}": torch.from_numpy(values).float() for name, values in weights.arrays.items()
-        }
+        network = SetNetwork(width_of(weights.arrays), stages_of(weights.arrays))
+        state = {f"stages.{name}": torch.from_numpy(values.copy()) for name, values in weights.arrays.items()}
         network.load_state_dict(state)
         _networks[key] = network.to(device).eval().requires_grad_(False)
     return _networks[key]

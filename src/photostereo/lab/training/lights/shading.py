@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training.lights.sensor import LUMA
+from photostereo.lab.training.sensor import LUMA
 
 #: Entries of a symmetric 3 × 3 matrix.
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))

@@ -10,11 +10,12 @@ import math
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from photostereo.lab.training.lights.network import Answer, LightNetwork
-from photostereo.lab.training.lights.scenes import Shot, draw_pool, show
+from photostereo.lab.training.lights.network import Answer
+from photostereo.lab.training.lights.shots import Shot, show
+from photostereo.lab.training.scenes import draw_pool
 from photostereo.lights.unknown.architecture import COARSE, SIDE
 
 SEED = 20261116
@@ -39,14 +40,13 @@ def draw_validation(device: torch.device | str, share: float = 1.0) -> dict[str,
             left = max(1, round(scenes * share))
             found[name] = []
             while left > 0:
-                found[name].append(show(draw_pool(min(CHUNK, left), device, solids=solids), photographs))
+                found[name].append(show(draw_pool(min(CHUNK, left), device, SIDE, solids), photographs))
                 left -= CHUNK
         return found
 
 
-def evaluate(network: LightNetwork, groups: dict[str, list[Shot]]) -> dict[str, float]:
+def evaluate(network: nn.Module, groups: dict[str, list[Shot]]) -> dict[str, float]:
     """Mean angles of both looks, strength errors (relative), error of normals, expected over true error, the score."""
-    network.eval()
     report = {}
     for name, shots in groups.items():
         rows = [figures(answer, shot) for answer, shot in answers(network, shots)]
@@ -61,12 +61,11 @@ def evaluate(network: LightNetwork, groups: dict[str, list[Shot]]) -> dict[str, 
         report[f"{name} expected"] = float(expected.mean() / second.mean())
         report[f"{name} normals"] = float(normals.mean())
     report["score"] = report["solids"] + 0.5 * report["reliefs"]
-    network.train()
     return report
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def answers(network: LightNetwork, shots: list[Shot]) -> Iterator[tuple[Answer, Shot]]:
+def answers(network: nn.Module, shots: list[Shot]) -> Iterator[tuple[Answer, Shot]]:
     for shot in shots:
         kind = shot.images.device.type
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=kind != "cpu"):

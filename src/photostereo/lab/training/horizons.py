@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training.lights.fusing import fused
+from photostereo.lab.training.fusing import fused
 
 AZIMUTHS = 32
 STEPS = 20

@@ -1,7 +1,7 @@
 """Single pixels: a normal, a material, lights, and what may surround it, without a scene.
 
 Up to three caps hide parts of the sky, never the camera, and throw colored light back; ground below, haze and
-ambient light reach what the lamp does not.
+ambient light reach what the light does not.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training.layouts import draw_distances, draw_lights, jittered, seen_from
+from photostereo.lab.training.layouts import draw_directions, draw_distances, miscalibrated, seen_from
 from photostereo.lab.training.materials import draw_materials, reflect
+from photostereo.lab.training.scenes import Pool, photograph
 
+#: Lights whose nearness is not known stand at 8 half frames or farther.
+NEAREST = 8.0
 #: A batch: colors (B, d, 3), lights (B, d, 3), true normals (B, 3).
 Batch = tuple[Tensor, Tensor, Tensor]
 
@@ -33,10 +36,10 @@ def draw_normals(count: int, device: torch.device | str) -> Tensor:
 def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Batch:
     """Noise-free intensities of ``count`` unrelated pixels; the sensor comes after."""
     normals = draw_normals(count, device)
-    lights = draw_lights(count, photographs, device)
-    true, strength = jittered(lights)
-    place = torch.randn(count, 3, device=device) * torch.tensor([0.45, 0.45, 0.2], device=device)
-    true, falloff = seen_from(true, place, draw_distances(count, device))
+    lights = draw_directions(count, photographs, device)
+    true, strength = miscalibrated(lights)
+    place = torch.randn(count, 1, 3, device=device) * torch.tensor([0.45, 0.45, 0.2], device=device)
+    true, falloff = (part[:, 0] for part in seen_from(true, draw_distances(count, device, NEAREST), place))
     materials = draw_materials(count, device)
     colors = reflect(materials, normals, true)
     mixed = count // 5  # worn or patchy: two materials in one pixel
@@ -54,7 +57,7 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
 
     visible, bounce = _surroundings(count, normals, true, device)
     colors = colors * visible[..., None] + materials.diffuse_albedo()[:, None] * bounce
-    colors = colors * strength * falloff[..., None]
+    colors = colors * (strength * falloff)[..., None]
     order = torch.randperm(count, device=device)
     return colors[order], lights[order], normals[order]
 
@@ -95,3 +98,24 @@ def _surroundings(
     )
     ambient = (u() < 0.5).float() * u(0.0, 0.06)
     return visible, bounce + ambient[..., None] * (0.7 + 0.3 * torch.rand(count, 1, 3, device=device))
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def pixels_of_scenes(pool: Pool, pixels: int, photographs: int) -> Batch:
+    """Noise-free colors (S, P, d, 3) of some pixels of every scene, lights (S, d, 3) and normals (S, P, 3).
+
+    Steep and hollow places are taken more often than their area says.
+    """
+    scenes, device = len(pool.heights), pool.heights.device
+    filled = torch.where(pool.mask, pool.heights, torch.zeros_like(pool.heights))[:, None]
+    cover = functional.avg_pool2d(pool.mask.float()[:, None], 13, 1, 6).clamp_min(0.02)
+    hollow = (functional.avg_pool2d(filled, 13, 1, 6) / cover - filled)[:, 0]
+    tilt = pool.normals[..., 2]
+    weight = 1 + 2.5 * ((tilt < 0.5) & (tilt > 0.06)) + 2 * (hollow > 0.03) - 0.85 * (tilt > 0.9995)
+    cells = torch.multinomial((weight * pool.mask).flatten(1) + 1e-9, pixels, replacement=True)
+    lights = draw_directions(scenes, photographs, device)
+    true, strength = miscalibrated(lights)
+    colors = photograph(pool, true, draw_distances(scenes, device, NEAREST), cells)[..., 0]
+    colors = colors * strength[..., None, None]
+    normals = torch.gather(pool.normals.flatten(1, 2), 1, cells[..., None].expand(-1, -1, 3))
+    return colors.permute(0, 3, 1, 2), lights, normals

@@ -1,8 +1,8 @@
 """Random solids as implicit fields f(p) < 0, and their surface as the camera sees it.
 
 Five families: constructive solids (superquadrics and rings, merged or cut out), solids of revolution (half of them
-hollow: bowls, goblets, vases), convex polyhedra, ellipsoids, and lumps. All of them may be twisted, and all but some
-ellipsoids carry relief of several scales.
+hollow: bowls, goblets, vases), convex polyhedra, ellipsoids, and lumps. All of them may be twisted or draped in folds,
+and all but some ellipsoids carry relief of several scales, rounded or with sharp crests and grooves.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training.lights.fusing import fused
+from photostereo.lab.training.fusing import fused
 
 PARTS = 9  # superquadrics and rings of a constructive solid
 PLANES = 14  # faces of a polyhedron
-OCTAVES = (2.5, 5.0, 10.0, 20.0, 40.0)  # wave numbers of the relief
+OCTAVES = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)  # wave numbers of the relief
 WAVES = 3  # waves per octave
 CONSTRUCTED, TURNED, FACETED, ELLIPSOID, LUMP = range(5)
-SHARES = (0.42, 0.24, 0.08, 0.12, 0.14)  # of the families
+SHARES = (0.44, 0.22, 0.1, 0.11, 0.13)  # of the families
 #: Levels of depth that are searched for the surface, and steps that refine it.
 LEVELS, REFINEMENTS = 40, 4
 #: Levels that are looked at together.
@@ -54,6 +54,7 @@ class Solids:
     phase: Tensor  # (S, N)
     warp: Tensor  # (S, N)
     amplitude: Tensor  # (S, N)
+    sharp: Tensor  # (S, 1) from grooves, -1, over rounded waves, 0, to crests, 1
 
     counts: tuple[int, ...]  # how many of each family, in the order of the families
 
@@ -105,7 +106,7 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
     radius[:, 0] = u(0.35, 0.8, 3) * torch.where(many[:, 0], 0.75, 1.0)
     there = u(0, 1, PARTS) < torch.where(many[..., 0], 0.85, 0.45)
     there[:, 0] = True
-    cut = there & (u(0, 1, PARTS) < 0.18)
+    cut = there & (u(0, 1, PARTS) < 0.22)
     cut[:, 0] = False
     profile = torch.cat(
         [
@@ -127,6 +128,11 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
     amplitude = fine * rough ** (number / number[0]).log2() / (number / number[0]) ** 0.8
     amplitude = amplitude * torch.exp(0.5 * torch.randn(count, waves, device=device))
     amplitude[:, :WAVES] += lump
+    # Cloth: a few deep folds that run alike.
+    draped = (u(0, 1) < 0.14).float()
+    amplitude[:, WAVES] += draped[:, 0] * u(0.03, 0.1)[:, 0]
+    amplitude[:, 2 * WAVES] += draped[:, 0] * u(0.01, 0.04)[:, 0]
+    sharp = torch.where(u(0, 1) < 0.4, u(-1, 1), torch.zeros_like(rough))
     return Solids(
         turn=torch.where(turned, tilts(count, device), rotations((count,), device)),
         twist=u(-2, 2) * (u(0, 1) < 0.25),
@@ -150,6 +156,7 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
         phase=u(0, 6.2832, waves),
         warp=u(0.0, 2.6, waves),
         amplitude=amplitude,
+        sharp=sharp,
         counts=counts,
     )
 
@@ -167,7 +174,7 @@ def field(s: Solids, points: Tensor) -> Tensor:
     for n in range(s.wave.shape[1]):
         total = _ripple(
             total, p, s.wave[:, n], s.phase[:, n, None], s.phase[:, n - 1, None], s.warp[:, n, None],
-            s.amplitude[:, n, None],
+            s.amplitude[:, n, None], s.sharp,
         )  # fmt: skip
     return total
 
@@ -189,12 +196,15 @@ def _ripple(
     other_phase: Tensor,
     warp: Tensor,
     amplitude: Tensor,
+    sharp: Tensor,
 ) -> Tensor:
     """One wave of the relief, bent and swelling."""
     along = (p * wave[:, None]).sum(-1) + phase
     other = 0.5 * (p * torch.stack([wave[:, 2], wave[:, 0], wave[:, 1]], -1)[:, None]).sum(-1) + other_phase
     swell = 0.65 + 0.55 * torch.sin(0.7 * other + 2 * phase)
-    return total + amplitude * swell * torch.sin(along + warp * torch.sin(other))
+    at = along + warp * torch.sin(other)
+    crest = sharp * (1 - 2 * torch.sin(0.5 * at).abs())
+    return total + amplitude * swell * ((1 - sharp.abs()) * torch.sin(at) + crest)
 
 
 @fused

@@ -1,0 +1,113 @@
+"""Numbers of a network: float16 in a NumPy archive with a digest, never a pickle.
+
+Every name and shape is known beforehand, and the digest covers every name, shape and byte: a wrong or damaged file is
+refused before anything is computed with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.safe import read_npz
+
+#: The name of the archive in a package that brings one.
+SHIPPED = "weights.npz"
+#: Bytes of an archive, at most: the largest that is shipped has 3.5 MB.
+MOST_BYTES = 64 << 20
+REMEDY = "Use a file that `photostereo train` wrote, or the package's own weights."
+
+#: What is expected of an archive: a shape for every name, given the arrays found (some networks come in several widths).
+Shapes = Callable[[Mapping[str, NDArray[np.float16]]], Mapping[str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Read-only float32 arrays by name, and the digest of the float16 numbers in the archive."""
+
+    arrays: Mapping[str, NDArray[np.float32]]
+    digest: str
+
+
+def digest_of(arrays: Mapping[str, NDArray[np.float16]]) -> str:
+    """SHA-256 over names, shapes and numbers, in the order of the names.
+
+    >>> digest_of({"a": np.zeros(2, np.float16)})[:8]
+    'c89137e8'
+    """
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name], dtype="<f2")
+        total.update(f"{name}{values.shape}".encode())
+        total.update(values.tobytes())
+    return total.hexdigest()
+
+
+def read_weights(path: str | Path, shapes: Shapes) -> Weights:
+    """Weights of an archive that ``photostereo train`` wrote.
+
+    Raises
+    ------
+    ParameterError
+        If the file is missing, is not such an archive, or does not match its own digest.
+    """
+    path = Path(path)
+    try:
+        content = read_npz(path, "network weights", remedy=REMEDY, limit=MOST_BYTES)
+    except CaptureError as error:
+        raise ParameterError(str(error), code="unreadable-weights", file=path) from error
+    claimed = str(content.pop("digest", ""))
+    problem = _problem(content, shapes)
+    if problem:
+        raise ParameterError(
+            f"{path} does not hold network weights: {problem}. {REMEDY}",
+            code="not-weights",
+            file=path,
+            problem=problem,
+        )
+    if claimed != digest_of(content):
+        raise ParameterError(
+            f"The network weights in {path} do not match their digest: the file was damaged or edited. {REMEDY}",
+            code="damaged-weights",
+            file=path,
+        )
+    arrays = {name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()}
+    for values in arrays.values():
+        values.flags.writeable = False
+    return Weights(arrays, claimed)
+
+
+def _problem(arrays: Mapping[str, NDArray[np.float16]], shapes: Shapes) -> str:
+    """What is wrong with the arrays of an archive; empty if nothing is."""
+    expected = shapes(arrays)
+    different = sorted(expected.keys() ^ arrays.keys())
+    if different:
+        return f"{different[0]} is {'missing' if different[0] in expected else 'unknown'}"
+    for name, shape in expected.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.float16:
+            return f"{name} is {array.dtype} of shape {array.shape}; expected float16 of shape {shape}"
+        if not np.isfinite(array).all():
+            return f"{name} holds values that are not finite"
+    return ""
+
+
+@cache
+def shipped_weights(package: str, shapes: Shapes, digest: str) -> Weights:
+    """The weights that a package brings; their digest is that of the source."""
+    with as_file(files(package) / SHIPPED) as path:
+        weights = read_weights(path, shapes)
+    if weights.digest != digest:
+        raise ParameterError(
+            "The installed network weights are not those of this version. Install photostereo again.",
+            code="wrong-shipped-weights",
+        )
+    return weights

@@ -1,0 +1,139 @@
+"""Scenes and their photographs: the one generator of all trainings.
+
+Geometry is drawn in pools and shown several times, each time with other lights, materials and cameras. Light comes from
+the lights, cast shadows included, from the surface itself in two diffuse bounces, and a little from everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from photostereo.lab.training.bounces import bounced, exchange
+from photostereo.lab.training.dressing import dress
+from photostereo.lab.training.horizons import find_horizons, visibility
+from photostereo.lab.training.layouts import seen_from
+from photostereo.lab.training.materials import Materials, reflect
+from photostereo.lab.training.reliefs import draw_reliefs
+from photostereo.lab.training.solids import draw_solids, see_solids
+
+#: A scene has an object on this share of the frame or more.
+LEAST_AREA = 0.04
+
+
+@dataclass
+class Pool:
+    """Geometry of S scenes on a grid of G × G pixels, y up, row 0 the top."""
+
+    heights: Tensor  # (S, G, G) in units of half the frame, −9 outside
+    normals: Tensor  # (S, G, G, 3)
+    mask: Tensor  # (S, G, G)
+    horizons: Tensor  # (S, A, G, G)
+    factors: Tensor  # (S, Q, Q)
+    relief: Tensor  # (S,) whether a scene is a relief
+
+    def __getitem__(self, index: Tensor | slice) -> Pool:
+        return Pool(
+            self.heights[index], self.normals[index], self.mask[index], self.horizons[index],
+            self.factors[index], self.relief[index],
+        )  # fmt: skip
+
+    @property
+    def places(self) -> Tensor:
+        """Points (S, G · G, 3) of the surface around its middle."""
+        count, size = self.heights.shape[:2]
+        axis = torch.linspace(-1, 1, size, device=self.heights.device)
+        rows, columns = torch.meshgrid(axis, axis, indexing="ij")
+        inside = self.mask.float()
+        middle = (self.heights * inside).sum((1, 2), keepdim=True) / inside.sum((1, 2), keepdim=True)
+        height = torch.where(self.mask, self.heights - middle, torch.zeros_like(self.heights))
+        return torch.stack([columns.expand_as(height), -rows.expand_as(height), height], -1).reshape(
+            count, -1, 3
+        )
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def draw_pool(count: int, device: torch.device | str, size: int, solids: float) -> Pool:
+    """Random geometry, in random order; ``solids`` is the share of those with an outline, the others are reliefs."""
+    outlined = round(count * solids)
+    parts = []
+    if outlined:
+        parts.append(see_solids(draw_solids(outlined, device), size))
+    if outlined < count:
+        parts.append(draw_reliefs(count - outlined, size, device))
+    heights, normals, mask = (torch.cat(values) for values in zip(*parts, strict=True))
+    relief = torch.arange(count, device=device) >= outlined
+    # What is hardly there (cut away to nothing) is replaced by another scene of the pool.
+    good = mask.sum((1, 2)) > LEAST_AREA * size * size
+    usable = torch.nonzero(good)[:, 0]
+    other = usable[torch.randint(0, len(usable), (count,), device=device)]
+    order = torch.where(good, torch.arange(count, device=device), other)
+    order = order[torch.randperm(count, device=device)]
+    heights, normals, mask, relief = heights[order], normals[order], mask[order], relief[order]
+    return Pool(heights, normals, mask, find_horizons(heights), exchange(heights, normals, mask), relief)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | None = None) -> Tensor:
+    """What reaches a perfect camera under lights (S, d, 3) at distances (S,): (S, d, 3, G, G).
+
+    With ``cells`` (S, P), the numbers of some pixels, only those: (S, d, 3, P, 1).
+    """
+    count, size = pool.heights.shape[:2]
+    photographs, device = lights.shape[1], lights.device
+
+    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
+        return low + (high - low) * torch.rand(count, 1, 1, 1, device=device)
+
+    def as_maps(values: Tensor) -> Tensor:
+        return values.permute(0, 2, 1).reshape(count, photographs, size, size)
+
+    ray, falloff = seen_from(lights, distance, pool.places)
+    elevation = as_maps(torch.asin(ray[..., 2].clamp(-1, 1)))
+    soft = torch.exp(-4.6 + 2.4 * torch.rand(count, 1, 1, 1, device=device))
+    arriving = visibility(pool.horizons, lights, elevation, soft) * as_maps(falloff)
+    materials, albedo = dress(pool.heights, pool.mask)
+    cosine = (pool.normals.reshape(count, -1, 1, 3) * ray).sum(-1).clamp_min(0)
+    again = bounced(pool.factors, as_maps(cosine) * arriving, albedo, size) * (u() < 0.85)[..., None]
+    sky = u(0, 0.04) * (u() < 0.4) * (0.4 + 0.6 * pool.normals[..., 2][:, None])
+    around = albedo[:, None] * (again + sky[:, :, None])
+    normals, shape = pool.normals.reshape(-1, 3), (size, size)
+    if cells is not None:
+        normals, ray, materials, shape = *_some(cells, normals, ray, materials), (cells.shape[1], 1)
+        arriving, around = (_maps_at(maps, cells) for maps in (arriving, around))
+    colors = reflect(materials, normals, ray.reshape(-1, photographs, 3))
+    colors = colors.reshape(count, *shape, photographs, 3).permute(0, 3, 4, 1, 2)
+    tint = 1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
+    return (colors * arriving[:, :, None] + around) * tint
+
+
+def _some(
+    cells: Tensor, normals: Tensor, ray: Tensor, materials: Materials
+) -> tuple[Tensor, Tensor, Materials]:
+    """Normals, rays and materials of some pixels."""
+    scene = torch.arange(len(cells), device=cells.device)[:, None]
+    flat = (scene * ray.shape[1] + cells).reshape(-1)
+    return normals[flat], ray[scene, cells], materials[flat]
+
+
+def _maps_at(maps: Tensor, cells: Tensor) -> Tensor:
+    """Maps (S, ..., G, G) at some pixels: (S, ..., P, 1)."""
+    flat = maps.flatten(-2)
+    index = cells.reshape(len(cells), *[1] * (flat.ndim - 2), -1).expand(*flat.shape[:-1], -1)
+    return torch.gather(flat, -1, index)[..., None]
+
+
+def mirrored(maps: Tensor, turns: int, flip: bool) -> Tensor:
+    """Maps (..., G, G) turned counterclockwise by right angles, and perhaps mirrored left to right first."""
+    return torch.rot90(maps.flip(-1) if flip else maps, turns, (-2, -1))
+
+
+def symmetry(turns: int, flip: bool, device: torch.device | str = "cpu") -> Tensor:
+    """What a symmetry of the square makes of a vector, x right and y up: a 3 × 3 matrix."""
+    turn = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], device=device)
+    matrix = torch.diag(torch.tensor([-1.0 if flip else 1.0, 1.0, 1.0], device=device))
+    for _ in range(turns % 4):
+        matrix = turn @ matrix
+    return matrix

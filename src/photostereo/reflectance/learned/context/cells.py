@@ -1,0 +1,98 @@
+"""From the pixels of an object to cells of a square grid of fixed size across it, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.runtime.arrays import Array, like, to_numpy
+
+#: Cells along a side of the square.
+SIDE = 80
+#: Side of the square over the longer side of the mask; the training scenes have 1.05 to 1.17.
+MARGIN = 1.11
+
+
+@dataclass(frozen=True)
+class Square:
+    """The square around an object: its middle (row, column) and the side of a cell, at least one, in pixels."""
+
+    row: float
+    column: float
+    cell: float
+
+    @classmethod
+    def around(cls, mask: NDArray[np.bool_]) -> Square:
+        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        longer = max(rows[-1] - rows[0], columns[-1] - columns[0]) + 1
+        return cls(
+            float(rows[0] + rows[-1]) / 2,
+            float(columns[0] + columns[-1]) / 2,
+            max(1.0, MARGIN * float(longer) / SIDE),
+        )
+
+    @property
+    def pixels(self) -> NDArray[np.float32]:
+        """How many pixels, of the object or not, lie in each cell (SIDE, SIDE); not the same number if cells are small."""
+        reach = int(SIDE * self.cell)
+
+        def along(middle: float) -> NDArray[np.float32]:
+            places = np.arange(int(middle) - reach, int(middle) + reach)
+            places = np.floor((places - middle) / self.cell + SIDE / 2).astype(np.intp)
+            return np.bincount(places[(places >= 0) & (places < SIDE)], minlength=SIDE).astype(np.float32)
+
+        return np.outer(along(self.row), along(self.column))
+
+    def cells(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Cells:
+        """Where pixels lie.
+
+        >>> mask = np.zeros((300, 400), bool); mask[50:250, 100:300] = True
+        >>> cells = Square.around(mask).cells(*np.nonzero(mask))
+        >>> float(cells.rows.min() + cells.rows.max()), round(float(cells.rows.max() - cells.rows.min()), 1)
+        (80.0, 71.7)
+        """
+        return Cells(
+            ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32),
+            ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Where pixels lie among the cells, in units of a cell from the top left corner of the square."""
+
+    rows: NDArray[np.float32]
+    columns: NDArray[np.float32]
+
+    @cached_property
+    def index(self) -> NDArray[np.intp]:
+        """The number of each pixel's cell."""
+        rows, columns = (np.clip(part.astype(np.intp), 0, SIDE - 1) for part in (self.rows, self.columns))
+        return rows * SIDE + columns
+
+    def average(self, values: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Means (SIDE, SIDE, K) of (N, K) values over the pixels of each cell, and the number of pixels (SIDE, SIDE)."""
+        count = np.bincount(self.index, minlength=SIDE * SIDE).astype(np.float32)
+        if isinstance(values, np.ndarray):
+            total = np.stack([np.bincount(self.index, column, SIDE * SIDE) for column in values.T], -1)
+        else:
+            zero = values.new_zeros(SIDE * SIDE, values.shape[1])
+            total = to_numpy(zero.index_add_(0, like(self.index, values), values))
+        mean = total / np.maximum(count, 1.0)[:, None]
+        return mean.astype(np.float32).reshape(SIDE, SIDE, -1), count.reshape(SIDE, SIDE)
+
+    def spread(self, maps: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Maps (SIDE, SIDE, K) at the pixels (N, K): between the middles of known cells, bilinear."""
+        weight = known.astype(np.float32)[..., None]
+        flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
+        top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in (self.rows, self.columns))
+        r, c = (np.minimum(part.astype(np.intp), SIDE - 2) for part in (top, left))
+        down, right = (top - r)[:, None], (left - c)[:, None]
+        total = np.zeros((len(r), flat.shape[1]), np.float32)
+        for dr, row_share in ((0, 1 - down), (1, down)):
+            for dc, column_share in ((0, 1 - right), (1, right)):
+                total += row_share * column_share * flat[(r + dr) * SIDE + c + dc]
+        return np.asarray(total[:, :-1] / np.maximum(total[:, -1:], 1e-3), dtype=np.float32)

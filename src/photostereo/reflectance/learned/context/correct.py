@@ -1,0 +1,118 @@
+"""The field of corrections over an object, and what it makes of the network's normals.
+
+The correction is found once, in cells of a fixed number across the object, so its cost does not depend on the resolution.
+It is a witness like the others: it replaces the network's, with an expected error of its own, and is averaged with the
+matte fit. A pixel that the matte fit explains stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.reflectance.learned.context.cells import SIDE, Square
+from photostereo.reflectance.learned.context.features import BRIGHTNESS, NAMES, constants_of, features_of
+from photostereo.reflectance.learned.context.network import predict
+from photostereo.reflectance.learned.evidence import Evidence
+from photostereo.reflectance.learned.witnesses import Witness, combine
+from photostereo.runtime.arrays import Array, cast, like, namespace
+
+#: Pixels whose features are computed together.
+AT_ONCE = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What is added to the network's unit normals (N, 3), and the factor on their variance (N,)."""
+
+    shift: NDArray[np.float32]
+    factor: NDArray[np.float32]
+
+    @classmethod
+    def none(cls, count: int) -> Correction:
+        """Nothing is changed."""
+        return cls(np.zeros((count, 3), np.float32), np.ones(count, np.float32))
+
+    def some(self, which: slice) -> Correction:
+        """Of some of the pixels."""
+        return Correction(self.shift[which], self.factor[which])
+
+    def together(self, network: Witness, matte: Witness) -> Witness:
+        """The network's witness, corrected, and the matte fit.
+
+        Against the matte fit, the correction never counts for more than the network did, and for less the farther it moves
+        the normal: so it moves a pixel whose matte fit is known to v by v / (2 · the network's expected error) at most.
+        """
+        if not self.shift.any():
+            return combine(network, matte)
+        xp = namespace(network.variance)
+        normals = network.normals + like(self.shift, network.normals)
+        normals = normals / (xp.sqrt((normals * normals).sum(-1))[:, None] + 1e-12)
+        factor = like(self.factor, network.variance)
+        moved = ((normals - network.normals) ** 2).sum(-1)
+        found = combine(Witness(normals, network.variance * factor.clip(1.0) + moved), matte)
+        return Witness(found.normals, 1.0 / (1.0 / (network.variance * factor) + 1.0 / matte.variance))
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Corrections of the cells (SIDE, SIDE, 4) of a square, and the cells in which anything was seen."""
+
+    square: Square
+    maps: NDArray[np.float32]
+    known: NDArray[np.bool_]
+
+    def at(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Correction:
+        """Of pixels of the picture."""
+        found = self.square.cells(rows, columns).spread(self.maps, self.known)
+        return Correction(found[:, :3], np.exp(2.0 * found[:, 3]))
+
+
+def find_field(
+    evidence: Evidence,
+    lights: NDArray[np.floating],
+    mask: NDArray[np.bool_],
+    weights: Mapping[str, NDArray[np.float32]],
+) -> Field:
+    """The field of an object from what its pixels, those of the mask, know under (3, d) lights."""
+    square = Square.around(mask)
+    maps, known = maps_of(evidence, lights, mask, square)
+    return Field(square, predict(weights, maps), known)
+
+
+def maps_of(
+    evidence: Evidence, lights: NDArray[np.floating], mask: NDArray[np.bool_], square: Square
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """What the network is shown (SIDE, SIDE, CHANNELS), and which cells hold anything."""
+    values, count = square.cells(*np.nonzero(mask)).average(pixel_maps(evidence, lights))
+    known = count > 0
+    brightness = values[..., BRIGHTNESS]
+    brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
+    constants = np.broadcast_to(constants_of(lights, lights.shape[1]), (SIDE, SIDE, 5))
+    cover = count / np.maximum(square.pixels, 1.0)
+    maps = np.concatenate([values, constants, cover[..., None]], -1) * known[..., None]
+    return maps.astype(np.float32), known
+
+
+def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
+    """The features (N, len(NAMES)) of all pixels."""
+    there = like(lights.astype(np.float32), evidence.pixels)
+    found = evidence.both()
+    parts = []
+    for first in range(0, len(evidence.pixels), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        parts.append(
+            features_of(
+                evidence.pixels[some],
+                None if evidence.colors is None else evidence.colors[some],
+                there,
+                cast(evidence.noise[some], "float32"),
+                Witness(found.normals[some], found.variance[some]),
+                Witness(evidence.matte.normals[some], evidence.matte.variance[some]),
+            )
+        )
+    xp = namespace(evidence.pixels)
+    return xp.concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)

@@ -1,0 +1,119 @@
+"""What the context network is shown: maps of what single pixels know, and of what does not fit them.
+
+v are a pixel's intensities over their root mean square, n its normal so far, a max(n·l, 0) a matte pixel with that normal.
+What is darker than that lies in a cast shadow; what is brighter is gloss, or light from neighbors; what arrives from lights
+behind the horizon (n·l < 0) comes from neighbors. Each of these has a share and, as a vector, the lights that it comes
+from. The same lines serve NumPy and torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.runtime.arrays import Array, cast, namespace
+
+#: Maps of a pixel, and constants of the capture that follow them; the mask's share of a cell comes last.
+NAMES = [
+    "x",
+    "y",
+    "z",
+    "matte-x",
+    "matte-y",
+    "matte-z",
+    "log-error",
+    "log-matte",
+    "log-noise",
+    "shadow",
+    "shadow-x",
+    "shadow-y",
+    "shadow-z",
+    "gloss",
+    "gloss-x",
+    "gloss-y",
+    "gloss-z",
+    "behind",
+    "behind-x",
+    "behind-y",
+    "behind-z",
+    "hidden-lights",
+    "arriving-x",
+    "arriving-y",
+    "arriving-z",
+    "misfit",
+    "brightness",
+    "red",
+    "blue",
+]
+CONSTANTS = ("lights-x", "lights-y", "lights-z", "lights-zz", "photographs")
+CHANNELS = len(NAMES) + len(CONSTANTS) + 1
+#: Where the x of each vector is among the channels; its y follows.
+VECTORS = tuple(i for i, name in enumerate((*NAMES, *CONSTANTS)) if name == "x" or name.endswith("-x"))
+#: The one that is given relative to the object's mean.
+BRIGHTNESS = NAMES.index("brightness")
+#: Limits of v, of log errors (radians), and of the logarithms of colors and brightness.
+MOST_V, LEAST_LOG, MOST_LOG, MOST_TINT = 8.0, -6.0, 1.0, 2.0
+#: Added to sums that are divided by.
+TINY = 1e-3
+#: Lights farther behind the horizon than this count as hidden.
+BEHIND = -0.03
+
+
+def features_of(
+    gray: Array, colors: Array | None, lights: Array, noise: Array, found: Witness, matte: Witness
+) -> Array:
+    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) lights with noise of variance (N,).
+
+    ``found`` is what the pixels' witnesses say together, ``matte`` the matte fit alone; ``colors`` (N, d, 3) or None.
+    """
+    xp = namespace(gray)
+    rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
+    v = (gray / rms[:, None]).clip(0.0, MOST_V)
+    cosine = cast(found.normals, "float32") @ lights
+    facing = cosine.clip(0.0)
+    albedo = (v * facing).sum(-1) / ((facing * facing).sum(-1) + TINY)
+    rest = v - albedo[:, None] * facing
+    trust = facing / xp.sqrt(1.0 + rest * rest)
+    albedo = (trust * v).sum(-1) / ((trust * facing).sum(-1) + TINY)
+    rest = v - albedo[:, None] * facing
+    total = (albedo * facing.sum(-1) + TINY)[:, None]
+    behind = cast(cosine < BEHIND, "float32")
+
+    def share_and_source(part: Array) -> list[Array]:
+        """The sum of what each light adds, and the sum of the lights, each by that."""
+        part = part / total
+        sources = part @ lights.T
+        return [part.sum(-1), sources[:, 0], sources[:, 1], sources[:, 2]]
+
+    arriving = v @ lights.T / (v.sum(-1) + TINY)[:, None]
+    maps = [*(found.normals[:, k] for k in range(3)), *(matte.normals[:, k] for k in range(3))]
+    maps += [_half_log(found.variance, xp) + 2.0, _half_log(matte.variance, xp) + 2.0]
+    maps += [_half_log(noise / (rms * rms), xp) + 2.0]
+    maps += share_and_source((-rest).clip(0.0)) + share_and_source(rest.clip(0.0) * (1.0 - behind))
+    maps += share_and_source(v * behind)
+    maps += [
+        behind.mean(-1),
+        *(arriving[:, k] for k in range(3)),
+        xp.sqrt((rest * rest).mean(-1)),
+        xp.log(rms),
+    ]
+    maps += _tint(colors, xp, rms)
+    return xp.stack([cast(m, "float32").clip(-MOST_V, MOST_V) for m in maps], -1)
+
+
+def constants_of(lights: Any, photographs: int) -> list[float]:
+    """The same for all pixels: where (3, d) lights stand, and the number of photographs."""
+    x, y, z = (float(v) for v in lights.mean(-1))
+    return [x, y, z, float((lights[2] * lights[2]).mean()), photographs**0.5 / 4.0]
+
+
+def _half_log(variance: Array, xp: Any) -> Array:
+    return (0.5 * xp.log(variance + 1e-12)).clip(LEAST_LOG, MOST_LOG)
+
+
+def _tint(colors: Array | None, xp: Any, like: Array) -> list[Array]:
+    """Logarithms of red and blue over green; 0 for gray photographs."""
+    if colors is None:
+        return [0.0 * like, 0.0 * like]
+    mean = colors.mean(1).clip(0.0) + 1e-3 * like[:, None]
+    return [(xp.log(mean[:, k] / mean[:, 1])).clip(-MOST_TINT, MOST_TINT) for k in (0, 2)]

@@ -1,0 +1,87 @@
+"""The context network in NumPy; :mod:`photostereo.lab.training.context.network` is its form in torch.
+
+A U-Net: five scales of the grid, each half as fine as the one before, and back, adding what was seen on the way down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.reflectance.learned.context.features import CHANNELS, VECTORS
+from photostereo.runtime.convolution import convolve, relu, twice
+
+Float32 = NDArray[np.float32]
+
+#: Channels at each scale.
+WIDTHS = (48, 64, 96, 128)
+#: A correction of the normal, and the logarithm of the factor on its expected error.
+OUTPUTS = 4
+#: Largest correction and logarithm. A correction far above 1 takes the place of the normal: a fifth of a pixel's own
+#: deviation from its cell always stays, since cells of large photographs hold detail that those of the training do not.
+MOST_CORRECTION, MOST_LOG_FACTOR = 4.0, 7.0
+#: Symmetries of the square in which the object is looked at; their mean is more accurate than one.
+VIEWS = tuple((turns, mirror) for mirror in (False, True) for turns in (0, 2, 1, 3))[:4]
+
+
+def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
+    """The shape of every array.
+
+    >>> sum(int(np.prod(shape)) for shape in expected_shapes().values()) < 1_200_000
+    True
+    """
+    layers = {"enter": (CHANNELS, WIDTHS[0]), "leave": (WIDTHS[0], OUTPUTS)}
+    for level, width in enumerate(WIDTHS):
+        layers[f"here.{level}"] = (width, width)
+        if level:
+            layers[f"down.{level - 1}"] = (WIDTHS[level - 1], width)
+            layers[f"up.{level - 1}"] = (width, WIDTHS[level - 1])
+            layers[f"again.{level - 1}"] = (WIDTHS[level - 1], WIDTHS[level - 1])
+    return {f"{name}.weight": (out, into, 3, 3) for name, (into, out) in layers.items()} | {
+        f"{name}.bias": (out,) for name, (_, out) in layers.items()
+    }
+
+
+def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
+    """Corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), the mean over some symmetries of the square."""
+    views = [_turned(maps, VECTORS, *view) for view in VIEWS]
+    answers = [_forward(weights, view[None])[0] for view in views]
+    back = [_turned_back(answer, (0,), *view) for answer, view in zip(answers, VIEWS, strict=True)]
+    mean = np.mean(back, axis=0)
+    length = np.linalg.norm(mean[..., :3], axis=-1, keepdims=True)
+    mean[..., :3] *= MOST_CORRECTION / np.maximum(length, MOST_CORRECTION)
+    mean[..., 3] = np.clip(mean[..., 3], -MOST_LOG_FACTOR, MOST_LOG_FACTOR)
+    return np.asarray(mean, dtype=np.float32)
+
+
+def _forward(w: Mapping[str, Float32], x: Float32) -> Float32:
+    x = relu(convolve(w, "enter", x))
+    seen = []
+    for level in range(len(WIDTHS)):
+        if level:
+            x = relu(convolve(w, f"down.{level - 1}", x, 2))
+        x = relu(x + convolve(w, f"here.{level}", x))
+        seen.append(x)
+    for level in reversed(range(len(WIDTHS) - 1)):
+        x = relu(seen[level] + convolve(w, f"up.{level}", twice(x)))
+        x = relu(x + convolve(w, f"again.{level}", x))
+    return convolve(w, "leave", x)
+
+
+def _turned(maps: Float32, vectors: tuple[int, ...], turns: int, mirror: bool) -> Float32:
+    """Maps (h, w, C) with their vectors: mirrored left to right or not, then turned counterclockwise by right angles."""
+    result = np.rot90(maps[:, ::-1] if mirror else maps, turns).copy()
+    for x in vectors:
+        a, b = (-result[..., x] if mirror else result[..., x]).copy(), result[..., x + 1].copy()
+        for _ in range(turns):
+            a, b = -b, a
+        result[..., x], result[..., x + 1] = a, b
+    return np.asarray(result)
+
+
+def _turned_back(maps: Float32, vectors: tuple[int, ...], turns: int, mirror: bool) -> Float32:
+    result = _turned(maps, vectors, -turns % 4, False)
+    return _turned(result, vectors, 0, True) if mirror else result

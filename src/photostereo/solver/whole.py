@@ -1,0 +1,50 @@
+"""Small photographs of a whole object, for models that are solved in parts and have to know of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.core.conventions import gray_from_rgb
+from photostereo.lights.unknown.crops import Crop
+from photostereo.reflectance.model import Whole
+from photostereo.solver.conditions import Conditions
+from photostereo.solver.methods import Method
+
+#: Pixels along a side of the small photographs: two for each cell of the context network, as in its training.
+SIDE = 160
+
+
+class SmallPhotographs:
+    """Collects them while the photographs are read, if the method's model asks for its surroundings."""
+
+    def __init__(self, capture: Capture, method: Method) -> None:
+        self._capture, self._method = capture, method
+        self._crop = Crop(capture.mask, SIDE) if "surroundings" in method.model.sees else None
+        self._images: list[NDArray[np.float32]] = []
+
+    def add(self, photograph: NDArray[np.float32]) -> None:
+        if self._crop is not None:
+            self._images.append(self._crop.shrink(photograph)[self._crop.mask])
+
+    def look(self, scale: float, conditions: Conditions, values: Mapping[str, Any]) -> Whole | None:
+        """What the model makes of them."""
+        if self._crop is None:
+            return None
+        colors = np.stack(self._images, 1) / np.float32(scale)
+        conditions.correct(colors)
+        gray, tinted = gray_from_rgb(colors), colors if self._capture.is_color else None
+        kind: Any = self._method.model.kind
+        whole: Whole | None = kind.see_whole(
+            gray, self._capture.lights.matrix, self._crop.mask, self._capture.mask, colors=tinted, **values
+        )
+        return whole
+
+
+def at_pixels(whole: Whole | None, index: NDArray[np.integer], width: int) -> Any:
+    """What is known of the whole, at pixels with these numbers in a picture of this width."""
+    return None if whole is None else whole.at(*np.divmod(index, width))
