@@ -57,8 +57,12 @@ def test_from_a_folder_to_a_result(served, folder, jpegs):
     address = served.address
     page = served.client.get(f"{address.results_origin}/r/{result['key']}/report.html")
     assert page.status_code == 200 and 'data-tiles="tiles"' in page.text
+    # The lights can be kept; the object stays what it was.
+    assert served.client.post(f"/api/c/{desk}/save-lights").json() == {"file": "lights.csv"}
+    assert read_edits(folder).mask == "auto"
     # The same as from Python, and nothing of the user's was touched.
     normals = np.load(folder / "results" / "ls" / "normals.npy")
+    (folder / "lights.csv").unlink()
     assert np.array_equal(normals, ps.Pipeline(folder, method="ls").solution.normals)
     assert {name: (folder / name).read_bytes() for name in before} == before
 

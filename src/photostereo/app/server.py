@@ -220,7 +220,9 @@ def make_app(address: Address, first: Path | None = None) -> Starlette:
             target = desk.folder / "lights.csv"
             if target.exists():
                 raise CaptureError(f"{target} exists already.", code="output-exists", file=target)
-            return await desk.ask("save_lights", target=str(target))
+            saved = await desk.ask("save_lights", target=str(target))
+            await desk.change_edits({})
+            return saved
         elif what == "export":
             return await export(desk, question)
         elif what == "reveal":

@@ -215,6 +215,9 @@ class Tasks:
 
         pipeline = Pipeline(folder, method="ls", control=control)
         write_lights_file(pipeline, Path(target))
+        edits = read_edits(folder)
+        if edits.mask is None:  # beside a light file the whole frame would be the object
+            write_edits(folder, Edits(**{**vars(edits), "mask": "auto"}))
         return {"file": Path(target).name}
 
     def do_example(self, folder: str, control: Reporter) -> dict[str, Any]:
