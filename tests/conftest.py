@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,44 @@ def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
 @pytest.fixture(scope="session")
 def result(make_result: Callable[..., Reconstruction]) -> Reconstruction:
     return make_result()
+
+
+#: Software rendering gives WebGL2 on any machine; the rest keeps Chromium from calling home.
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+]
+
+
+def find_chromium() -> str | None:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found:
+            return found
+    return None
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip(
+            "no Chromium was found: install Debian's package `chromium` to run the tests in a real browser"
+        )
+    playwright = pytest.importorskip(
+        "playwright.sync_api",
+        reason="Playwright is absent: pip install 'photostereo[dev]' to test in a browser",
+    )
+    with playwright.sync_playwright() as driver:
+        instance = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        yield instance
+        instance.close()

@@ -14,7 +14,7 @@ def test_said_once_and_only_if_something_is_compiled() -> None:
     def twice(x: float) -> float:
         return 2 * x
 
-    compiled, said = njit(twice), []
+    compiled, said = njit()(twice), []
     with announcing(said.append):
         compiled(1.0)
         compiled(1)  # another type: compiled again, but not said again

@@ -16,7 +16,7 @@ from photostereo.core.conventions import srgb_from_linear
 
 from ..ball_scenes.balls import shoot_table
 from ..ball_scenes.studio import Ball
-from ..report.conftest import CHROMIUM_FLAGS, find_chromium
+from ..conftest import CHROMIUM_FLAGS, find_chromium
 from .conftest import Served
 
 STEPS = ("photographs", "lights", "mask", "solve", "result")

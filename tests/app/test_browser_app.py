@@ -11,7 +11,6 @@ import pytest
 import photostereo as ps
 from photostereo.capture.edits import read_edits
 
-from ..report.conftest import browser  # noqa: F401
 from .conftest import BALL
 
 #: axe-core's script, if the machine has one: ``npm pack axe-core``.
@@ -20,7 +19,7 @@ STEPS = ("photographs", "lights", "mask", "solve", "result")
 
 
 @pytest.fixture
-def tab(browser, served):  # noqa: F811
+def tab(browser, served):
     """Opens tabs of the app; at the end they must have been quiet, and alone with the server."""
     contexts, faults = [], []
 

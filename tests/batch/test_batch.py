@@ -114,12 +114,12 @@ def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tm
     assert (tmp_path / "a" / "normals.npy").stat().st_mtime_ns > stamp
 
 
-def test_a_capture_that_does_not_fit_is_solved_in_parts(tmp_path, monkeypatch):
+def test_a_capture_that_is_not_loaded_is_solved_from_disk(tmp_path, monkeypatch):
     from photostereo.pipeline import budget
 
     folder = write_diligent(render_scene("sphere", size=96), tmp_path / "sphere")
     whole = run_here(folder, tmp_path / "whole")
-    monkeypatch.setattr(budget, "fits_on", lambda *_: False)
+    monkeypatch.setattr(budget, "LOADED", 0)
     parts = run_here(folder, tmp_path / "parts")
     assert (whole.status, parts.status) == ("done", "done"), parts.error
     assert "residual" in whole.figures and "residual" not in parts.figures

@@ -102,7 +102,7 @@ def test_bad_truth_and_lists(official):
     names = (place / "filenames.txt").read_text()
     (place / "filenames.txt").write_text(names.replace("07.png", "77.png"))
     with pytest.raises(CaptureError, match=r"77\.png does not exist"):
-        load(place)
+        load(place, strict=True)
     (place / "filenames.txt").write_text(names[names.index("\n") + 1 :])
     with pytest.raises(CaptureError, check=lambda e: e.code == "lights-count"):
         load(place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,47 +42,6 @@ def comparison_page(
     ]
     write_comparison(path, results, capture, depths=[sphere.depth, None, sphere.depth])
     return path
-
-
-#: Software rendering gives WebGL2 on any machine; the rest keeps Chromium from calling home.
-CHROMIUM_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-]
-
-
-def find_chromium() -> str | None:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        found = shutil.which(name)
-        if found:
-            return found
-    return None
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip(
-            "no Chromium was found: install Debian's package `chromium` to run the tests in a real browser"
-        )
-    playwright = pytest.importorskip(
-        "playwright.sync_api",
-        reason="Playwright is absent: pip install 'photostereo[dev]' to test in a browser",
-    )
-    with playwright.sync_playwright() as driver:
-        instance = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        yield instance
-        instance.close()
 
 
 @dataclass

@@ -19,7 +19,6 @@ OPERATIONS = {
     "exp": lambda u, v: (-u.square() - v).exp(),
     "smoothstep": lambda u, v: (u + v).smoothstep(-0.7, 0.9),
     "angle": lambda u, v: jets.arctangent(v, u + 3.0 * v.square()),
-    "maximum": lambda u, v: jets.maximum(u * v, v.square()),
     "smooth maximum": lambda u, v: jets.smooth_maximum(u, v.sin(), 0.5),
     "where": lambda u, v: jets.where(u.value > 0.1, u * v, v),
 }

@@ -30,7 +30,7 @@ def second_opinion(result: Reconstruction, capture: Capture) -> float | None:
     --------
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
-    >>> second_opinion(ps.solve(scene, "ls"), scene) < 1.0
+    >>> 4 < second_opinion(ps.solve(scene, "ls"), scene) < 5  # shadows: its true error is 4.4°
     True
     """
     some = _blocks(capture.mask)
@@ -38,7 +38,8 @@ def second_opinion(result: Reconstruction, capture: Capture) -> float | None:
     normals = result.normals[::step, ::step]
     if not some.any() or not capture.lights.known or capture.frame != normals.shape[:2]:
         return None
-    opinion = solve(replace(capture, mask=some), "net", strengths="auto")
+    # Blocks are not an object that the context network could look at.
+    opinion = solve(replace(capture, mask=some), "net", strengths="auto", context=False)
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)
     return float(expected.mean(dtype=np.float64))

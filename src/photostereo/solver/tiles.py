@@ -103,7 +103,7 @@ def plan_bands(
     --------
     >>> bands = plan_bands((4000, 6000), 60, 1, 4_000_000_000, prior=True)
     >>> len(bands), bands[1].own_first - bands[1].first
-    (8, 24)
+    (13, 24)
     """
     height, width = frame
     top, bottom = (0, height) if rows is None else rows

@@ -121,7 +121,7 @@ def test_empty_answers_now_and_then_make_nothing_run_twice(captures, client, tmp
     monkeypatch.setattr(deal.Coordinator, "take_back", lambda self, held: given_back.append(held.job.key))
     end = run_trials(plan.trials, Store(tmp_path), client)
     assert (end.done, end.failed) == (len(plan.trials), 0)
-    assert asked[0] > 6
+    assert asked[0] >= 3
     assert not given_back
 
 

@@ -104,7 +104,7 @@ def cholesky_solve(A: Array, B: Array) -> Array:
     A pivot that rounding made negative is lifted to 1e-300.
 
     >>> A = np.array([[[4.0, 2.0], [2.0, 3.0]]])
-    >>> cholesky_solve(A, A @ np.array([[[1.0], [2.0]]])).ravel().tolist()
+    >>> cholesky_solve(A, A @ np.array([[[1.0], [2.0]]])).ravel().round(12).tolist()
     [1.0, 2.0]
     """
     A, X = A + 0.0, B + 0.0
