@@ -61,8 +61,12 @@ def with_colors(
             yield frame / factor
             control.advance()
 
-    along = _along_frames(result.normals[inside], inside, corrected(), capture.lights.directions)
-    return replace(result, albedo=picture_of(_tinted(result.albedo[inside], along), inside))
+    along = _along_frames(result.normals[inside], inside, corrected(), capture.lights.directions, control)
+    gray, tinted = result.albedo[inside], np.empty(along.shape, np.float32)
+    for part in _parts(len(gray)):
+        tinted[part] = _tinted(gray[part], along[part])
+        control.check()
+    return replace(result, albedo=picture_of(tinted, inside))
 
 
 def pictures_of(
@@ -128,13 +132,25 @@ def _along(unit: Array, colors: Array, lights: NDArray[Any]) -> Array:
 
 
 def _along_frames(
-    unit: NDArray[Any], mask: NDArray[np.bool_], frames: Iterable[NDArray[Any]], lights: NDArray[Any]
+    unit: NDArray[Any],
+    mask: NDArray[np.bool_],
+    frames: Iterable[NDArray[Any]],
+    lights: NDArray[Any],
+    control: Control = SILENT,
 ) -> NDArray[Any]:
     """:func:`_along` with one photograph at a time."""
     along = np.zeros((len(unit), 3))
     for frame, share in zip(frames, np.linalg.pinv(lights).T, strict=True):
-        along += (unit @ share)[:, None] * frame[mask]
+        seen = frame[mask]
+        for part in _parts(len(unit)):
+            along[part] += (unit[part] @ share)[:, None] * seen[part]
+            control.check()
     return along
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Slices of a million pixels, so that temporaries stay small and work can be cancelled in between."""
+    return (slice(first, first + 1_000_000) for first in range(0, count, 1_000_000))
 
 
 def _tinted(gray: Array, along: Array) -> Array:
