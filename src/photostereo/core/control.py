@@ -133,6 +133,12 @@ class Control:
 
     # Called by the work itself.
 
+    def unreported(self) -> Control:
+        """A control for a part of the present stage: cancelled with this one, but its progress is not displayed."""
+        part = Control()
+        part._cancelled = self._cancelled
+        return part
+
     def check(self) -> None:
         """Raise :class:`Cancelled` if the work should stop; for loops that have no progress to report."""
         if self._cancelled.is_set():

@@ -226,7 +226,7 @@ class Pipeline(ReadingStages):
         capture, result = self.at_hand, self.solution
         if not capture.in_memory and "spread" not in result.maps:
             capture = glance(capture, self.control)
-        return assess(result, capture, self.diagnosis.findings)
+        return assess(result, capture, self.diagnosis.findings, self.control)
 
     def require_memory(self) -> None:
         """Raise a :class:`ParameterError` if the capture cannot be solved and written within the memory."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.advice import Finding
 from photostereo.diagnosis.diagnose import diagnose
@@ -20,7 +21,7 @@ from photostereo.solver.solve import solve
 SAMPLE = 1500
 
 
-def second_opinion(result: Reconstruction, capture: Capture) -> float | None:
+def second_opinion(result: Reconstruction, capture: Capture, control: Control = SILENT) -> float | None:
     """The expected mean error of a result in degrees; None if the capture cannot say.
 
     The learned model gives a normal m and the angle s by which it expects m to be off. A normal at the angle d from m is
@@ -39,14 +40,18 @@ def second_opinion(result: Reconstruction, capture: Capture) -> float | None:
     if not some.any() or not capture.lights.known or capture.frame != normals.shape[:2]:
         return None
     # Blocks are not an object that the context network could look at.
-    opinion = solve(replace(capture, mask=some), "net", strengths="auto", context=False)
+    blocks = replace(capture, mask=some)
+    opinion = solve(blocks, "net", strengths="auto", context=False, control=control.unreported())
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)
     return float(expected.mean(dtype=np.float64))
 
 
 def assess(
-    result: Reconstruction, capture: Capture | None = None, findings: Sequence[Finding] | None = None
+    result: Reconstruction,
+    capture: Capture | None = None,
+    findings: Sequence[Finding] | None = None,
+    control: Control = SILENT,
 ) -> ExpectedError | None:
     """The expected error of any result, with its reasons.
 
@@ -58,12 +63,14 @@ def assess(
         error has one.
     findings : sequence of Finding, optional
         Those of the diagnosis, if it was made already.
+    control : Control
+        Progress and cancellation.
     """
     if capture is None or not capture.in_memory:
         return expected_error(result, None if capture is None else capture.lights, findings or ())
     if findings is None:
-        findings = diagnose(capture).findings
-    own = None if "spread" in result.maps else second_opinion(result, capture)
+        findings = diagnose(capture, control=control).findings
+    own = None if "spread" in result.maps else second_opinion(result, capture, control)
     return expected_error(result, capture.lights, findings, own=own)
 
 
