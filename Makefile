@@ -63,7 +63,7 @@ test-slow: $(READY)
 test-all: test test-slow
 
 test-torch: $(TORCH_READY)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(TORCH_BIN)/python -m pytest -m torch --numprocesses $(PROCESSES) --dist loadfile
+	$(TORCH_BIN)/python -m pytest -m torch
 
 test-versions:
 	$(PYTHON) tools/test_versions.py
