@@ -46,28 +46,17 @@ def _pick(rng: np.random.Generator, choices: tuple[str, ...]) -> str:
     return str(choices[int(rng.integers(len(choices)))])
 
 
+def _solve(folder: Path) -> list[str]:
+    return ["solve", str(folder / "capture.npz"), "--out", str(folder / "out"), "--no-report"]
+
+
 def _weights(folder: Path, rng: np.random.Generator) -> list[str]:
-    words = [
-        "solve",
-        str(folder / "capture.npz"),
-        "--out",
-        str(folder / "out"),
-        "--no-report",
-        "--no-surface",
-    ]
+    words = [*_solve(folder), "--no-surface"]
     return [*words, "--method", _pick(rng, ("net", "dlnet")), "--set", f"weights={folder / 'weights.npz'}"]
 
 
 def _state(folder: Path, rng: np.random.Generator) -> list[str]:
-    words = [
-        "solve",
-        str(folder / "capture.npz"),
-        "--out",
-        str(folder / "out"),
-        "--no-report",
-        "--method",
-        "dlnv",
-    ]
+    words = [*_solve(folder), "--method", "dlnv"]
     return [*words, *SMALL, "--set", "max_iter=4", "--resume", str(folder / "state.npz")]
 
 

@@ -13,7 +13,7 @@ from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
 from photostereo.runtime.order import quantiles
 
 #: A GPU picks the mask's pixels out of whole photographs, if these are at most this many times the mask: it does so
-#: faster than they arrive. Beyond that the rest of the picture would travel for nothing.
+#: faster than they arrive. Above that, most of what is transferred would be unused.
 SPARSE = 4
 
 

@@ -1,4 +1,4 @@
-"""One self-contained page: templates, style, script and data in a single file that reaches for nothing else.
+"""One self-contained page: templates, style, script and data in a single file that loads nothing else.
 
 Three defences keep hostile names harmless: templates escape by default, data travels as JSON in which ``<``
 cannot occur, and the page's Content-Security-Policy runs no script but the one whose hash it names and

@@ -41,7 +41,7 @@ class Layout:
 
     @property
     def levels(self) -> int:
-        """So many that the coarsest is a single tile."""
+        """Number of levels; the coarsest is a single tile."""
         return 1 + max(0, int(np.ceil(np.log2(max(self.height, self.width) / self.tile))))
 
     def size(self, level: int) -> tuple[int, int]:

@@ -87,7 +87,7 @@ class Problem:
     start : tuple, optional
         Normals and unknowns to begin with; by default the model's own.
     problems : int
-        If not 0, so many problems with different strengths of the prior descend together, on a GPU.
+        If not 0, this many problems with different strengths of the prior descend together, on a GPU.
     share : float, optional
         Of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate.
     device : Device

@@ -24,8 +24,8 @@ GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
 #: A photograph does not match if its tiles agree on nothing (see LIKELY) and the others leave e^x times more of it
-#: unexplained than of four fifths of all photographs, with x this or, if misfits vary, so many times their spread. Rendered
-#: captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
+#: unexplained than of four fifths of all photographs, where x is MISMATCH or, if misfits vary, SPREADS times their spread.
+#: Rendered captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
 MISMATCH, SPREADS = 1.2, 2.0
 #: Photographs that a note names.
 NAMED = 4
