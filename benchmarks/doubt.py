@@ -3,6 +3,7 @@
 ``python -m benchmarks.doubt spoiled`` solves 40 small rendered captures that were spoiled in different ways, with the
 default method, and compares the expected error with the true one. ``python -m benchmarks.doubt good --count 200`` reads
 good captures from files as ``solve`` does and counts photographs that are left out, moved or suspected, and wrong grades.
+Other scenes, lights and noise with ``--seed``; several captures at a time with ``--workers``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -146,78 +149,90 @@ def spoilers() -> list[list[tuple[str, Spoil, np.ndarray]]]:
     ]
 
 
-def spoiled(method: str, near_too: bool) -> None:
-    """A table of true and expected errors, their rank correlation, and results that are wrongly called good."""
-    true, expected, wrong = [], [], []
-    cases = [
+def cases(near_too: bool) -> list[tuple[int, tuple[str, Spoil, np.ndarray]]]:
+    """The faults, each with the number of the scene that has it."""
+    found = [
         (fault + severity, case) for fault, row in enumerate(spoilers()) for severity, case in enumerate(row)
     ]
-    cases += [(0, (f"lights at {v} widths", near(v), dome())) for v in (1.5, 3)] if near_too else []
-    for number, (name, spoil, lights) in cases:
-        shape, texture, reflectance = SCENES[number % len(SCENES)]
-        scene = render_scene(
-            shape, size=SIZE, lights=lights, reflectance=reflectance, texture=texture, rng=number
-        )
-        images, given = spoil(
-            scene.images.copy(), scene.lights.directions.copy(), np.random.default_rng(number)
-        )
-        capture = Capture(
-            images=np.maximum(images, 0).astype(np.float32), lights=given, mask=scene.mask, name=name
-        )
-        result = solve(capture, method)
-        found = assess(result, capture)
-        true.append(float(angular_error(result.normals, scene.truth, scene.mask)[scene.mask].mean()))
-        expected.append(found.degrees)
-        if found.grade == "good" and true[-1] > WRONG:
-            wrong.append(name)
-        why = found.reasons[0].text[:60] if found.reasons else ""
-        print(
-            f"{name:28s} {shape:7s} true {true[-1]:6.2f}  expected {found.degrees:6.2f} {found.grade:5s} {why}",
-            flush=True,
-        )
+    return found + [
+        (k, (f"lights at {v} widths", near(v), dome()))
+        for k, v in enumerate((1.5, 2, 3, 5) if near_too else ())
+    ]
+
+
+def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float, str, str]:
+    """Name, true and expected error, grade and first reason of one spoiled capture."""
+    which, (name, spoil, lights) = cases(near_too=True)[number]
+    shape, texture, reflectance = SCENES[(which + seed) % len(SCENES)]
+    rng = 1000 * seed + number if seed else which
+    scene = render_scene(shape, size=SIZE, lights=lights, reflectance=reflectance, texture=texture, rng=rng)
+    images, given = spoil(scene.images.copy(), scene.lights.directions.copy(), np.random.default_rng(rng))
+    capture = Capture(
+        images=np.maximum(images, 0).astype(np.float32), lights=given, mask=scene.mask, name=name
+    )
+    result = solve(capture, method)
+    found = assess(result, capture)
+    true = float(angular_error(result.normals, scene.truth, scene.mask)[scene.mask].mean())
+    why = found.reasons[0].text[:60] if found.reasons else ""
+    return f"{name:28s} {shape:7s}", true, found.degrees, found.grade, why
+
+
+def spoiled(pool: ProcessPoolExecutor, seed: int, method: str, near_too: bool) -> None:
+    """A table of true and expected errors, their rank correlation, and results that are wrongly called good."""
+    rows = []
+    for row in pool.map(partial(spoiled_one, seed=seed, method=method), range(len(cases(near_too)))):
+        name, true, expected, grade, why = row
+        print(f"{name} true {true:6.2f}  expected {expected:6.2f} {grade:5s} {why}", flush=True)
+        rows.append(row)
+    _, true, expected, *_ = zip(*rows, strict=True)
+    wrong = [name.strip() for name, error, _, grade, _ in rows if grade == "good" and error > WRONG]
     print(
-        f"{len(true)} captures, rank correlation {spearmanr(true, expected).statistic:.3f}; called good: {wrong or 'none'}"
+        f"{len(rows)} captures, rank correlation {spearmanr(true, expected).statistic:.3f}; called good: {wrong or 'none'}"
     )
 
 
-def good(count: int, method: str) -> None:
-    """False alarms on good captures: what is left out, moved, suspected, or graded as not to be trusted."""
+def good_one(number: int, seed: int, method: str) -> str:
+    """What is wrongly said of a good capture: left out, moved, suspected, or graded as not to be trusted."""
+    number += 10_000 * seed
+    rng = np.random.default_rng(1000 + number)
+    shape, texture, reflectance = SCENES[rng.integers(len(SCENES))]
+    lights = random_lights(int(rng.integers(10, 20)), max_angle=float(rng.uniform(45, 65)), rng=number)
+    side = int(rng.integers(96, 140))
+    scene = render_scene(
+        shape, size=side, lights=lights, reflectance=reflectance, texture=texture, rng=number
+    )
+    images = scene.images * rng.uniform(0.3, 0.9) / max(float(np.quantile(scene.images, 0.99)), 1e-6)
+    images = images + rng.normal(0, rng.uniform(0.001, 0.01), images.shape) * np.sqrt(
+        np.maximum(images, 0.02)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for k, image in enumerate(images):
+            write_png(Path(folder) / f"{k:02d}.png", np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16))
+        write_png(Path(folder) / "mask.png", scene.mask.astype(np.uint8) * 255)
+        lines = [",".join(f"{v:.6f}" for v in light) for light in scene.lights.directions]
+        (Path(folder) / "lights.csv").write_text("\n".join(["x,y,z", *lines]))
+        pipeline = Pipeline(folder, method=method)
+        origin, expected = pipeline.capture.origin, pipeline.expected
+        true = float(angular_error(pipeline.solution.normals, scene.truth, scene.mask)[scene.mask].mean())
+        problems = [f.text[:70] for f in pipeline.diagnosis.findings if f.is_mistake]
+        said = [str(fault) for fault in origin.faults] + problems
+        said += [
+            note
+            for note in origin.notes
+            if any(word in note for word in ("moved", "displaced", "in the room"))
+        ]
+        if expected.grade == "poor" and true < 5:
+            said.append(f"graded poor, {expected.degrees:.1f}° for {true:.1f}°")
+        return f"{number} {shape} {reflectance} true {true:.2f} {said}" if said else ""
+
+
+def good(pool: ProcessPoolExecutor, count: int, seed: int, method: str) -> None:
+    """False alarms on good captures."""
     alarms = 0
-    for number in range(count):
-        rng = np.random.default_rng(1000 + number)
-        shape, texture, reflectance = SCENES[rng.integers(len(SCENES))]
-        lights = random_lights(int(rng.integers(10, 20)), max_angle=float(rng.uniform(45, 65)), rng=number)
-        side = int(rng.integers(96, 140))
-        scene = render_scene(
-            shape, size=side, lights=lights, reflectance=reflectance, texture=texture, rng=number
-        )
-        images = scene.images * rng.uniform(0.3, 0.9) / max(float(np.quantile(scene.images, 0.99)), 1e-6)
-        images = images + rng.normal(0, rng.uniform(0.001, 0.01), images.shape) * np.sqrt(
-            np.maximum(images, 0.02)
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            for k, image in enumerate(images):
-                write_png(
-                    Path(folder) / f"{k:02d}.png", np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16)
-                )
-            write_png(Path(folder) / "mask.png", scene.mask.astype(np.uint8) * 255)
-            lines = [",".join(f"{v:.6f}" for v in light) for light in scene.lights.directions]
-            (Path(folder) / "lights.csv").write_text("\n".join(["x,y,z", *lines]))
-            pipeline = Pipeline(folder, method=method)
-            origin, expected = pipeline.capture.origin, pipeline.expected
-            true = float(angular_error(pipeline.solution.normals, scene.truth, scene.mask)[scene.mask].mean())
-            problems = [f.text[:70] for f in pipeline.diagnosis.findings if f.is_mistake]
-            said = [str(fault) for fault in origin.faults] + problems
-            said += [
-                note
-                for note in origin.notes
-                if "moved" in note or "displaced" in note or "light of the room" in note
-            ]
-            if expected.grade == "poor" and true < 5:
-                said.append(f"graded poor, {expected.degrees:.1f}° for {true:.1f}°")
-            if said:
-                alarms += 1
-                print(number, shape, reflectance, f"true {true:.2f}", said, flush=True)
+    for said in pool.map(partial(good_one, seed=seed, method=method), range(count)):
+        if said:
+            alarms += 1
+            print(said, flush=True)
     print(f"{alarms} false alarms on {count} good captures")
 
 
@@ -225,12 +240,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("spoiled", "good"))
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--method")
     parser.add_argument(
         "--near", action="store_true", help="also lights close to the object, which bend it unseen"
     )
     chosen = parser.parse_args()
-    if chosen.what == "spoiled":
-        spoiled(chosen.method or "dlnet", chosen.near)
-    else:
-        good(chosen.count, chosen.method or "net")
+    with ProcessPoolExecutor(chosen.workers) as processes:
+        if chosen.what == "spoiled":
+            spoiled(processes, chosen.seed, chosen.method or "dlnet", chosen.near)
+        else:
+            good(processes, chosen.count, chosen.seed, chosen.method or "net")
