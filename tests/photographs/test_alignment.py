@@ -13,13 +13,13 @@ from photostereo.core.errors import ParameterError
 from photostereo.io.sixteen_bit import write_png
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.alignment.finding import find_alignment
-from photostereo.photographs.alignment.motion import estimate_motion
+from photostereo.photographs.alignment.motion import estimate_motion, moved_back
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.survey import reduced, survey
 from photostereo.scenes import dome_lights
 
-SIZE = 200
+SIZE, MIDDLE, RADIUS = 200, 99.5, 90.0
 
 
 class Scene:
@@ -35,9 +35,11 @@ class Scene:
         self.offsets = rng.uniform(0, 6.28, len(self.texture))
 
     def photograph(self, light: np.ndarray, move: np.ndarray) -> np.ndarray:
-        """Lambertian, on a round object before a dark ground, displaced by ``move``."""
+        """Lambertian, on a round object before a dark ground, displaced and turned by ``move``."""
         rows, columns = np.mgrid[:SIZE, :SIZE].astype(np.float64)
-        x, y = columns - move[0], rows - move[1]
+        u, v = columns - MIDDLE - move[0], rows - MIDDLE - move[1]
+        cosine, sine = np.cos(move[2]), np.sin(move[2])
+        x, y = cosine * u + sine * v + MIDDLE, cosine * v - sine * u + MIDDLE
         waves = np.einsum("ka,aij->kij", self.waves, np.stack([x, y])) + self.phases[:, None, None]
         slopes = np.einsum("k,ka,kij->aij", self.heights, self.waves, np.cos(waves))
         normals = np.stack([-slopes[0], slopes[1], np.ones_like(x)], axis=2)
@@ -46,7 +48,7 @@ class Scene:
         albedo = 0.6 + 0.3 * np.tanh(np.einsum("k,kij->ij", self.strengths, np.sin(tint)) / 2) * bool(
             self.texture.any()
         )
-        edge = 0.45 * SIZE - np.hypot(x - SIZE / 2, y - SIZE / 2)
+        edge = RADIUS - np.hypot(x - SIZE / 2, y - SIZE / 2)
         inside = 1 / (1 + np.exp(-np.clip(edge, -30, 30)))
         return (inside * albedo * np.maximum(normals @ light, 0)).astype(np.float32)
 
@@ -65,25 +67,29 @@ def photographs(moves: np.ndarray, textured: bool = True, noise: float = 0.002) 
 
 
 def moves_of(kind: str, count: int = 12) -> np.ndarray:
-    moves = np.zeros((count, 2))
+    moves = np.zeros((count, 3))
     if kind == "some":
-        moves[[1, 4, 7, 9]] = [3.4, -2.3]
+        moves[[1, 4, 7, 9], :2] = [3.4, -2.3]
     elif kind == "one":
-        moves[5] = [1.5, -1.2]
+        moves[5, :2] = [1.5, -1.2]
     elif kind == "drift":
-        moves = np.arange(count)[:, None] * np.array([0.31, 0.17])
+        moves = np.arange(count)[:, None] * np.array([0.31, 0.17, 0.0])
+    elif kind == "turned":
+        moves[[1, 4, 7, 9], 2] = np.radians([0.1, -0.3, 1.0, 0.6])
+    elif kind == "moved and turned":
+        moves[[2, 6, 11]] = [[3.4, -2.3, 0.017], [1.0, 2.0, -0.008], [-2.0, 0.4, 0.003]]
     return moves
 
 
 @pytest.mark.parametrize(("textured", "within"), [(True, 0.1), (False, 0.3)])
-@pytest.mark.parametrize("kind", ["some", "one", "drift"])
+@pytest.mark.parametrize("kind", ["one", "drift", "turned", "moved and turned"])
 def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
     moves = moves_of(kind)
-    found = estimate_motion(photographs(moves, textured), 1.0).shifts
-    expected = moves - np.median(moves, axis=0)
+    found = estimate_motion(photographs(moves, textured), 1.0).moves
+    off = found - (moves - np.median(moves, axis=0))
     if kind == "drift":  # no photograph agrees with another: the ends of the drift are seen least well
         within = 0.35
-    assert np.abs(found - expected).max() < within
+    assert (np.abs(off[:, :2]).max(axis=1) + RADIUS * np.abs(off[:, 2])).max() < within
 
 
 def written(images: list[np.ndarray], folder: Path) -> list[Path]:
@@ -95,7 +101,7 @@ def written(images: list[np.ndarray], folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("textured", [True, False])
 def test_a_still_camera_is_left_alone(textured: bool, tmp_path: Path) -> None:
-    source = PhotographFiles(written(photographs(np.zeros((12, 2)), textured), tmp_path))
+    source = PhotographFiles(written(photographs(np.zeros((12, 3)), textured), tmp_path))
     alignment = find_alignment(survey(source).pictures, 1.0)
     assert alignment.is_still and not alignment.uncertain.any() and not alignment.notes(["a"] * 12)
     assert np.array_equal(source.moved_back(alignment.corrected).all(), source.all())
@@ -136,9 +142,28 @@ def test_load_undoes_movement_unless_told_not_to(tmp_path: Path) -> None:
 
 
 def test_a_photograph_of_another_object_is_uncertain_or_untouched() -> None:
-    images = photographs(np.zeros((12, 2)))
-    images[3] = Scene(True, seed=9).photograph(np.array([0.0, 0.3, 0.954]), np.zeros(2))
+    images = photographs(np.zeros((12, 3)))
+    images[3] = Scene(True, seed=9).photograph(np.array([0.0, 0.3, 0.954]), np.zeros(3))
     assert not alignment_of(images).corrected[:3].any()
+
+
+@pytest.mark.parametrize("degrees", [20.0, 90.0])
+def test_a_photograph_that_is_turned_too_far_does_not_match(degrees: float) -> None:
+    moves = moves_of("still")
+    moves[5, 2] = np.radians(degrees)
+    alignment = alignment_of(photographs(moves))
+    assert np.flatnonzero(alignment.mismatched).tolist() == [5] and alignment.is_still
+
+
+def test_turns_are_undone_and_reported() -> None:
+    moves = moves_of("moved and turned")
+    images, still = photographs(moves, noise=0.0), photographs(np.zeros_like(moves), noise=0.0)
+    alignment = alignment_of(images)
+    names = [f"{number}.png" for number in range(12)]
+    assert alignment.as_dict(names)["turns"]["2.png"] == pytest.approx(np.degrees(0.017), abs=0.05)
+    assert "°" in alignment.notes(names)[0]
+    for image, move, truth in zip(images, alignment.corrected, still, strict=True):
+        assert np.abs(moved_back(image, move) - truth)[30:-30, 30:-30].max() < 0.05
 
 
 def test_three_photographs_are_not_judged() -> None:
@@ -149,7 +174,7 @@ def test_it_can_be_cancelled() -> None:
     control = Control()
     control.cancel()
     with pytest.raises(Cancelled):
-        alignment_of(photographs(np.zeros((4, 2))), control)
+        alignment_of(photographs(np.zeros((4, 3))), control)
 
 
 def test_black_photographs_are_still() -> None:
@@ -158,4 +183,4 @@ def test_black_photographs_are_still() -> None:
 
 def test_small_movements_are_reported_and_left() -> None:
     alignment = Alignment.of(estimate_motion(photographs(moves_of("one") / 4), 1.0))
-    assert alignment.is_still and np.hypot(*alignment.shifts[5]) > 0.3
+    assert alignment.is_still and alignment.farthest[5] > 0.3

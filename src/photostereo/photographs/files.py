@@ -22,7 +22,7 @@ from photostereo.io.camera import Heads, changes, common_orientation, exposure_o
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import Spool, Spooled, open_spool
-from photostereo.photographs.alignment.motion import shifted
+from photostereo.photographs.alignment.motion import moved_back
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
 from photostereo.photographs.framing import Framing
@@ -137,8 +137,8 @@ class PhotographFiles:
         self._strengths = self._exposed[:, None] * np.ones(3)
         if intensities is not None:
             self._strengths = self._strengths * as_rgb(np.asarray(intensities, np.float64))
-        #: How far each photograph is displaced, in columns and rows: undone when it is read.
-        self._moves = np.zeros((len(files), 2))
+        #: How far each photograph is displaced and turned: undone when it is read.
+        self._moves = np.zeros((len(files), 3))
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
         #: Decoded photographs on disk; shared with the parts and other views of these photographs.
@@ -194,7 +194,7 @@ class PhotographFiles:
         return part
 
     def moved_back(self, moves: NDArray[np.float64]) -> PhotographFiles:
-        """The same photographs with displacements (d, 2), in columns and rows, undone."""
+        """The same photographs with displacements and turns (d, 3) undone, see :class:`.alignment.motion.Motion`."""
         part = self._view()
         part._moves = np.array(moves)
         return part
@@ -249,7 +249,7 @@ class PhotographFiles:
             still, whole = self._view(), np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
             still._moves, still._framing = np.zeros_like(self._moves), Framing()
             still.develop(number, whole)
-            target[:] = self._framing.picture(shifted(whole, self._moves[number]))[rows]
+            target[:] = self._framing.picture(moved_back(whole, self._moves[number]))[rows]
             return
         lines, columns = self._framing.box(self.full_frame)
         if self._framing.scale == 1.0:

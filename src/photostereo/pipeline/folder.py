@@ -138,7 +138,7 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
     if (
         alignment is not None
         and capture.origin is not None
-        and len(capture.origin.files) == len(alignment.shifts)
+        and len(capture.origin.files) == len(alignment.moves)
     ):
         summary["alignment"] = alignment.as_dict(capture.origin.files)
     calibration = None if capture.origin is None else capture.origin.calibration

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.photographs.alignment.motion import Motion
+from photostereo.photographs.alignment.motion import Motion, farthest
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
 MATTERS = 1.0
@@ -37,11 +37,13 @@ class Alignment:
 
     Attributes
     ----------
-    shifts : (d, 2) float64
-        Estimated displacement of each photograph in columns and rows.
+    moves : (d, 3) float64
+        Estimated displacement of each photograph in columns and rows, and its turn about the center in radians, clockwise.
+    farthest : (d,) float64
+        Pixels by which that displaces the ends of the photograph.
     errors : (d,) float64
         Its standard error in pixels.
-    corrected : (d, 2) float64
+    corrected : (d, 3) float64
         What is undone: zero for photographs that are still, or whose movement is uncertain or too small to matter.
     uncertain : (d,) bool
         Photographs that seem to have moved, without certainty.
@@ -49,7 +51,8 @@ class Alignment:
         Photographs that do not match the others: of another object, or turned.
     """
 
-    shifts: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    farthest: NDArray[np.float64]
     errors: NDArray[np.float64]
     corrected: NDArray[np.float64]
     uncertain: NDArray[np.bool_]
@@ -58,22 +61,26 @@ class Alignment:
     @classmethod
     def of(cls, motion: Motion) -> Alignment:
         """Decide from an estimate."""
-        length = np.hypot(*motion.shifts.T)
+        length = farthest(motion.moves, motion.reach)
         large = length > MATTERS
         evident = (length > CERTAIN * motion.errors) & (motion.gain >= GAIN)
         likely = large & evident & (motion.agreement >= LIKELY)
         certain = likely & (motion.agreement >= AGREEING)
-        corrected = np.where(certain[:, None], motion.shifts, 0.0)
+        # Shading that wanders with the light looks like movement, above all like a turn of what is round.
+        moves = np.where((large & ~evident)[:, None], 0.0, motion.moves)
+        corrected = np.where(certain[:, None], moves, 0.0)
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
         mismatched = odd & (motion.agreement < LIKELY)
-        return cls(motion.shifts, motion.errors, corrected, likely & ~certain, mismatched)
+        return cls(
+            moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
+        )
 
     @classmethod
     def still(cls, count: int) -> Alignment:
         """Photographs that have not moved."""
-        nothing = np.zeros((count, 2))
-        return cls(nothing, np.zeros(count), nothing, *np.zeros((2, count), dtype=bool))
+        nothing, none, no = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=bool)
+        return cls(nothing, none, none, nothing, no, no)
 
     def take(self, kept: Sequence[int]) -> Alignment:
         """That of some of the photographs."""
@@ -90,10 +97,11 @@ class Alignment:
         notes = []
         moved = np.flatnonzero(self.corrected.any(axis=1))
         if len(moved):
-            most = float(np.hypot(*self.corrected.T).max())
+            most, turn = self.farthest[moved].max(), np.degrees(np.abs(self.corrected[:, 2]).max())
+            turned = f" and {turn:.2f}°" if turn > 0 else ""
             notes.append(
-                f"the camera moved: {len(moved)} of {len(files)} photographs were shifted back, by up to {most:.1f} pixels "
-                f"({_some(files, moved)})"
+                f"the camera moved: {len(moved)} of {len(files)} photographs were moved back, by up to {most:.1f} pixels"
+                f"{turned} ({_some(files, moved)})"
             )
         doubtful = np.flatnonzero(self.uncertain)
         if len(doubtful):
@@ -104,14 +112,13 @@ class Alignment:
         return tuple(notes)
 
     def as_dict(self, files: Sequence[str]) -> dict[str, Any]:
-        """For JSON: whether anything was undone, and the displacement of every photograph."""
+        """For JSON: whether anything was undone, and the displacement and turn (degrees) of every photograph."""
+        degrees = np.degrees(self.moves[:, 2])
         return {
             "corrected": not self.is_still,
-            "largest_pixels": round(float(np.hypot(*self.shifts.T).max(initial=0.0)), 3),
-            "shifts": {
-                file: [round(float(v), 3) for v in shift]
-                for file, shift in zip(files, self.shifts, strict=True)
-            },
+            "largest_pixels": round(float(self.farthest.max(initial=0.0)), 3),
+            "shifts": dict(zip(files, np.round(self.moves[:, :2], 3).tolist(), strict=True)),
+            "turns": dict(zip(files, np.round(degrees, 4).tolist(), strict=True)),
             "uncertain": [file for file, doubt in zip(files, self.uncertain, strict=True) if doubt],
         }
 

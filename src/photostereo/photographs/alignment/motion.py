@@ -1,4 +1,4 @@
-"""Estimate how far the camera moved between photographs, coarse to fine."""
+"""Estimate how far the camera moved and turned between photographs, coarse to fine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import FloatArray
 from photostereo.photographs.alignment.first_guess import first_guess
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
 
@@ -17,7 +18,7 @@ from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shift
 LONGEST = 1280
 #: Pixels along the longer side of the pictures, and how often each is gone through. The first sees 2 to 3 % of the width;
 #: more rounds change displacements by less than 0.05 pixel.
-LEVELS = ((80, 6), (160, 6), (320, 4), (640, 3), (LONGEST, 2))
+LEVELS = ((80, 6), (160, 8), (320, 6), (640, 4), (LONGEST, 2))
 #: Pixels along the longer side in which large displacements are guessed.
 GUESS_SIZE = 200
 #: Tiles along the longer side, at least.
@@ -39,6 +40,9 @@ AGREEMENT_SHARE, AGREEMENT_LEAST = 1 / 3, 0.25
 ROUNDS = 12
 #: A tile that differs by this many of its standard deviations counts half.
 DOUBTFUL = 2.0
+#: A turn counts beyond this many standard errors, and with this many tiles; below, tiles agree on a shift alone. Still
+#: captures stay still with 3, too; with 10 turns below 0.1° are missed on plain objects.
+TURN_CERTAIN, TURN_TILES = 5.0, 6
 
 
 class Motion(NamedTuple):
@@ -46,14 +50,17 @@ class Motion(NamedTuple):
 
     Attributes
     ----------
-    shifts : (d, 2) columns and rows in pixels of the full photographs; the median photograph has none
-    errors : (d,) standard errors in pixels, infinite if nothing was seen
+    moves : (d, 3) columns and rows in pixels of the full photographs, at their center, and the turn about it in radians
+        (clockwise as seen); the median photograph has none
+    reach : pixels from the center to the end of the photographs' longer side
+    errors : (d,) standard errors of the displacement at that distance in pixels, infinite if nothing was seen
     agreement : (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
     gain : (d,) how many times less of a photograph is left unexplained with its displacement undone than as it was taken
     misfit : (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical one
     """
 
-    shifts: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    reach: float
     errors: NDArray[np.float64]
     agreement: NDArray[np.float64]
     gain: NDArray[np.float64]
@@ -80,32 +87,45 @@ def estimate_motion(
     stack = np.asarray(pictures, dtype=np.float32)
     longest = max(stack.shape[1:])
     factor = min(1.0, GUESS_SIZE / longest)
-    moved = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
-    nothing = np.zeros(len(stack))
-    found = Motion(moved, np.full(len(stack), np.inf), nothing, np.ones(len(stack)), nothing)
+    moved = np.zeros((len(stack), 3))
+    moved[:, :2] = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
+    nothing, reach = np.zeros(len(stack)), 0.5 * longest
+    found = Motion(moved, reach, np.full(len(stack), np.inf), nothing, np.ones(len(stack)), nothing)
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
         small = np.stack([cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in stack])
         small /= np.sqrt(np.mean(small * small)) + 1e-12
-        before = None
+        size, before = np.array([factor, factor, 1.0]), None
         for _ in range(rounds):
             # Photographs that seem still are left alone: if all were moved at once they would wander together, because
             # a displacement that follows the light is nearly a change of light.
-            applied = np.where((np.hypot(*moved.T) * factor > STILL)[:, None], moved, 0.0)
+            far = farthest(moved, reach) * factor
+            applied = np.where((far > STILL)[:, None], moved, 0.0)
             if before is not None and np.array_equal(applied, before):
                 break
             before = applied
-            undone = np.stack([shifted(p, factor * m) for p, m in zip(small, applied, strict=True)])
+            undone = np.stack([moved_back(p, size * m) for p, m in zip(small, applied, strict=True)])
             tiles = tile_shifts(undone, _side(undone))
-            found = _consensus(tiles, np.hypot(*applied.T) * factor)
-            moved = applied + found.shifts / factor
+            found = _consensus(tiles, np.where(far > STILL, far, 0.0), reach * factor)
+            moved = applied + found.moves / size
             moved -= np.median(moved, axis=0)
             control.check()
         control.advance()
-        found = found._replace(shifts=moved, errors=found.errors / factor)
-    gain = _gain(small, moved * factor) if np.hypot(*moved.T).max() * factor > STILL else found.gain
-    return Motion(moved / scale, found.errors / scale, found.agreement, gain, found.misfit)
+        found = found._replace(moves=moved, errors=found.errors / factor)
+    seen = farthest(moved, reach).max() * factor > STILL
+    gain = _gain(small, moved * size) if seen else found.gain
+    moved = moved / [scale, scale, 1.0]
+    return Motion(moved, reach / scale, found.errors / scale, found.agreement, gain, found.misfit)
+
+
+def farthest(moves: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+    """Pixels by which moves (d, 3) displace what is at this distance from the center, at most.
+
+    >>> farthest(np.array([[3.0, 4.0, 0.01]]), 100.0).tolist()
+    [6.0]
+    """
+    return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 
 def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,7 +134,7 @@ def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[
     Shading that a light from another side turns around may look like a displacement, of half a wave on a wavy surface. But
     then the picture is explained as it is, too.
     """
-    undone = np.stack([shifted(p, m) for p, m in zip(pictures, moved, strict=True)])
+    undone = np.stack([moved_back(p, m) for p, m in zip(pictures, moved, strict=True)])
     side = _side(undone)
     after, before = tile_shifts(undone, side), tile_shifts(undone, side, judged=pictures)
     informed = np.trace(after.information, axis1=2, axis2=3) > LEAST_INFORMATION
@@ -145,54 +165,74 @@ def _resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]
     return small
 
 
-def shifted(picture: NDArray[np.float32], shift: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The picture with a displacement undone, by cubic interpolation; the border is continued.
+def moved_back(picture: NDArray[np.float32], move: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The picture with a displacement and a turn (see :class:`Motion`) undone, by cubic interpolation.
+
+    The border is continued.
 
     >>> spot = np.zeros((9, 9), np.float32)
     >>> spot[4, 6] = 1
-    >>> np.argwhere(shifted(spot, np.array([2.0, 0.0])) > 0.5).tolist()
+    >>> np.argwhere(moved_back(spot, np.array([2.0, 0.0, 0.0])) > 0.5).tolist()
     [[4, 4]]
     """
-    if not np.any(shift):
+    if not np.any(move):
         return picture
-    move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], dtype=np.float64)
-    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     size = picture.shape[1::-1]
+    turn = np.array([[np.cos(move[2]), -np.sin(move[2])], [np.sin(move[2]), np.cos(move[2])]])
+    middle = 0.5 * (np.array(size) - 1)
+    onto = np.column_stack([turn, middle + move[:2] - turn @ middle])
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     moved: NDArray[np.float32] = cv2.warpAffine(
-        picture, move, size, flags=flags, borderMode=cv2.BORDER_REPLICATE
+        picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE
     )
     return moved
 
 
-def _consensus(found: TileShifts, undone: NDArray[np.float64]) -> Motion:
+def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> Motion:
     """One displacement for each photograph: what most tiles agree on, weighted by their information.
 
-    ``undone`` (d,) is how far the photographs have been moved already.
+    ``undone`` (d,) is how far the photographs have been moved already, at the distance ``reach`` from the center.
     """
     count = found.shifts.shape[1]
-    shifts, errors, agreement = np.zeros((count, 2)), np.full(count, np.inf), np.zeros(count)
+    moves, errors, agreement = np.zeros((count, 3)), np.full(count, np.inf), np.zeros(count)
+    across, down = found.places.T / reach
+    shift = np.broadcast_to(np.eye(2), (len(found.places), 2, 2))
+    turn = np.stack([-down, across], axis=1)[:, :, None]  # by a radian times reach
     for number in range(count):
         informed = np.trace(found.information[:, number], axis1=1, axis2=2) > LEAST_INFORMATION
         near = np.abs(found.shifts[:, number]).max(axis=1) < FARTHEST
         used = informed & near
         if used.sum() < 2:
             continue
-        moves = found.shifts[used, number]
+        tiles = found.shifts[used, number]
         floor = TILE_FLOOR**2 * np.eye(2)
         weight = np.linalg.inv(np.linalg.inv(found.information[used, number]) + floor)
-        trust = np.ones(len(moves))
-        for _ in range(ROUNDS):
-            total = np.linalg.inv(np.einsum("t,tij->ij", trust, weight))
-            mean = total @ np.einsum("t,tij,tj->i", trust, weight, moves)
-            off = moves - mean
-            trust = 1.0 / (1.0 + np.einsum("ti,tij,tj->t", off, weight, off) / DOUBTFUL**2)
-        pulls = trust[:, None] * np.einsum("tij,tj->ti", weight, off)
-        spread = (
-            total @ (pulls.T @ pulls) @ total
-        )  # from the disagreement of the tiles, not from their own errors
-        shifts[number], errors[number] = mean, float(np.sqrt(np.trace(spread) / 2))
+        mean, spread, off = _agreed(tiles, weight, shift[used])
+        if used.sum() >= TURN_TILES:
+            turned = _agreed(tiles, weight, np.concatenate([shift, turn], axis=2)[used])
+            if abs(turned[0][2]) > TURN_CERTAIN * np.sqrt(turned[1][2, 2]):
+                mean, spread, off = turned
+        moves[number, : len(mean)] = mean
+        errors[number] = float(np.sqrt(np.trace(spread[:2, :2]) / 2 + np.trace(spread[2:, 2:])))
         near = np.hypot(*off.T) < max(AGREEMENT_SHARE * undone[number], AGREEMENT_LEAST)
         agreement[number] = float(near.sum() / informed.sum())
+    moves[:, 2] /= reach
     typical = np.median(found.misfit, axis=1, keepdims=True)
     misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
-    return Motion(shifts, errors, agreement, np.ones(count), misfit)
+    return Motion(moves, reach, errors, agreement, np.ones(count), misfit)
+
+
+def _agreed(
+    tiles: FloatArray, weight: FloatArray, design: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Parameters (k,) of a motion, their covariance, and how far each tile (T, 2) is off; ``design`` is (T, 2, k)."""
+    trust = np.ones(len(tiles))
+    for _ in range(ROUNDS):
+        weighted = design.transpose(0, 2, 1) @ weight
+        total = np.linalg.inv(np.einsum("t,tij->ij", trust, weighted @ design))
+        mean = total @ np.einsum("t,tij,tj->i", trust, weighted, tiles)
+        off = tiles - design @ mean
+        trust = 1.0 / (1.0 + np.einsum("ti,tij,tj->t", off, weight, off) / DOUBTFUL**2)
+    # From the disagreement of the tiles, not from their own errors.
+    pulls = trust[:, None] * np.einsum("tij,tj->ti", weighted, off)
+    return mean, total @ (pulls.T @ pulls) @ total, off

@@ -42,11 +42,13 @@ class TileShifts(NamedTuple):
     shifts : (T, d, 2) columns and rows, in pixels
     information : (T, d, 2, 2) inverse covariances
     misfit : (T, d) variance that basis and displacement leave unexplained
+    places : (T, 2) columns and rows of the tiles' centers, from the center of the picture
     """
 
     shifts: NDArray[np.float64]
     information: NDArray[np.float64]
     misfit: NDArray[np.float64]
+    places: NDArray[np.float64]
 
 
 def cut_tiles(pictures: NDArray[np.float32], side: int = SIDE) -> NDArray[np.float32]:
@@ -74,12 +76,18 @@ def tile_shifts(
         own_values, own_slopes = (part[chosen] for part in _values_and_slopes(judged, side))
     count = len(pictures)
     folds = np.arange(count) % FOLDS if count >= 2 * FOLDS else np.arange(count)
+    height, width = pictures.shape[1:]
+    row, column = np.divmod(chosen, width // side)
+    places = side * (np.stack([column, row], axis=1) + 0.5) - 0.5 * np.array([width, height])
     parts: dict[int, tuple[NDArray[np.float64], ...]] = {}
     for fold in np.unique(folds):
         own = np.flatnonzero(folds == fold)
         found = _fit(own_values[:, own], own_slopes[:, own], _basis(values[:, folds != fold]))
         parts |= {int(number): tuple(part[:, k] for part in found) for k, number in enumerate(own)}
-    return TileShifts(*(np.stack([parts[k][which] for k in range(count)], axis=1) for which in range(3)))
+    shifts, information, misfit = (
+        np.stack([parts[k][which] for k in range(count)], axis=1) for which in range(3)
+    )
+    return TileShifts(shifts, information, misfit, places)
 
 
 def _values_and_slopes(
@@ -113,8 +121,10 @@ def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32)
 
 
-def _fit(values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArray[np.float32]) -> TileShifts:
-    """Coefficients and displacement of each tile and photograph, by iteratively reweighted least squares."""
+def _fit(
+    values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Displacement, information and misfit of each tile and photograph, by iteratively reweighted least squares."""
     tiles, count = values.shape[:2]
     unknowns = basis.shape[1] + 2
     common = np.broadcast_to(basis[:, None], (tiles, count, *basis.shape[1:]))
@@ -132,4 +142,4 @@ def _fit(values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArra
     freedom = np.maximum(weights.sum(axis=2) - unknowns, 1.0)
     variance = (weights * left * left).sum(axis=2) / freedom + 1e-18
     information = np.linalg.inv(inverse[..., -2:, -2:]) / variance[..., None, None]
-    return TileShifts(solution[..., -2:, 0], information, variance)
+    return solution[..., -2:, 0], information, variance
