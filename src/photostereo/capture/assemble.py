@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
 from photostereo.capture.estimating import complete_lights
@@ -98,7 +99,13 @@ def put_together(
         framed = framed.with_strengths(factors)
         if images is not None:
             images /= factors.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
-    lights = lighting.lights
+    lights, table, check = lighting.lights, found.lights, None
+    if table is not None and not table.balls and lighting.calibration is None and lights.known:
+        check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
+    check_notes: tuple[str, ...] = ()
+    if check is not None and check.agrees:
+        check_notes = () if check.suspects else (check.words,)
+        lights = lights.with_errors(check.errors(lights.expected_error), lights.source)
     room_notes: tuple[str, ...] = ()
     if photographs.can_subtract and lights.known:
         room = _room_light(opened, lights, options, mask)
@@ -123,6 +130,7 @@ def put_together(
         *(() if alignment is None else alignment.notes([file.name for file in found.files])),
         *mask_notes,
         *lighting.notes,
+        *check_notes,
         *room_notes,
         *near_notes,
     ]
@@ -142,6 +150,7 @@ def put_together(
         files=tuple(file.name for file in found.files),
         notes=tuple(dict.fromkeys(notes)),  # a capture that photostereo wrote brings its notes along
         calibration=lighting.calibration,
+        ball_check=check,
         alignment=alignment,
         faults=found.faults,
         framing=framing,

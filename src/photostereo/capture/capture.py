@@ -27,6 +27,7 @@ from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.photographs.source import Photographs, PhotographsInMemory
 
 if TYPE_CHECKING:
+    from photostereo.capture.ball_check import BallCheck
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.faults import Fault
@@ -50,6 +51,7 @@ class Origin:
     files : names of the photographs, in the order of the lights
     notes : anything the reader noticed that the user should know
     calibration : how the lights were found from a ball, or None
+    ball_check : how far the lights of a file agree with a ball, or None
     alignment : how far the camera moved between the photographs, if that was estimated
     faults : photographs that were left out, and why
     framing, full_frame : the part of the photographs that is used, and their height and width
@@ -63,6 +65,7 @@ class Origin:
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    ball_check: BallCheck | None = field(default=None, compare=False)
     alignment: Alignment | None = field(default=None, compare=False)
     faults: tuple[Fault, ...] = ()
     framing: Framing | None = field(default=None, compare=False)

@@ -196,9 +196,15 @@ class _Search:
         return (Circle(float(x), float(y), float(radius)),)
 
     def _focal(self, files: Sequence[Path], frame: tuple[int, ...]) -> float | None:
-        """The focal length in pixels, from the user or from EXIF."""
-        shots = [self.found.heads[file] for file in files]
-        return self.options.focal or focal_in_pixels(shots, (int(frame[0]), int(frame[1])))
+        return focal_of(self.found, files, frame, self.options)
+
+
+def focal_of(
+    found: Found, files: Sequence[Path], frame: tuple[int, ...], options: ReadOptions
+) -> float | None:
+    """The focal length in pixels of photographs of this height and width, from the user or from EXIF."""
+    shots = [found.heads[file] for file in files]
+    return options.focal or focal_in_pixels(shots, (int(frame[0]), int(frame[1])))
 
 
 def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions) -> Lighting:

@@ -55,6 +55,7 @@ class Finding:
 def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
     """Everything worth saying, the worst first; at least one sentence."""
     found = [
+        *_about_ball(capture),
         *_about_lights(diagnosis),
         *_about_shadows(diagnosis, capture),
         *_about_noise(diagnosis, capture),
@@ -67,6 +68,14 @@ def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
             Finding("good", "Nothing about this capture stands in the way of a good reconstruction.")
         )
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+
+
+def _about_ball(capture: Capture) -> Iterator[Finding]:
+    check = None if capture.origin is None else capture.origin.ball_check
+    if check is not None and (check.suspects or not check.agrees):
+        remedy = "Check the light file, or move it away: then the lights are found from the ball."
+        effect = float(np.nanmean(check.apart))
+        yield Finding("problem", f"{check.words} {remedy}", effect=effect, is_mistake=True)
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:

@@ -1,0 +1,161 @@
+"""A light file beside a ball that the photographs show: do they agree about where the lights were?
+
+The ball is searched in small copies. It counts only if it lies beside the object, and if its directions explain the
+object's shading as well as those of the file do: what merely glitters does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from photostereo.capture.lighting import calibrate_photographs, focal_of
+from photostereo.capture.opening import Opened
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.lights.ball.agreement import angles_between
+from photostereo.lights.ball.geometry import Camera
+from photostereo.lights.ball.search import ball_at, find_balls, scene_misfit
+from photostereo.lights.lights import Lights
+
+#: Beside an object on ground darker than this share of it nothing is searched.
+BLACK = 0.02
+#: A ball beside the object lies outside its mask but for this share, and has at most this share of the frame.
+INSIDE, LARGEST = 0.1, 0.15
+#: The ball's directions may leave this many times what the file's leave of the object unexplained. Those of something
+#: round that is no ball leave twice as much and more.
+AS_GOOD = 1.3
+#: Degrees to which a light file is taken to be accurate that does not say, and the factor beyond which it is doubted:
+#: measured files are within 3° of a ball, files with other axes or a turned rig differ by 15° and more.
+USUAL, BEYOND = 2.0, 3.0
+#: A single light is doubted if it differs this many times more than the others.
+UNUSUAL = 4.0
+#: Focal lengths, in widths of the frame, that are tried if it is not known: a ball at the side is seen under an angle.
+FOCALS = (0.8, 1.2, 2.0)
+#: Lights that are named.
+NAMED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BallCheck:
+    """Lights of a file beside those of a ball.
+
+    Attributes
+    ----------
+    apart : (d,) degrees between both; NaN if the ball shows no highlight
+    limit : (d,) degrees up to which they agree, from what both claim
+    files : names of the photographs
+    """
+
+    apart: FloatArray
+    limit: FloatArray
+    files: tuple[str, ...]
+
+    @property
+    def usual(self) -> float:
+        """Median difference in degrees."""
+        return float(np.nanmedian(self.apart))
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """Lights that differ much more than the others."""
+        unlike = self.apart > np.maximum(self.limit, UNUSUAL * self.usual)
+        return tuple(np.flatnonzero(unlike).tolist())
+
+    @property
+    def agrees(self) -> bool:
+        """Whether most lights do."""
+        return self.usual <= float(np.nanmedian(self.limit))
+
+    def errors(self, claimed: FloatArray) -> FloatArray:
+        """Expected error of each light of a file that says nothing of it (NaN): as far as the ball confirms it."""
+        known = np.where(np.isin(np.arange(len(self.apart)), self.suspects), self.apart, self.usual)
+        return np.where(np.isfinite(claimed), claimed, known)
+
+    @property
+    def words(self) -> str:
+        """A sentence for the user."""
+        if not self.agrees:
+            return (
+                f"The light file and the ball in the photographs disagree by {self.usual:.0f}° (typically)."
+            )
+        if not self.suspects:
+            return f"a ball in the photographs confirms the light file, to about {max(self.usual, 0.1):.1f}°"
+        most = ", ".join(f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects[:NAMED])
+        more = f" and {len(self.suspects) - NAMED} more" if len(self.suspects) > NAMED else ""
+        return (
+            f"The light file disagrees with the ball in the photographs about {most}{more}; the others agree."
+        )
+
+
+def check_lights(
+    opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray, control: Control = SILENT
+) -> BallCheck | None:
+    """Compare lights of a file with a ball in the photographs, or one that is given; None if there is none.
+
+    Parameters
+    ----------
+    opened : the photographs
+    lights : one for each, with positions in pixels of the whole frame if they are near
+    mask : the object, in the whole frame
+    """
+    files = tuple(file.name for file in opened.found.files)
+    if opened.found.ball is not None or options.circle is not None:
+        found = calibrate_photographs(opened, options, control)
+        at = (found.balls[0].circle.x, found.balls[0].circle.y) if found.in_frame else None
+        return _compared(lights, found.directions, found.residual, mask.shape, files, at)
+    small, frame = opened.small, opened.small.shape[1:]
+    inside = cv2.resize(mask.astype(np.uint8), frame[::-1], interpolation=cv2.INTER_NEAREST) > 0
+    bright = small.max(axis=0)
+    around = cv2.dilate(inside.astype(np.uint8), np.ones((7, 7), np.uint8)) == 0
+    if not inside.all() and (
+        not around.any() or np.percentile(bright[around], 99) < BLACK * np.percentile(bright[inside], 90)
+    ):
+        return None
+    control.stage("lights")
+    factor = frame[0] / mask.shape[0]
+    focal = focal_of(opened.found, opened.found.files, mask.shape, options)
+    longest = max(frame)
+    focals = [None, *(share * longest for share in FOCALS)] if focal is None else [focal * factor]
+    given = lights.directions
+    for ball in find_balls(small, control=control):
+        disc = ball.circle.inside(frame)
+        beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
+        witness = inside & ~ball.circle.inside(frame, share=1.1)
+        its, own = (scene_misfit(small, directions, witness) for directions in (ball.directions, given))
+        if beside and its <= AS_GOOD * own:
+            place = (ball.circle.x / factor, ball.circle.y / factor)
+            cameras = (f and Camera.of_frame(f, (int(frame[0]), int(frame[1]))) for f in focals)
+            seen = (ball_at(small, ball.circle, camera=camera or None, certain=True) for camera in cameras)
+            checks = [
+                _compared(lights, one.directions, one.residual, mask.shape, files, place)
+                for one in seen
+                if one is not None
+            ]
+            return min(checks, key=lambda check: check.usual)
+    return None
+
+
+def _compared(
+    lights: Lights,
+    directions: FloatArray,
+    residual: FloatArray,
+    frame: Sequence[int],
+    files: tuple[str, ...],
+    place: tuple[float, float] | None,
+) -> BallCheck:
+    """``place`` is where the ball is seen."""
+    claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
+    limit = BEYOND * np.hypot(claimed, np.nan_to_num(residual))
+    return BallCheck(angles_between(directions, _at(lights, place, frame)), limit, files)
+
+
+def _at(lights: Lights, place: tuple[float, float] | None, frame: Sequence[int]) -> FloatArray:
+    """Directions, at a place in the photographs if the lights are near."""
+    if place is None or lights.positions is None or lights.position_unit != "pixels":
+        return lights.directions
+    return np.asarray(lights.at([[place[0] - 0.5 * frame[1], 0.5 * frame[0] - place[1]]])[0])
