@@ -2,9 +2,10 @@
 
 Run: python -m benchmarks.everyday [--place FOLDER] [--again] [ROW ...]
 
-A row is METHOD:MEGAPIXELSxPHOTOGRAPHS, with a c at the end for color: dlnet:1.5x12 fast:12x24c. Without rows: all of the
-table. Captures and finished rows are kept in FOLDER (build/everyday), so that an interrupted run goes on where it was;
---again measures finished rows once more. ``ls`` is the reference: reading, surface, meshes and page without a method.
+A row is METHOD:MEGAPIXELSxPHOTOGRAPHS, with a c at the end for color: dlnet:1.5x12 fast:12x24c, or METHOD@cuda for a
+GPU. Without rows: all of the table. Captures and finished rows are kept in FOLDER (build/everyday), so that an interrupted
+run goes on where it was; --again measures finished rows once more. ``ls`` is the reference: reading, surface, meshes and
+page without a method.
 
 Each is a whole frame of glossy stone with cast shadows and noise of 1 %, on which the network cannot be skipped.
 """
@@ -82,7 +83,8 @@ class Stages(ps.Control):
 def solve_here(folder: Path, method: str, out: Path) -> None:
     """One solve in this process; what it took, as JSON."""
     control = Stages()
-    ps.Pipeline(folder, method=method, control=control).write(out, force=True)
+    name, _, device = method.partition("@")
+    ps.Pipeline(folder, method=name, device=device or "cpu", control=control).write(out, force=True)
     control.on_stage("end", None)
     normals, truth = np.load(out / "normals.npy"), np.load(folder.with_suffix(".npy"))
     error = np.degrees(np.arccos(np.clip((normals * truth).sum(-1), -1, 1))).mean()
@@ -92,7 +94,7 @@ def solve_here(folder: Path, method: str, out: Path) -> None:
 
 def measure(row: str, place: Path) -> dict[str, float | dict[str, list[float]]]:
     """One row, in a process of its own."""
-    found = re.fullmatch(r"(\w+):([\d.]+)x(\d+)(c?)", row)
+    found = re.fullmatch(r"([\w@]+):([\d.]+)x(\d+)(c?)", row)
     if found is None:
         raise SystemExit(f"{row} is not a row: METHOD:MEGAPIXELSxPHOTOGRAPHS, perhaps with a c")
     folder = place / row.partition(":")[2].replace(".", "_")
