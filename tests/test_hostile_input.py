@@ -440,3 +440,31 @@ def test_lights_as_json_are_read_back(call, diligent, tmp_path):
         (tmp_path / "l.json").unlink()
         code, _, _ = call("lights", diligent, "--circle", "10,10,8", "--out", target)
         assert code == 2 and not target.exists()  # the picture is in the way: nothing is written
+
+
+def test_an_archive_is_refused_before_it_is_read(tmp_path) -> None:
+    """By what its headers declare and the photographs will take, within the memory that may be used."""
+    import tracemalloc
+
+    lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]])
+    file = tmp_path / "zeros.npz"
+    np.savez_compressed(file, images=np.zeros((4, 1500, 1500), np.uint8), lights=lights)
+    tracemalloc.start()
+    with pytest.raises(ps.CaptureError) as error:
+        ps.Pipeline(file, method="ls", memory="40MB").capture  # noqa: B018
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert error.value.code == "not-enough-memory" and error.value.values["needed"] > 5 * 4 * 1500 * 1500
+    assert peak < 5_000_000
+    assert ps.Pipeline(file, method="ls", memory="400MB").capture.frame == (1500, 1500)
+
+
+def test_too_many_pixels_are_diagnosed_from_a_part_of_them(monkeypatch) -> None:
+    from photostereo.diagnosis import diagnose as module
+
+    seen = []
+    monkeypatch.setattr(module, "diagnose", lambda capture, control: seen.append(capture.frame))
+    flat = ps.Capture(images=np.full((4, 1100, 1100), 0.5), lights=dome_lights(4), name="flat")
+    for amount in ("1GB", "60MB"):
+        ps.Pipeline(flat, method="ls", memory=amount).diagnosis  # noqa: B018
+    assert seen == [(1100, 1100), (550, 550)]

@@ -161,3 +161,33 @@ def test_a_plugin_that_exits_or_has_no_words_is_left_out(monkeypatch) -> None:
     with pytest.warns(PhotostereoWarning) as said:
         assert [entry.name for entry in announced("photostereo.models", Entry)] == ["[/x]"]
     assert len(said) == 2
+
+
+def test_a_plugin_whose_description_has_wrong_types_is_left_out(monkeypatch) -> None:
+    """Every field is checked where it comes in, also numbers, tuples and the dataclass of parameters."""
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from photostereo.core.errors import ParameterError
+    from photostereo.reflectance.entry import ModelEntry
+    from photostereo.reflectance.lambertian import LS
+
+    odd: list[dict[str, object]] = [
+        {"workspace": b"x"},
+        {"parameters": 5},
+        {"sees": None},
+        {"look": "red"},
+        {},
+    ]
+    points = [
+        SimpleNamespace(name=str(n), value="a:A", load=lambda n=n: replace(LS, **odd[n]))  # type: ignore[arg-type]
+        for n in range(len(odd))
+    ]
+    monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
+    with pytest.warns(PhotostereoWarning) as said:
+        assert announced("photostereo.models", ModelEntry) == (LS,)
+    assert len(said) == len(odd) - 1
+    for model in ("nowhere:X", "math:pi", "math:nothing"):
+        with pytest.raises(ParameterError) as error:
+            replace(LS, model=model).build(np.ones((1, 3)), np.eye(3))
+        assert error.value.code == "broken-plugin"

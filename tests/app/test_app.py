@@ -152,6 +152,19 @@ def test_what_is_wrong_with_a_folder_is_said(served, folder, tmp_path):
     assert served.client.post("/api/open", json={"path": str(tmp_path / "nowhere")}).status_code in (400, 404)
 
 
+def test_damaged_results_and_light_files_of_another_length_open_all_the_same(folder):
+    from photostereo.app.desk import Desk
+    from photostereo.app.tasks import find_photographs
+
+    (folder / "lights.txt").write_text("0 0 1\n0 0.5 1\n")
+    found, problem = find_photographs(folder)
+    assert len(found.files) == 8 and found.lights is None and "lights.txt" in problem
+    for name, text in (("a", "5.0"), ("b", '{"seconds": "long"}'), ("c", "{")):
+        (folder / "results" / name).mkdir(parents=True)
+        (folder / "results" / name / "summary.json").write_text(text)
+    assert Desk(folder).board["results"] == []
+
+
 def test_dropped_photographs_become_a_capture(served, jpegs):
     drop = served.client.post("/api/drop", json={"name": "my owl"}).json()
     for file in sorted(jpegs.glob("*.JPG")):

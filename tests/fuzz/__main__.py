@@ -17,15 +17,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .further import KINDS, choose
+
 #: Seconds after which a run is given up, also on a machine that is busy with other things.
 PATIENCE = 240.0
 _HERE = Path(__file__).resolve().parent
 
 
 def fuzz(
-    count: int, seed: int, *, first: int = 0, workers: int = 2, home: Path, keep: bool = False
+    count: int,
+    seed: int,
+    *,
+    first: int = 0,
+    workers: int = 2,
+    home: Path,
+    keep: bool = False,
+    seconds: float = float("inf"),
+    kind: str = "",
 ) -> list[dict[str, Any]]:
-    """Run the cases ``first`` … ``first + count − 1`` and return their reports."""
+    """Run the cases ``first`` … ``first + count − 1``, or those of them of one kind, and return their reports."""
     templates = home / "templates"
     templates.mkdir(parents=True)
     (home / "temporary").mkdir()
@@ -40,13 +52,14 @@ def fuzz(
     subprocess.run([sys.executable, "-c", build], check=True, env=environment, cwd=_HERE.parent)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(first, first + count):
-        waiting.put(number)
+        if not kind or (number % 2 and choose(np.random.default_rng([seed, number]))[0] == kind):
+            waiting.put(number)
     reports: list[dict[str, Any]] = []
     began = time.monotonic()
 
     def serve(place: Path) -> None:
         worker: _Worker | None = None
-        while not waiting.empty():
+        while not waiting.empty() and time.monotonic() - began < seconds:
             try:
                 number = waiting.get_nowait()
             except queue.Empty:
@@ -54,7 +67,7 @@ def fuzz(
             worker = worker or _Worker(seed, templates, place, environment, keep)
             report = worker.ask(number)
             if report is None:
-                report = {"number": number, "code": None, "wrong": [worker.end()], "error": ""}
+                report = {"number": number, "kind": "?", "code": None, "wrong": [worker.end()], "error": ""}
                 worker = None
             reports.append(report)
             for complaint in report["wrong"]:
@@ -128,6 +141,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
+    parser.add_argument("--report", metavar="FILE", help="write what failed and the counts as JSON")
+    parser.add_argument(
+        "--kind", default="", choices=list(KINDS), help="only these runs of the newer commands"
+    )
     parser.add_argument("--keep", metavar="FOLDER", help="work here and keep every run's folder")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="photostereo-fuzz-") as temporary:
@@ -139,18 +157,42 @@ def main() -> int:
             workers=chosen.workers,
             home=home,
             keep=bool(chosen.keep),
+            seconds=chosen.seconds,
+            kind=chosen.kind,
         )
+    if chosen.report:
+        failed = [report for report in reports if report["wrong"]]
+        facts = {"seed": chosen.seed, "counts": count_kinds(reports), "failed": failed[:400]}
+        Path(chosen.report).write_text(json.dumps(facts, indent=1))
     return tell(reports)
 
 
+def count_kinds(reports: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By kind of run: how many, with which exit codes, how many failed, and the mean of the processor seconds."""
+    counts = {}
+    for kind in sorted({report["kind"] for report in reports}):
+        own = [report for report in reports if report["kind"] == kind]
+        codes = Counter(str(report["code"]) for report in own)
+        failed, spent = sum(bool(report["wrong"]) for report in own), sum(r.get("seconds", 0) for r in own)
+        counts[kind] = {
+            "runs": len(own),
+            "codes": dict(codes),
+            "failed": failed,
+            "seconds": round(spent / len(own), 2),
+        }
+    return counts
+
+
 def tell(reports: list[dict[str, Any]]) -> int:
-    """Counts by exit code, then every kind of failure once with its last words; 1 where anything failed."""
+    """Counts by exit code, then every kind of failure once with its last words; by kind; 1 if anything failed."""
     codes = Counter(report["code"] for report in reports)
     failed = [report for report in reports if report["wrong"]]
     sys.stdout.write(
         f"{len(reports)} runs: " + ", ".join(f"exit code {c}: {n}" for c, n in codes.most_common())
     )
     sys.stdout.write(f"; {len(failed)} failed\n")
+    for kind, facts in count_kinds(reports).items():
+        sys.stdout.write(f"  {kind}: {facts}\n")
     shown: set[str] = set()
     for report in failed:
         last = report["error"].strip().splitlines()[-1:] or [""]

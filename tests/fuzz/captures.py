@@ -46,6 +46,8 @@ def build_templates(home: Path) -> None:
     _write_rti(home / "rti" / "capture", scene)
     _write_results(home, scene)
     _write_further(home, scene)
+    shutil.copytree(home / "folder-exif", home / "app")
+    shutil.copytree(home / "further" / "shown", home / "app" / "capture" / "results" / "ls")
 
 
 LAYOUTS = (

@@ -75,6 +75,7 @@ class Case:
     folder: Path
     words: list[str] = field(default_factory=list)
     spoilt: list[str] = field(default_factory=list)
+    kind: str = ""
 
     @property
     def out(self) -> Path:
@@ -100,12 +101,13 @@ def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
         _mesh(case, rng)
     else:
         _command(case, capture, template == "results", rng)
+    case.kind = case.words[0]
     return case
 
 
 def _further(case: Case, templates: Path, rng: np.random.Generator) -> Case:
     """A run of the newer commands."""
-    kind = further.choose(rng)
+    case.kind, kind = further.choose(rng)
     shutil.copytree(templates / kind.template, case.folder, symlinks=True)
     files = [file for file in sorted(case.folder.glob(kind.spoilt)) if file.is_file()]
     for _ in range(int(rng.choice([0, 1, 2], p=[0.15, 0.7, 0.15])) if files else 0):

@@ -9,10 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
+from .app import APP
 from .cases import Case
 
 #: What a run may add to its folder.
 _ALLOWED = ("out", "new.npz")
+#: What a run may add to or change, by its first word: stores, and what the app keeps beside the photographs.
+_GROWING = {
+    "sweep": ("swept/",),
+    "reproduce": ("swept/",),
+    "batch": ("batched/",),
+    APP: ("capture/photostereo-", "capture/results", "capture/lights.csv"),
+}
 
 
 def snapshot(folder: Path) -> dict[str, str]:
@@ -42,7 +50,7 @@ def complaints(case: Case, code: int | None, said: str, error: str, before: dict
         wrong.append("escape sequences printed raw")
     after = snapshot(case.folder)
     in_place = case.words[0] == "mesh" and "--out" not in case.words
-    growing = {"sweep": "swept/", "batch": "batched/"}.get(case.words[0])
+    growing = _GROWING.get(case.words[0])
     for name, content in before.items():
         renewed = in_place and code == 0 and name.startswith("solved")
         saved = code == 0 and name == "state.npz" and "--checkpoint" in case.words
@@ -73,6 +81,10 @@ def _bad_results(written: list[Path]) -> list[str]:
             array = array[~np.isnan(array)]
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             wrong.append(f"{path.name} has values that are not finite")
+        elif path.name == "normals.npy":
+            lengths = np.linalg.norm(array, axis=-1)
+            if not (np.isclose(lengths, 1, atol=1e-5) | (lengths == 0)).all():
+                wrong.append("normals.npy has normals that are not unit vectors")
     for path in (path for path in written if path.suffix == ".json"):
         try:
             json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import app, plugins
 from .captures import SMALL
 
 #: A word that the worker understands: serve this folder and ask.
@@ -198,6 +199,53 @@ def request(rng: np.random.Generator) -> str:
     return f"{_pick(rng, ('GET', 'GET', 'GET', 'HEAD', 'POST'))} {path} {host}"
 
 
+def _mask(folder: Path, rng: np.random.Generator) -> list[str]:
+    words = ["mask", str(folder / "capture"), "--out", str(folder / "out" / _pick(rng, ("m.png", "m.x", "")))]
+    return [*words, "--json"] if rng.random() < 0.4 else words
+
+
+def _refused(folder: Path, rng: np.random.Generator) -> list[str]:
+    """Commands that take long or serve, with something that they must refuse."""
+    (folder / "file").write_text("mine")
+    out = ["--out", str(folder / "file")]
+    choices = (
+        ["demo", *out],
+        ["demo", *out, "--force"],
+        ["app", str(folder / _pick(rng, ("nowhere", "file", "capture.npz"))), "--no-browser"],
+        ["reproduce", "--list"],
+        ["reproduce", _pick(rng, ("nothing", "", "[/x]", "table-diligent")), "--quick", *out],
+        ["reproduce", "table-diligent", "--quick", "--data", str(folder), "--out", str(folder / "out")],
+        ["reproduce", "--only-figures", "table-diligent", "--out", str(folder / "swept")],
+        ["--version"],
+        [_pick(rng, ("solv", "", "[/x]", "--nothing"))],
+    )
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _plugin(folder: Path, rng: np.random.Generator) -> list[str]:
+    words = (
+        ["methods", "--json"],
+        ["methods"],
+        ["methods", "theirs"],
+        [*_solve(folder), "--no-surface", "--method", "theirs"],
+        ["info", str(folder / "capture.npz")],
+        [
+            "compare",
+            str(folder / "capture.npz"),
+            "--methods",
+            "ls,theirs",
+            "--out",
+            str(folder / "out"),
+            "--no-report",
+        ],
+    )
+    return [plugins.PLUGIN, *plugins.words(rng), *words[int(rng.integers(len(words)))]]
+
+
+def _app(folder: Path, rng: np.random.Generator) -> list[str]:
+    return [app.APP, str(folder / "capture"), *app.questions(rng)]
+
+
 #: Kinds of runs, and how often each is chosen.
 KINDS: Mapping[str, tuple[float, Kind]] = {
     "weights": (2, Kind("further", "weights.npz", _weights)),
@@ -215,10 +263,15 @@ KINDS: Mapping[str, tuple[float, Kind]] = {
     "train": (0.3, Kind("further", "weights.npz", _train)),
     "page": (0.3, Kind("further", "nothing", _page)),
     "http": (3, Kind("further", "*/**/*", _http)),
+    "mask": (0.7, Kind("folder-exif", "capture/*", _mask)),
+    "refused": (0.4, Kind("further", "swept/*", _refused)),
+    "plugin": (1, Kind("archive", "nothing", _plugin)),
+    "app": (2, Kind("app", "capture/**/*", _app)),
 }
 
 
-def choose(rng: np.random.Generator) -> Kind:
-    """One of the kinds."""
+def choose(rng: np.random.Generator) -> tuple[str, Kind]:
+    """One of the kinds, with its name."""
     shares = np.array([share for share, _ in KINDS.values()])
-    return list(KINDS.values())[int(rng.choice(len(shares), p=shares / shares.sum()))][1]
+    name = list(KINDS)[int(rng.choice(len(shares), p=shares / shares.sum()))]
+    return name, KINDS[name][1]

@@ -22,10 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .app import APP, ask_app
 from .captures import SMALL, capture_in
 from .cases import METHODS, Case, make_case
 from .checks import complaints, snapshot
 from .further import HTTP
+from .plugins import PLUGIN, installed
 
 #: Bytes that a run may take beyond what the process has before it. The largest sound input needs a hundredth of it.
 MEMORY = 700 << 20
@@ -126,7 +128,7 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
     watch.on = True
     try:
         with _limited_memory():
-            code, said, error = ask(case.words) if case.words[0] == HTTP else run(case.words)
+            code, said, error = _RUNNERS.get(case.words[0], run)(case.words)
     finally:
         watch.on = False
     wrong = complaints(case, code, said, error, before)
@@ -138,6 +140,7 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
     if grown > MEMORY:
         wrong.append(f"took {grown >> 20} MB")
     return {
+        "kind": case.kind,
         "code": code,
         "spoilt": case.spoilt,
         "words": [os.fsencode(word).decode("utf-8", "backslashreplace")[:200] for word in case.words],
@@ -145,6 +148,15 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
         "wrong": wrong,
         "error": error[-4000:] if wrong else error[:300],
     }
+
+
+def run_with_plugin(words: list[str]) -> tuple[int | None, str, str]:
+    """Install a plugin for one run."""
+    with installed(*words[1:4]):
+        return run(words[4:])
+
+
+_RUNNERS = {HTTP: ask, APP: ask_app, PLUGIN: run_with_plugin}
 
 
 @contextmanager
@@ -202,7 +214,12 @@ def main() -> None:
             if not keep:
                 shutil.rmtree(case.folder, ignore_errors=True)
         except Exception:
-            answer = {"code": None, "wrong": ["the fuzzer itself failed"], "error": traceback.format_exc()}
+            answer = {
+                "kind": "?",
+                "code": None,
+                "wrong": ["the fuzzer itself failed"],
+                "error": traceback.format_exc(),
+            }
         answers.write(json.dumps({"number": number, **answer}) + "\n")
         answers.flush()
 

@@ -16,8 +16,8 @@ from photostereo.app.board import Board
 from photostereo.app.process import Event, WorkerProcess
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
-from photostereo.io.safe import read_json
 from photostereo.io.staging import clear_leftovers
+from photostereo.solver.result_files import read_summary
 
 #: What the buttons stand for, as methods of the command line.
 QUALITIES = {"fast": "fast", "best": "best"}
@@ -277,7 +277,7 @@ class Desk:
 
     def _entry(self, folder: Path, *, preview: bool = False) -> dict[str, Any] | None:
         try:
-            summary = read_json(folder / "summary.json", "summary", remedy="")
+            summary = read_summary(folder)
         except PhotostereoError:
             return None
         key = next((key for key, path in self.keys.items() if path == folder), None) or secrets.token_urlsafe(

@@ -13,7 +13,7 @@ import numpy as np
 from photostereo.app.reporting import Reporter
 from photostereo.app.small_copies import SmallCopies, make_copies
 from photostereo.capture.edits import EDITS_FILE, MASK_STEM, Edits, read_edits, write_edits
-from photostereo.capture.found import Found
+from photostereo.capture.found import Found, require_matching
 from photostereo.capture.layouts import photographs
 from photostereo.capture.loading import find_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
@@ -281,6 +281,8 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
             folder, ReadOptions(lights=None if chosen in (None, ESTIMATE) else folder / chosen)
         )
         if isinstance(found, Found):
+            if found.lights is not None and len(found.lights.vectors) != len(found.files):
+                require_matching(found, len(found.lights.vectors))
             return found, ""
         problem = CaptureError(
             f"{folder} is an archive; the app works on folders of photographs.",

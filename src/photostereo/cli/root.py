@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 from photostereo._version import __version__
 from photostereo.cli.command import command
 from photostereo.cli.shell import end_with
+from photostereo.io.names import printable
 from photostereo.runtime.signals import ended_by, orderly_signals
 from photostereo.runtime.threads import shorten_spinning
 
@@ -59,6 +61,7 @@ def main() -> None:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
         Shell.as_json = False
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = app(standalone_mode=False)
             if ended_by() is not None:  # Typer may have made an ordinary exit of it
@@ -68,6 +71,11 @@ def main() -> None:
                 raise
             code = end_with(problem, as_json=Shell.as_json)
         sys.exit(int(code or 0))
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """Warnings that no command has caught, such as those about plugins, without the line of code."""
+    typer.echo(f"Warning: {printable(str(message))}", err=True)
 
 
 def _version(show: bool) -> None:

@@ -9,9 +9,9 @@ In the other package's ``pyproject.toml``::
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from importlib.metadata import entry_points
-from typing import TypeVar
+from typing import TypeVar, get_origin, get_type_hints
 
 from photostereo.core.errors import PhotostereoWarning
 
@@ -33,16 +33,24 @@ def announced(group: str, kind: type[Kind]) -> tuple[Kind, ...]:
             continue
         if not isinstance(value, kind):
             _say(group, point.value, f"it is {type(value).__name__}, not {kind.__name__}")
-        elif wrong := [name for name in _texts(value) if not isinstance(getattr(value, name), str)]:
-            _say(group, point.value, f"{wrong[0]} is not text")
+        elif wrong := _wrong_field(value):
+            _say(group, point.value, wrong)
         else:
             found.append(value)
     return tuple(found)
 
 
-def _texts(value: object) -> list[str]:
-    """The fields of a description that have to be text."""
-    return [f.name for f in fields(value) if f.type in (str, "str")] if is_dataclass(value) else []
+def _wrong_field(value: object) -> str:
+    """What is wrong with the fields of a description; empty if they hold what their annotations say."""
+    if not is_dataclass(value):
+        return ""
+    for name, hint in get_type_hints(type(value)).items():
+        kind, held = get_origin(hint) or hint, getattr(value, name)
+        if kind is type and not is_dataclass(held):
+            return f"{name} is not a dataclass"
+        if isinstance(kind, type) and not isinstance(held, (int, float) if kind is float else kind):
+            return f"{name} is {type(held).__name__}, not {kind.__name__}"
+    return ""
 
 
 def _say(group: str, what: str, problem: str) -> None:

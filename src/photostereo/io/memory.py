@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError, ParameterError
@@ -10,6 +13,7 @@ from photostereo.core.errors import CaptureError, ParameterError
 #: No machine has an exabyte; more is a mistake.
 LARGEST = 1e18
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_limit: ContextVar[float] = ContextVar("memory_limit", default=float("inf"))
 
 
 def available_memory() -> int:
@@ -33,8 +37,18 @@ def available_memory() -> int:
     return max(min(found), 0)
 
 
+@contextmanager
+def memory_limit(amount: int) -> Iterator[None]:
+    """Within the block :func:`require_memory` refuses what needs more than this many bytes."""
+    before = _limit.set(amount)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
 def require_memory(size: int, what: str, remedy: str) -> None:
-    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free.
+    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows.
 
     >>> require_memory(10**18, "The photograph a.png", "Crop it.")
     Traceback (most recent call last):
@@ -43,13 +57,14 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     """
     if size < 1 << 24:  # not worth asking
         return
-    free = available_memory()
-    if size > free:
+    free, limit = available_memory(), _limit.get()
+    if size > min(free, limit):
+        there = f"{free / 1e9:.1f} GB are free" if free < limit else f"{in_words(limit)} may be used"
         raise CaptureError(
-            f"{what} needs {size / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB are free. {remedy}",
+            f"{what} needs {size / 1e9:.1f} GB of memory, but only {there}. {remedy}",
             code="not-enough-memory",
             needed=size,
-            free=free,
+            free=min(free, limit),
         )
 
 

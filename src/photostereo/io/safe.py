@@ -14,9 +14,10 @@ import os
 import stat
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ TEXT_LIMIT = 64 << 20
 DEFLATE_RATIO = 1032
 #: Arrays in one archive.
 MEMBER_LIMIT = 10_000
+_NOTHING: Mapping[str, int] = MappingProxyType({})
 
 _ENCRYPTED = 0x1
 _LETTERS = "biufU"  # kinds of values: truth, integers, floating point, text; no objects, dates or records
@@ -193,8 +195,13 @@ def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
     return complaint
 
 
-def read_npz(path: Path, what: str, *, remedy: str, limit: int | None = None) -> dict[str, NDArray[Any]]:
-    """All arrays of an ``.npz`` file by name, of at most ``limit`` bytes together; never Python objects."""
+def read_npz(
+    path: Path, what: str, *, remedy: str, limit: int | None = None, working: Mapping[str, int] = _NOTHING
+) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz`` file by name, of at most ``limit`` bytes together; never Python objects.
+
+    ``working`` is what each value of an array takes once more while it is used: memory is asked for both at first.
+    """
     complaint = _not_numpy(path, what, remedy, "archive")
     arrays: dict[str, NDArray[Any]] = {}
     with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
@@ -206,6 +213,11 @@ def read_npz(path: Path, what: str, *, remedy: str, limit: int | None = None) ->
         declared = sum(member.file_size for member in members)
         if limit is not None and declared > limit:
             raise complaint(f"it declares {declared} bytes, far more than the {limit} that it can need")
+        for name, bytes_of_value in working.items():
+            for member in (member for member in members if member.filename == f"{name}.npy"):
+                with archive.open(member) as stream:
+                    shape, _, _ = _header_of(stream, member.file_size, f"{name} in {path}", complaint)
+                declared += bytes_of_value * math.prod(shape)
         require_memory(declared, f"The {what} {path}", "Use a smaller one.")
         for member in members:
             with archive.open(member) as stream:

@@ -22,6 +22,9 @@ OF_A_TRIANGLE = 100
 
 #: Photographs up to this many bytes are loaded, so that the page shows them; bands of larger ones come from disk as fast.
 LOADED = 1_500_000_000
+#: Bytes of a pixel while the capture is diagnosed (measured), and the pixels beyond which every n-th is enough: shares and
+#: medians of 24 million do not change with more.
+OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,12 @@ def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
     if method.model.divisible and not on_gpu and stack > LOADED:
         loads = False
     return Plan(budget, writing, loads, None if on_gpu else budget - (stack if loads else 0))
+
+
+def is_diagnosed_whole(capture: Capture, budget: int) -> bool:
+    """Whether a capture in memory can be diagnosed from all of its pixels."""
+    pixels = capture.mask.size
+    return pixels <= DIAGNOSED and capture.stack_bytes + OF_A_DIAGNOSIS * pixels <= budget
 
 
 def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Settings) -> None:

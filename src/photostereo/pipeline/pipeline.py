@@ -170,12 +170,14 @@ class Pipeline(ReadingStages):
 
     @stage(after=("capture",))
     def diagnosis(self) -> Diagnosis:
-        """What is good and bad about the capture, from all pixels or, if it is not in memory, from a part of them."""
+        """What is good and bad about the capture, from all pixels or, if they are too many, from a part of them."""
         from photostereo.diagnosis.diagnose import diagnose
+        from photostereo.pipeline.budget import is_diagnosed_whole
         from photostereo.pipeline.glance import glance
 
         capture = self.at_hand
-        capture = capture if capture.in_memory else glance(capture, self.control)
+        whole = capture.in_memory and is_diagnosed_whole(capture, self._plan.budget)
+        capture = capture if whole else glance(capture, self.control)
         return diagnose(capture, control=self.control)
 
     @stage(uses=("settings.solving",), after=("capture",))

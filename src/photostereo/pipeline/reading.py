@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -72,7 +72,8 @@ class ReadingStages(Staged):
 
         assert self.path is not None
         self.control.stage("photographs")
-        return find_capture(self.path, self._locating)
+        with self._memory_limit():
+            return find_capture(self.path, self._locating)
 
     @stage(after=("found",))
     def opened(self) -> Opened:
@@ -120,7 +121,8 @@ class ReadingStages(Staged):
             if isinstance(found, Found):
                 return put_together(self.opened, self.lighting, reading, lazy=True, control=self.control)
             read = comparable(self._finding) == comparable(reading)  # as it is an archive
-            return found if read else read_lazily(self.path, reading, self.control)
+            with self._memory_limit():
+                return found if read else read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path) from problem
 
@@ -168,6 +170,13 @@ class ReadingStages(Staged):
     _source: tuple[Any, Photographs] | None = None
     #: SHA-256 of the files that were read, by their path; known when they are decoded.
     _digests: Mapping[Path, str] = MappingProxyType({})
+
+    def _memory_limit(self) -> AbstractContextManager[None]:
+        """While an archive is read, which is read whole."""
+        from photostereo.io.memory import memory_limit
+        from photostereo.pipeline.budget import budget_of
+
+        return memory_limit(budget_of(self.settings.solving.memory))
 
     @property
     def _color(self) -> tuple[bool, bool]:

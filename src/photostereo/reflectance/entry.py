@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from photostereo.core.errors import ParameterError
 from photostereo.core.parameters import Parameter, parameters_of
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array
@@ -91,7 +92,16 @@ class ModelEntry:
     def kind(self) -> Callable[..., Model]:
         """The class of the model, or what makes one."""
         module, _, name = self.model.partition(":")
-        found: Callable[..., Model] = getattr(import_module(module), name)
+        try:
+            found: Callable[..., Model] = getattr(import_module(module), name)
+            if not callable(found):
+                raise TypeError("it is no class")
+        except (ImportError, AttributeError, TypeError, ValueError) as problem:
+            raise ParameterError(
+                f"The model {self.name} cannot be loaded from {self.model} ({problem}). Update or uninstall the package it "
+                "comes from.",
+                code="broken-plugin",
+            ) from problem
         return found
 
     @property

@@ -130,7 +130,8 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.")
+    working = {"images": np.dtype(np.float32).itemsize}
+    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", working=working)
     for name, array in content.items():
         if name != "name" and array.dtype.kind == "U":
             raise CaptureError(
