@@ -105,8 +105,55 @@ class Served:
         self.thread.join(10)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
+    """One server for all tests of a module."""
     running = Served(*make_server(None))
     yield running
     running.stop()
+
+
+@pytest.fixture
+def tab(browser: Any, served: Served) -> Iterator[Any]:
+    """Opens tabs of the app; at the end they must have been quiet, and alone with the server."""
+    contexts: list[Any] = []
+    faults: list[str] = []
+
+    def open_tab(width: int = 1280, height: int = 800, **options: Any) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            accept_downloads=True,
+            reduced_motion="reduce",
+            **options,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda problem: faults.append(str(problem)))
+        page.on(
+            "request",
+            lambda r: (
+                faults.append(r.url)
+                if "//127.0.0.1:" not in r.url and r.url[:5] not in ("data:", "blob:")
+                else None
+            ),
+        )
+        page.goto(served.address.url)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+    assert [fault for fault in faults if "GPU stall" not in fault] == []
+
+
+def step(page: Any, name: str) -> None:
+    page.click(f"#steps [data-step={name}]")
+    page.wait_for_selector(f"html[data-step={name}]")
+
+
+def go(page: Any, served: Served, desk: str, name: str) -> None:
+    page.goto(f"{served.address.origin}/#/c/{desk}/{name}")
+    page.wait_for_selector(f"html[data-step={name}]")

@@ -11,56 +11,16 @@ import pytest
 import photostereo as ps
 from photostereo.capture.edits import read_edits
 
-from .conftest import BALL
+from .conftest import BALL, step
 
 #: axe-core's script, if the machine has one: ``npm pack axe-core``.
 AXE = Path(os.environ.get("AXE_CORE", "/usr/share/nodejs/axe-core/axe.min.js"))
 STEPS = ("photographs", "lights", "mask", "solve", "result")
 
 
-@pytest.fixture
-def tab(browser, served):
-    """Opens tabs of the app; at the end they must have been quiet, and alone with the server."""
-    contexts, faults = [], []
-
-    def open_tab(width=1280, height=800, **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            accept_downloads=True,
-            reduced_motion="reduce",
-            **options,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda problem: faults.append(str(problem)))
-        page.on(
-            "request",
-            lambda r: (
-                faults.append(r.url)
-                if "//127.0.0.1:" not in r.url and r.url[:5] not in ("data:", "blob:")
-                else None
-            ),
-        )
-        page.goto(served.address.url)
-        page.wait_for_selector("html[data-ready]")
-        return page
-
-    yield open_tab
-    for context in contexts:
-        context.close()
-    assert [fault for fault in faults if "GPU stall" not in fault] == []
-
-
 def desk_of(page) -> str:
     page.wait_for_function("() => location.hash.startsWith('#/c/')")
     return page.url.split("/")[5]
-
-
-def step(page, name: str) -> None:
-    page.click(f"#steps [data-step={name}]")
-    page.wait_for_selector(f"html[data-step={name}]")
 
 
 def drag(page, start: tuple[float, float], end: tuple[float, float]) -> None:

@@ -37,7 +37,7 @@ class Desk:
     keys : folders of results by the random names under which their pages are served
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, worker: WorkerProcess) -> None:
         self.folder, self.id = folder, secrets.token_hex(6)
         self._home = tempfile.TemporaryDirectory(prefix="photostereo-app-", ignore_cleanup_errors=True)
         self.work = Path(self._home.name)
@@ -57,7 +57,8 @@ class Desk:
             results=[],
             exported=None,
         )
-        self._desk = WorkerProcess(self._on_event)
+        self._desk = worker
+        worker.on_event = self._on_event
         self._solver: WorkerProcess | None = None
         self._look: int | None = None
         self._look_again = self._closed = False
@@ -93,7 +94,7 @@ class Desk:
     def _require_names(self, edits: Edits) -> None:
         """Corrections name photographs of this capture, and leave enough of them."""
         files = set(self.board["capture"]["files"])
-        unknown = [name for name in (*edits.leave_out, *edits.moved_lights) if name not in files]
+        unknown = [name for name in (*edits.leave_out, *edits.keep, *edits.moved_lights) if name not in files]
         if unknown:
             raise ParameterError(f"There is no photograph {unknown[0]}.", code="unknown-photograph")
         if len(files - set(edits.leave_out)) < 3:
@@ -158,9 +159,12 @@ class Desk:
         self._solver = WorkerProcess(self._on_event)
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
         self._begin_job("solve", facts)
-        task = await self._solver.send(
-            "solve", folder=str(self.folder), out=str(out), settings=settings, command=command
-        )
+        lights = self.board["lights"] or {"files": [], "directions": []}
+        shown = {name: lights[name] for name in ("files", "directions")} | {
+            "mask": str(self.work / "mask.png")
+        }
+        about = {"folder": str(self.folder), "out": str(out), "settings": settings, "command": command}
+        task = await self._solver.send("solve", **about, shown=shown)
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
 
     async def cancel(self) -> None:
@@ -228,7 +232,10 @@ class Desk:
                 self._later(self.look())
 
     def _on_solve(self, event: Event) -> None:
-        self._follow(event)
+        if event["event"] == "said":
+            self.board.put(job={**self.board["job"], "said": event["said"]})
+        else:
+            self._follow(event)
 
     def _on_preview(self, event: Event) -> None:
         job = self.board["job"]
@@ -340,11 +347,11 @@ def python_call(folder: Path, summary: Mapping[str, Any]) -> str:
     """The same result from Python."""
     command = shlex.split((summary.get("provenance") or {}).get("command") or "")
     options = dict(pairwise(command))
-    method = options.get("--method", summary.get("method"))
-    sets = [word.split("=", 1) for flag, word in pairwise(command) if flag == "--set"]
-    given = "".join(f", {name}={value!r}" for name, value in sets)
-    scale = f", scale={options['--scale']}" if "--scale" in options else ""
+    sets = dict(word.split("=", 1) for flag, word in pairwise(command) if flag == "--set")
+    choice = {"method": options.get("--method", summary.get("method")), "parameters": sets}
+    settings, _ = solve_settings({**choice, "scale": options.get("--scale", 1.0)})
+    given = "".join(f", {name}={value!r}" for name, value in settings.items())
     return (
         "import photostereo as ps\n\n"
-        f"ps.Pipeline({str(folder)!r}, method={method!r}{scale}{given}).write({options.get('--out', 'results')!r})\n"
+        f"ps.Pipeline({str(folder)!r}{given}).write({options.get('--out', 'results')!r})\n"
     )

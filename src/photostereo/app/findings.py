@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from photostereo.io.atomic import write_text
+from photostereo.io.images import decode_image
 
 if TYPE_CHECKING:
     from photostereo.app.tasks import Tasks
+    from photostereo.capture import Capture
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.lights.lights import Lights
     from photostereo.pipeline.pipeline import Pipeline
@@ -25,6 +27,9 @@ FAULTS = {
     "mismatched": "does not match",
     "size-mismatch": "another size",
 }
+#: Lights are found in small copies for the page and in full size for a solve. Differences beyond these are said: degrees
+#: between two lights (a ball gives them to 0.3°), and the share that the masks have in common (0.99 is usual).
+LIGHTS_APART, MASK_SAME = 2.0, 0.97
 #: A photograph with more clipped values than this inside the mask is marked.
 _CLIPPED = 0.01
 
@@ -75,8 +80,8 @@ def original_names(sentence: str) -> str:
     return sentence.replace(".ppm", "")
 
 
-def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
-    """What was noticed about the capture, and about single photographs by name; ``moved`` are displaced."""
+def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
+    """What was noticed about the capture, and about single photographs by name."""
     diagnosis, capture = pipeline.diagnosis, pipeline.capture
     names = [original(name) for name in (capture.origin.files if capture.origin else ())]
     about: dict[str, list[str]] = {}
@@ -89,10 +94,10 @@ def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
     for number, share in enumerate(diagnosis.saturation_by_photograph):
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
-    for fault in pipeline.opened.found.faults:
-        about.setdefault(original(fault.file), []).append(FAULTS.get(fault.reason, "cannot be used"))
+    for name, reason in (tasks.faults or {}).items():
+        about.setdefault(name, []).append(FAULTS.get(reason, "cannot be used"))
     for number, name in enumerate(names):
-        if name in moved:
+        if name in tasks.moved:
             note(number, "camera moved")
     return {
         "general": [
@@ -100,9 +105,39 @@ def findings_of(pipeline: Pipeline, moved: Collection[str]) -> dict[str, Any]:
             for finding in diagnosis.findings
         ],
         "photographs": about,
-        "unused": [original(fault.file) for fault in pipeline.opened.found.faults if not fault.used],
+        "faults": tasks.faults,
         "notes": [original_names(note) for note in (capture.origin.notes if capture.origin else ())],
     }
+
+
+def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
+    """Sentences on what the photographs themselves gave otherwise than their small copies, which the page showed."""
+    import cv2
+
+    said = []
+    files = capture.origin.files if capture.origin else ()
+    others = set(files) ^ set(shown["files"])
+    if others:
+        names = ", ".join(sorted(others)[:3]) + (" ..." if len(others) > 3 else "")
+        said.append(f"In full size other photographs are used than shown: {names}.")
+    both = [(files.index(name), place) for place, name in enumerate(shown["files"]) if name in files]
+    if both:
+        here, there = (list(numbers) for numbers in zip(*both, strict=True))
+        cosine = np.sum(capture.lights.directions[here] * np.array(shown["directions"])[there], axis=1)
+        apart = float(np.degrees(np.arccos(np.clip(cosine, -1, 1))).max())
+        if apart > LIGHTS_APART:
+            said.append(f"In full size the lights differ by up to {apart:.1f}° from those shown.")
+    if Path(shown["mask"]).is_file():
+        seen = (
+            cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1], interpolation=cv2.INTER_LINEAR)
+            > 127
+        )
+        same = float((seen & capture.mask).sum() / (seen | capture.mask).sum())
+        if same < MASK_SAME:
+            said.append(
+                f"In full size the mask differs from the one shown in {100 * (1 - same):.0f} % of it."
+            )
+    return said
 
 
 def write_lights_file(pipeline: Pipeline, target: Path) -> None:

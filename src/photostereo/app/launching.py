@@ -30,12 +30,14 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def make_server(folder: Path | None, port: int = 0) -> tuple[uvicorn.Server, list[socket.socket], Address]:
+def make_server(
+    folder: Path | None, port: int = 0, *, compiling: bool = False
+) -> tuple[uvicorn.Server, list[socket.socket], Address]:
     """The server, its sockets and its address."""
     sockets = [listening(port), listening(0)]
     address = Address(sockets[0].getsockname()[1], sockets[1].getsockname()[1])
     config = uvicorn.Config(
-        make_app(address, folder),
+        make_app(address, folder, compiling=compiling),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -47,7 +49,7 @@ def make_server(folder: Path | None, port: int = 0) -> tuple[uvicorn.Server, lis
 
 def run_app(folder: Path | None, port: int, tell: Callable[[str], None], *, browse: bool) -> None:
     """Serve until interrupted."""
-    server, sockets, address = make_server(folder, port)
+    server, sockets, address = make_server(folder, port, compiling=True)
     tell(f"The app is at {address.url}")
     tell("Press Ctrl-C to end it.")
     if browse:

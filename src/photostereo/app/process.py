@@ -31,7 +31,7 @@ class WorkerProcess:
         ``cancelled``
     """
 
-    def __init__(self, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, on_event: Callable[[Event], None] = lambda event: None) -> None:
         self.on_event = on_event
         self.log: deque[str] = deque(maxlen=_LOG)
         self._process: asyncio.subprocess.Process | None = None
@@ -47,8 +47,7 @@ class WorkerProcess:
 
     async def send(self, do: str, **arguments: Any) -> int:
         """Give it a task; its number."""
-        if self._process is None or self._process.returncode is not None:
-            await self._start()
+        await self.start()
         self._number += 1
         self._tasks[self._number] = {"task": self._number, "do": do, "answer": self._answer}
         self._answer = None
@@ -92,7 +91,10 @@ class WorkerProcess:
             await process.wait()
         await asyncio.gather(*self._readers, return_exceptions=True)
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
+        """Start the process, if it does not run: what it imports takes half a second."""
+        if self._process is not None and self._process.returncode is None:
+            return
         self._ended = False
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import mimetypes
@@ -41,6 +42,19 @@ class App:
         self.address, self.first = address, first
         self.desks: dict[str, Desk] = {}
         self.drops: dict[str, tuple[Path, list[int]]] = {}
+        self.spare = WorkerProcess()
+
+    async def prepare(self, *, compiling: bool) -> None:
+        """Start the worker of the next capture, and the compilation of what every solve needs, once."""
+        await self.spare.start()
+        stamp = places.state_folder() / f"compiled-{__version__}"
+        if not compiling or stamp.exists():
+            return
+        worker = WorkerProcess()
+        try:
+            await worker.ask("compile", stamp=str(stamp))
+        finally:
+            await worker.close()
 
     async def open(self, folder: Path) -> Desk:
         """Open a folder, or the desk on which it is already."""
@@ -56,7 +70,7 @@ class App:
                 break
             del self.desks[oldest.id]
             await oldest.close()
-        desk = Desk(place)
+        desk, self.spare = Desk(place, self.spare), WorkerProcess()
         self.desks[desk.id] = desk
         places.remember(place)
         await desk.open()
@@ -65,6 +79,7 @@ class App:
     async def close(self) -> None:
         for desk in self.desks.values():
             await desk.close()
+        await self.spare.close()
 
     def desk(self, request: Request) -> Desk:
         desk = self.desks.get(request.path_params["desk"])
@@ -96,8 +111,8 @@ async def limited(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
-def make_app(address: Address, first: Path | None = None) -> Starlette:
-    """The application; ``first`` is the folder to open."""
+def make_app(address: Address, first: Path | None = None, *, compiling: bool = False) -> Starlette:
+    """The application; ``first`` is the folder to open, ``compiling`` whether kernels are compiled meanwhile."""
     state = App(address, first)
 
     async def index(request: Request) -> Response:
@@ -110,6 +125,7 @@ def make_app(address: Address, first: Path | None = None) -> Starlette:
         opened = None
         if state.first is not None:
             opened = (await state.open(state.first)).id
+        await state.spare.start()
         return {
             "version": __version__,
             "recent": places.recent_captures(),
@@ -135,7 +151,7 @@ def make_app(address: Address, first: Path | None = None) -> Starlette:
         return {"id": (await state.open(Path(str((await json_of(request)).get("path", ""))))).id}
 
     async def example(request: Request) -> Any:
-        worker = WorkerProcess(lambda event: None)
+        worker = WorkerProcess()
         try:
             made = await worker.ask("example", folder=str(places.captures_folder() / "example-figure"))
         finally:
@@ -251,7 +267,8 @@ def make_app(address: Address, first: Path | None = None) -> Starlette:
         desk = state.desk(request)
         folder = desk.folder / "results" / request.path_params["result"]
         file = inside(folder / request.path_params["file"], [desk.folder / "results"])
-        if file is None or not file.is_file():
+        hidden = any(part.startswith(".") for part in request.url.path.split("/"))  # unfinished
+        if file is None or hidden or not file.is_file():
             raise CaptureError("There is no such file.", code="no-such-file")
         return FileResponse(file, filename=file.name, headers={"Cache-Control": "no-store"})
 
@@ -264,8 +281,10 @@ def make_app(address: Address, first: Path | None = None) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        preparing = asyncio.create_task(state.prepare(compiling=compiling))
         yield
-        await state.close()
+        preparing.cancel()
+        await asyncio.gather(preparing, state.close(), return_exceptions=True)
 
     desk = "/api/c/{desk}"
     routes = [

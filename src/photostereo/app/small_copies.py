@@ -6,7 +6,8 @@ and solves it within a second. Results never come from it: a solve reads the pho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,8 +94,10 @@ class SmallCopies:
     def of(cls, found: Found, work: Path) -> SmallCopies:
         """The place for the copies of these photographs."""
         shots = [found.heads[file] for file in found.files]
-        frame = next((shot.frame for shot in shots if shot.frame is not None), None)
-        if frame is None:
+        frames = Counter(shot.frame for shot in shots if shot.frame is not None)
+        if frames:
+            frame = frames.most_common(1)[0][0]
+        else:
             first = decode_image(found.files[0])
             frame = (int(first.shape[0]), int(first.shape[1]))
         if common_orientation(shots) > 4:
@@ -107,10 +110,17 @@ class SmallCopies:
         """The folder that the pipeline reads."""
         return self.work / "small" / self.name
 
-    def write_edits(self, edits: Edits, mask: str | None, circle: tuple[float, float, float] | None) -> None:
+    def write_edits(
+        self,
+        edits: Edits,
+        mask: str | None,
+        circle: tuple[float, float, float] | None,
+        faults: Mapping[str, str] | None,
+    ) -> None:
         """Corrections of the capture as its small copies need them.
 
-        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it.
+        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it;
+        ``faults`` are those of all photographs: once they are known, no photograph is judged again.
         """
         if edits.circle is not None:
             circle = self.scale.circle(edits.circle, up=False)
@@ -119,10 +129,17 @@ class SmallCopies:
             mask=mask,
             lights=lights,
             circle=None if lights else circle,
-            leave_out=tuple(map(small_name, edits.leave_out)),
+            leave_out=tuple(
+                map(small_name, sorted({*edits.leave_out, *(set(faults or {}) - set(edits.keep))}))
+            ),
+            keep=tuple(map(small_name, edits.keep)) if faults is None else self._names,
             moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
         )
         write_edits(self.capture, small)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(file.name for file in self.capture.glob("*.ppm")))
 
     def shrink_mask(self, mask: NDArray[Any], name: str) -> None:
         """Write a mask of the photographs as one of the copies."""
@@ -152,10 +169,10 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
     copies = SmallCopies.of(found, work)
     exposed, _ = exposures(shots)
     turn = common_orientation(shots)
+    usual = copies.scale.full[::-1] if turn > 4 else copies.scale.full
     weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
     for folder in (work / "thumbs", work / "views", copies.capture):
         folder.mkdir(parents=True, exist_ok=True)
-    _write_lights(found, copies)
     for label, file in (("ambient", found.ambient), ("flat", found.flat)):
         if file is not None:
             linear = _shrunk(
@@ -180,9 +197,11 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
             bright = float(np.percentile(linear, 99.5))
             gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
         _write_pictures(work, number, linear * np.float32(gain[0]))
-        write_bytes(
-            copies.capture / small_name(file.name), _sixteen_bits(linear * np.float32(weights[number]))
-        )
+        if shot.frame in (None, usual):
+            small = _sixteen_bits(linear * np.float32(weights[number]))
+            write_bytes(copies.capture / small_name(file.name), small)
+        else:
+            about["unfit"] = "another size"
         gray = linear if linear.ndim == 2 else gray_from_rgb(linear)
         size = shot.frame or copies.scale.full
         return about | {
@@ -196,6 +215,7 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
     with ThreadPoolExecutor(_THREADS) as pool:
         for about in pool.map(copy, range(len(shots))):
             yield copies, about
+    _write_lights(found, copies)
 
 
 def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
@@ -253,6 +273,8 @@ def _write_lights(found: Found, copies: SmallCopies) -> None:
         columns += [f"{kind}_{axis}" for axis in "xyz"]
     lines.append(",".join(columns))
     for number, file in enumerate(found.files):
+        if not (copies.capture / small_name(file.name)).exists():
+            continue
         vector = list(map(repr, table.vectors[number].tolist()))
         open_direction = table.open_directions is not None and table.open_directions[number]
         cells = [small_name(file.name).replace(",", "_"), *([""] * 3 if open_direction else vector)]

@@ -35,10 +35,13 @@ class Tasks:
         self.copies: SmallCopies | None = None
         self.pipeline: Any = None
         self.version = 0
-        #: What was found in the small copies and is not searched for again: the ball, the mask, displaced photographs.
+        #: What was found in the small copies and is not searched for again: the ball, the mask, photographs with faults
+        #: and displaced ones, and the one that was taken with the light off.
         self.circle: tuple[float, float, float] | None = None
         self.found_masks: dict[str | None, str] = {}
-        self.moved: frozenset[str] | None = None
+        self.faults: dict[str, str] | None = None
+        self.moved: frozenset[str] = frozenset()
+        self.ambient: Path | None = None
         self.mask_notes: list[str] = []
 
     def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
@@ -72,7 +75,7 @@ class Tasks:
         self.folder = Path(folder)
         found, problem = find_photographs(self.folder)
         self.found, self.pipeline = found, None
-        self.circle, self.found_masks, self.moved = None, {}, None
+        self.circle, self.found_masks, self.faults, self.ambient = None, {}, None, None
         return found, problem
 
     def _at(self, folder: str, work: str) -> SmallCopies:
@@ -113,7 +116,9 @@ class Tasks:
         control.emit(
             "glance", glance={"version": self.version, "seconds": round(time.perf_counter() - began, 2)}
         )
-        return {"findings": findings_of(pipeline, self._displaced(control))}
+        if self._judge(control):
+            return self.do_look(folder, work, control)
+        return {"findings": findings_of(pipeline, self)}
 
     def _keep(self, calibration: Any, mask: Any) -> None:
         """What need not be searched for again when something else is corrected."""
@@ -131,19 +136,22 @@ class Tasks:
             self.found_masks[chosen] = f"{MASK_STEM}-found-{chosen}.png"
             write_bytes(self.copies.capture / self.found_masks[chosen], encode_png(mask))
 
-    def _displaced(self, control: Reporter) -> frozenset[str]:
-        """Names of photographs that the camera moved between."""
+    def _judge(self, control: Reporter) -> bool:
+        """Look once for faults of all photographs, whoever left some out; True if others are used from now on."""
         from photostereo.app.findings import original
         from photostereo.pipeline.pipeline import Pipeline
 
-        if self.moved is None:
-            assert self.copies is not None
-            pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
-            opened, alignment = pipeline.opened, pipeline.alignment
-            files = [original(file.name) for file in opened.found.files]
-            marks = () if alignment is None else alignment.uncertain | alignment.corrected.any(axis=1)
-            self.moved = frozenset(name for name, mark in zip(files, marks, strict=False) if mark)
-        return self.moved
+        if self.faults is not None:
+            return False
+        assert self.copies is not None
+        pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
+        opened, alignment = pipeline.opened, pipeline.alignment
+        files = [original(file.name) for file in opened.found.files]
+        marks = () if alignment is None else alignment.uncertain | alignment.corrected.any(axis=1)
+        self.moved = frozenset(name for name, mark in zip(files, marks, strict=False) if mark)
+        self.faults = {original(fault.file): fault.reason for fault in opened.found.faults if not fault.used}
+        self.ambient = opened.found.ambient if "light-off" in self.faults.values() else None
+        return "mismatched" in self.faults.values()
 
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
         """The lights that follow from a circle, as it is being dragged; nothing is kept."""
@@ -189,23 +197,33 @@ class Tasks:
             pipeline.configure(method="ls", strengths="given")
 
     def do_solve(
-        self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
+        self,
+        folder: str,
+        out: str,
+        settings: Mapping[str, Any],
+        command: list[str],
+        shown: Mapping[str, Any],
+        control: Reporter,
     ) -> dict[str, Any]:
-        """Solve a capture as the command line does."""
+        """Solve a capture as the command line does; what the page showed otherwise (``shown``) is said."""
+        from photostereo.app.findings import differences
         from photostereo.pipeline.pipeline import Pipeline
 
-        written = Pipeline(folder, control=control, **settings).write(out, command=command)
+        pipeline = Pipeline(folder, control=control, **settings)
+        control.emit("said", said=differences(pipeline.capture, shown))
+        written = pipeline.write(out, command=command)
         return {"out": out, "summary": brief(written.summary), "warnings": list(written.warnings)}
 
     def do_export(
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
     ) -> dict[str, Any]:
         """Write a result in other formats."""
+        from photostereo.io.atomic import replacing_directory
         from photostereo.results.export import export_result
         from photostereo.solver.reconstruction import Reconstruction
 
-        Path(out).mkdir(parents=True, exist_ok=True)
-        facts = export_result(Path(out), Reconstruction.load(Path(result)), formats, control=control)
+        with replacing_directory(Path(out), force=True) as place:
+            facts = export_result(place, Reconstruction.load(Path(result)), formats, control=control)
         return {"files": facts["files"]}
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
@@ -220,7 +238,23 @@ class Tasks:
             write_edits(folder, Edits(**{**vars(edits), "mask": "auto"}))
         return {"file": Path(target).name}
 
-    def do_example(self, folder: str, control: Reporter) -> dict[str, Any]:
+    def do_compile(self, stamp: str, control: Reporter) -> dict[str, Any]:
+        """Solve something tiny, so that a new user's first solve need not wait for compilers."""
+        import os
+        import tempfile
+
+        from photostereo.pipeline.pipeline import Pipeline
+
+        if hasattr(os, "nice"):
+            os.nice(10)
+        with tempfile.TemporaryDirectory() as home:
+            place = self.do_example(f"{home}/figure", control, size=64)["folder"]
+            for method in ("ls", "fast", "best"):
+                Pipeline(place, method=method, mask="auto", control=control).write(f"{home}/{method}")
+        write_bytes(Path(stamp), b"")
+        return {}
+
+    def do_example(self, folder: str, control: Reporter, size: int = 400) -> dict[str, Any]:
         """Photograph the figure of the demo."""
         from photostereo.capture.corruptions import add_poisson
         from photostereo.capture.layouts.diligent import write_diligent
@@ -229,18 +263,19 @@ class Tasks:
         if not (Path(folder) / "filenames.txt").is_file():
             control.stage("example")
             lights = dome_lights(20)
-            clean = render_scene("figure", size=400, lights=lights, reflectance="oren-nayar", color=True)
+            clean = render_scene("figure", size=size, lights=lights, reflectance="oren-nayar", color=True)
             control.check()
             write_diligent(add_poisson(clean, 25.0, rng=0), Path(folder))
         return {"folder": folder}
 
     def _small_pipeline(self, control: Reporter) -> Any:
         """The pipeline of the small copies with the present corrections; stages that did not change are kept."""
+        from photostereo.app.findings import original
         from photostereo.pipeline.pipeline import Pipeline
 
         assert self.copies is not None and self.found is not None
         edits = read_edits(self.folder)
-        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
+        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle, self.faults)
         if self.pipeline is None:
             self.pipeline = Pipeline(
                 self.copies.capture,
@@ -251,7 +286,8 @@ class Tasks:
                 strengths="given",
             )
         self.pipeline.control = control
-        return self.pipeline.configure()
+        kept = self.ambient is not None and original(self.ambient.name) in edits.keep
+        return self.pipeline.configure(ambient=None if kept else self.ambient)
 
     def _small_mask(self, chosen: str | None) -> str | None:
         """The name of the chosen mask among the copies; a word stays what it is."""

@@ -9,6 +9,7 @@ The photographs, light files and masks of the user are never changed::
       "lights": "estimate",
       "circle": [812.5, 304.0, 96.2],
       "leave_out": ["IMG_0007.JPG"],
+      "keep": ["IMG_0009.JPG"],
       "moved_lights": {"IMG_0003.JPG": [0.1, 0.5, 0.86]}
     }
 
@@ -42,6 +43,7 @@ _SCHEMA = {
     "lights?": str,
     "circle?": [NUMBER],
     "leave_out?": [str],
+    "keep?": [str],
     "moved_lights?": {str: [NUMBER]},
 }
 
@@ -57,6 +59,7 @@ class Edits:
     circle : center and radius of the ball in pixels
     leave_out : names of photographs that are not used
     moved_lights : directions of lights by the names of their photographs
+    keep : names of photographs that are used whatever seems wrong with them
 
     Examples
     --------
@@ -72,18 +75,20 @@ class Edits:
     circle: tuple[float, float, float] | None = None
     leave_out: tuple[str, ...] = ()
     moved_lights: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Edits()
 
     def describe(self) -> str:
         """What is corrected, in a few words."""
-        moved, left = len(self.moved_lights), len(self.leave_out)
+        moved, left, kept = len(self.moved_lights), len(self.leave_out), len(self.keep)
         words = [
             "mask" if self.mask else "",
             {None: "", "estimate": "lights estimated"}.get(self.lights, f"lights from {self.lights}"),
             "ball marked by hand" if self.circle else "",
             f"{left} photograph{'s' * (left > 1)} left out" if left else "",
+            f"{kept} photograph{'s' * (kept > 1)} kept" if kept else "",
             f"{moved} light{'s' * (moved > 1)} moved" if moved else "",
         ]
         return ", ".join(word for word in words if word)
@@ -95,6 +100,7 @@ class Edits:
             "lights": self.lights,
             "circle": list(self.circle or ()),
             "leave_out": list(self.leave_out),
+            "keep": list(self.keep),
             "moved_lights": {name: list(to) for name, to in self.moved_lights.items()},
         }
         return {"photostereo-edits": _VERSION, **{name: value for name, value in said.items() if value}}
@@ -129,12 +135,16 @@ class Edits:
             lights=facts.get("lights") or None,
             circle=(float(circle[0]), float(circle[1]), float(circle[2])) if circle else None,
             leave_out=tuple(facts.get("leave_out") or ()),
+            keep=tuple(facts.get("keep") or ()),
             moved_lights=moved,  # type: ignore[arg-type]  # of three numbers each, checked above
         )
 
     def fill_in(self, options: ReadOptions, folder: Path) -> ReadOptions:
         """The options with these corrections; what the user said stays."""
-        filled: dict[str, Any] = {"leave_out": tuple(dict.fromkeys((*options.leave_out, *self.leave_out)))}
+        filled: dict[str, Any] = {
+            name: tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
+            for name in ("leave_out", "keep")
+        }
         if options.mask is None and self.mask is not None:
             filled["mask"] = _named(self.mask, folder)
         if options.lights is None and options.ball is None and options.circle is None:
@@ -147,7 +157,7 @@ class Edits:
         """Those of the corrections that the options follow: the user may have said otherwise."""
         alone = self.fill_in(ReadOptions(), folder)
         used = {name for name in ("mask", "lights", "circle", "moved_lights") if _same(alone, options, name)}
-        return Edits(leave_out=self.leave_out, **{name: getattr(self, name) for name in used})
+        return Edits(leave_out=self.leave_out, keep=self.keep, **{name: getattr(self, name) for name in used})
 
 
 def edits_file(path: str | os.PathLike[str]) -> Path | None:

@@ -74,13 +74,17 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     if bad and (options.strict or len(seen.numbers) < FEWEST_LEFT):
         raise next(iter(seen.errors.values()))
     found, photographs, seen = _leave_out(found, photographs, seen, bad)
-    judged = min(seen.pictures.shape[1:]) >= SMALLEST
+    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not {f.name for f in found.files} <= set(
+        options.keep
+    )
     suspects: dict[int, Fault] = {}
     for number, other in find_duplicates(found.files, photographs.digests).items():
         suspects[number] = Fault(found.files[number].name, "duplicate", found.files[other].name)
     dark = find_dark(seen.pictures) if judged else {}
     suspects |= {k: Fault(found.files[k].name, reason) for k, reason in dark.items() if k not in suspects}
-    off = [number for number, reason in dark.items() if reason == "light-off"]
+    off = [
+        k for k, reason in dark.items() if reason == "light-off" and found.files[k].name not in options.keep
+    ]
     if (
         off
         and found.ambient is None
@@ -102,7 +106,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     every = len(found.files)
     found, photographs, seen = _judge(found, photographs, seen, suspects, options)
     if len(found.files) < every:
-        kept = [number for number in range(every) if number not in suspects]
+        kept = [k for k in range(every) if k not in suspects or suspects[k].file in options.keep]
         alignment, small = alignment.take(kept), small[kept]
     return Opened(found, photographs.moved_back(alignment.corrected), alignment, small)
 
@@ -118,6 +122,10 @@ def _judge(
     options: ReadOptions,
 ) -> Parts:
     """Leave out what can be used in principle, if enough photographs remain."""
+    wanted = {k for k, fault in suspects.items() if fault.file in options.keep}
+    used = tuple(replace(suspects[k], used=True, wanted=True) for k in sorted(wanted))
+    found = replace(found, faults=(*found.faults, *used))
+    suspects = {k: fault for k, fault in suspects.items() if k not in wanted}
     if not suspects:
         return found, photographs, seen
     if options.strict:

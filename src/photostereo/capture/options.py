@@ -82,6 +82,8 @@ class ReadOptions:
         Factor of both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
     leave_out : sequence of str
         Names of photographs that are not used; those that are not there are ignored.
+    keep : sequence of str
+        Names of photographs that are used even if they are dark, blurred, duplicates or do not match the others.
     moved_lights : mapping of str to sequence of 3 float
         Directions of single lights by the names of their photographs, in place of those that are found.
     edits : bool
@@ -113,6 +115,7 @@ class ReadOptions:
     crop: Sequence[int] | None = None
     scale: float = 1.0
     leave_out: Sequence[str] = ()
+    keep: Sequence[str] = ()
     moved_lights: Mapping[str, Sequence[float]] | Sequence[tuple[str, Sequence[float]]] = ()
     edits: bool = True
     workers: int | None = None
@@ -135,7 +138,8 @@ class ReadOptions:
             )
         moved = self.moved_lights
         object.__setattr__(self, "moved_lights", tuple((name, tuple(to)) for name, to in dict(moved).items()))
-        object.__setattr__(self, "leave_out", tuple(self.leave_out))
+        for name in ("leave_out", "keep"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.align not in ALIGNMENTS:
             raise ParameterError(
                 f'align must be one of {", ".join(ALIGNMENTS)}, not "{self.align}".', code="unknown-align"

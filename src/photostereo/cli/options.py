@@ -140,6 +140,15 @@ class Reading:
     leave_out: Annotated[
         list[str] | None, option("--leave-out", INPUT, "A photograph not to use; can be repeated.", "NAME")
     ] = None
+    keep: Annotated[
+        list[str] | None,
+        option(
+            "--keep",
+            ADVANCED,
+            "A photograph to use though it is dark, blurred, ...; can be repeated.",
+            "NAME",
+        ),
+    ] = None
     edits: Annotated[
         bool, option("--edits/--no-edits", ADVANCED, "Apply the corrections made in the app.")
     ] = True
@@ -167,8 +176,7 @@ class BallReading:
 def read_options(group: Reading | BallReading) -> ReadOptions:
     """A group of options for the library; what is not an option of the group has its default."""
     values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
-    if "leave_out" in values:
-        values["leave_out"] = values["leave_out"] or ()
+    values |= {name: values[name] or () for name in ("leave_out", "keep") if name in values}
     for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
         if name in values:
             values[name] = numbers(values[name], count, f"--{name}", whole=name != "circle")

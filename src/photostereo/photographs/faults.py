@@ -66,12 +66,14 @@ class Fault:
     reason : a key of :data:`WORDS`
     other : another photograph that the words mention
     used : whether the photograph is used all the same, because too few would be left
+    wanted : whether it is used because the user said so
     """
 
     file: str
     reason: str
     other: str = ""
     used: bool = False
+    wanted: bool = False
 
     @property
     def why(self) -> str:
@@ -85,7 +87,10 @@ class Fault:
         b.jpg is left out: it is a copy of a.jpg
         """
         if self.used:
-            return f"{self.file} is used although {self.why}, because fewer than {FEWEST_LEFT} photographs would be left"
+            reason = (
+                "as asked" if self.wanted else f"because fewer than {FEWEST_LEFT} photographs would be left"
+            )
+            return f"{self.file} is used although {self.why}, {reason}"
         return f"{self.file} is left out: {self.why}"
 
     def as_error(self, path: Path) -> CaptureError:

@@ -90,12 +90,19 @@ class ReadingStages(Staged):
 
         return self.opened.alignment if isinstance(self.found, Found) else None
 
-    @stage(uses=("_finding",), after=("opened",))
-    def lighting(self) -> Lighting:
-        """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
+    @stage(uses=("_calibrating",), after=("opened",))
+    def unmoved(self) -> Lighting:
+        """The lights as they were found."""
         from photostereo.capture.lighting import find_lights
 
-        return find_lights(self.opened, self._finding, self.control)
+        return find_lights(self.opened, self._calibrating, self.control)
+
+    @property
+    def lighting(self) -> Lighting:
+        """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
+        from photostereo.capture.lighting import moved
+
+        return moved(self.unmoved, self.opened.found, self._finding)
 
     @stage(uses=("reading", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
@@ -200,10 +207,15 @@ class ReadingStages(Staged):
         return replace(self.reading, mask=None, crop=None, scale=1.0, color=False)
 
     @property
+    def _calibrating(self) -> ReadOptions:
+        """How lights are found, before single ones are moved."""
+        return replace(self._finding, moved_lights=())
+
+    @property
     def _locating(self) -> ReadOptions:
         """How files are found and opened: whether a ball is marked matters, where it is does not."""
-        finding = self._finding
-        return replace(finding, moved_lights=(), circle=None if finding.circle is None else (0.0, 0.0, 1.0))
+        finding = self._calibrating
+        return replace(finding, circle=None if finding.circle is None else (0.0, 0.0, 1.0))
 
     @property
     def _photographs_key(self) -> Any:

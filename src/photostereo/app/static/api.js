@@ -73,10 +73,22 @@ export class Capture {
 
   get ready() { return this.state.opening?.state === "done"; }
 
-  leaveOut(name, out) {
-    const left = this.left;
-    if (out) left.add(name);
-    else left.delete(name);
-    return this.edit({ leave_out: [...left] });
+  // What is wrong with a photograph that is not used by itself, unless it is kept by hand.
+  fault(name) { return this.state.findings?.faults?.[name]; }
+
+  used(name) {
+    const about = this.state.photographs?.find((one) => one.name === name);
+    return !about?.error && !about?.unfit && !this.left.has(name) && (!this.fault(name) || this.kept.has(name));
+  }
+
+  get kept() { return new Set(this.state.edits?.keep ?? []); }
+
+  toggle(name) {
+    const { left, kept } = this;
+    if (!this.used(name)) {
+      left.delete(name);
+      if (this.fault(name)) kept.add(name);
+    } else if (!kept.delete(name)) left.add(name);
+    return this.edit({ leave_out: [...left], keep: [...kept] });
   }
 }

@@ -112,13 +112,13 @@ export class LightsStep {
     const name = this.selected;
     const number = lights?.files.indexOf(name) ?? -1;
     const moved = state.edits?.moved_lights ?? {};
-    const out = this.capture.left.has(name);
+    const out = !this.capture.used(name);
     if (!lights) return replace(this.detail);
     const error = lights.errors[number];
     return replace(this.detail,
       h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}, ${lights.found_from[number]}`),
       h("div", { class: "row" },
-        h("button", { type: "button", onclick: () => this.capture.leaveOut(name, !out) }, out ? "Use this light" : "Leave this light out"),
+        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave this light out"),
         name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo its move") : null,
         h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv")));
   }
@@ -141,7 +141,7 @@ export class LightsStep {
     this.capture.edit({ moved_lights: moved });
   }
 
-  leaveOut(name) { this.capture.leaveOut(name, !this.capture.left.has(name)); }
+  leaveOut(name) { this.capture.toggle(name); }
 
   showCircle(state, lights) {
     const full = state.opening?.full;

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 
 const STEPS = 40; // of undo
+const CLOSE = 10; // pixels of the screen: a click so near the first corner closes a polygon
 const TINT = [232, 140, 40];
 
 export class MaskCanvas {
@@ -207,6 +208,9 @@ export class MaskCanvas {
       for (const [x, y] of this.corners) pen.lineTo(x, y);
       if (this.pointer) pen.lineTo(...this.pointer);
       pen.stroke();
+      pen.beginPath();
+      pen.arc(...this.corners[0], CLOSE / 2 / this.scale, 0, 7);
+      pen.stroke();
     }
     if (!this.pointer || this.tool === "polygon") return;
     for (const [color, extra] of [["rgb(0 0 0 / 0.6)", 1], ["#fff", 0]]) {
@@ -224,18 +228,38 @@ export class MaskCanvas {
 
   listen() {
     const { canvas } = this;
+    const fingers = new Map();
     let last = null;
     let panning = null;
+    let pinch = null;
+    const spread = () => {
+      const [a, b] = [...fingers.values()];
+      const box = canvas.getBoundingClientRect();
+      return { apart: Math.hypot(a[0] - b[0], a[1] - b[1]), middle: [(a[0] + b[0]) / 2 - box.left, (a[1] + b[1]) / 2 - box.top] };
+    };
     canvas.addEventListener("pointerdown", (event) => {
       canvas.focus();
       event.preventDefault();
       canvas.setPointerCapture(event.pointerId);
+      if (event.pointerType === "touch") fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      if (fingers.size === 2) { // what the first finger began was not meant
+        if (last) {
+          this.pen.putImageData(this.past.pop(), 0, 0);
+          this.retint();
+        } else if (this.tool === "polygon") this.corners.pop();
+        last = null;
+        pinch = spread();
+        return;
+      }
       if (event.button === 1 || this.space) {
         panning = [event.clientX - this.origin[0], event.clientY - this.origin[1]];
         return;
       }
       if (this.tool === "polygon") {
-        this.corners.push(this.at(event));
+        const [x, y] = this.at(event);
+        const [first] = this.corners;
+        if (this.corners.length > 2 && Math.hypot(x - first[0], y - first[1]) * this.scale < CLOSE) this.close(event.altKey);
+        else this.corners.push([x, y]);
         this.draw();
         return;
       }
@@ -247,6 +271,14 @@ export class MaskCanvas {
     });
     canvas.addEventListener("pointermove", (event) => {
       this.pointer = this.at(event);
+      if (fingers.has(event.pointerId)) fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      if (pinch && fingers.size === 2) {
+        const now = spread();
+        this.origin = [this.origin[0] + now.middle[0] - pinch.middle[0], this.origin[1] + now.middle[1] - pinch.middle[1]];
+        this.zoomBy(now.apart / pinch.apart, now.middle);
+        pinch = now;
+        return;
+      }
       if (panning) this.origin = [event.clientX - panning[0], event.clientY - panning[1]];
       if (last) {
         this.stroke(last, this.pointer, this.erases(event));
@@ -255,7 +287,9 @@ export class MaskCanvas {
       }
       this.draw();
     });
-    const end = () => {
+    const end = (event) => {
+      fingers.delete(event.pointerId);
+      pinch = null;
       panning = null;
       this.busy = false;
       if (last) this.changed();

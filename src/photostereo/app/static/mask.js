@@ -16,7 +16,7 @@ export class MaskStep {
     this.undo = button("Undo", "Ctrl+Z", () => this.board.undo());
     this.redo = button("Redo", "Ctrl+Shift+Z", () => this.board.redo());
     this.size = h("input", { type: "range", min: "2", max: "120", value: "28", "aria-label": "Size of the brush", oninput: () => { this.board.size = Number(this.size.value); } });
-    this.tools = segments("Tool", [["brush", "Brush", "B: add to the object"], ["eraser", "Eraser", "E: take away"], ["polygon", "Polygon", "P: click corners, double-click to close; with Alt it takes away"]], "brush", (tool) => { this.board.tool = tool; });
+    this.tools = segments("Tool", [["brush", "Brush", "B: add to the object"], ["eraser", "Eraser", "E: take away"], ["polygon", "Polygon", "P: click corners, then the first one again; with Alt it takes away"]], "brush", (tool) => { this.board.tool = tool; });
     this.strip = h("div", { class: "strip row" });
     this.at = 0;
     const tools = [this.tools,
@@ -88,7 +88,7 @@ export class MaskStep {
       this.showStrip(files);
     };
     replace(this.strip, h("button", { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) }, "←"),
-      h("p", { class: "small" }, `${files[this.at]} · wheel zooms, space and drag moves`),
+      h("p", { class: "small" }, `${files[this.at]} · ${matchMedia("(hover: none)").matches ? "two fingers zoom and move" : "wheel zooms, space and drag moves"}`),
       h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"));
   }
 

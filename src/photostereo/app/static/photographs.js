@@ -21,50 +21,56 @@ export class PhotographsStep {
     this.glance.update(state);
     const files = state.capture?.files ?? [];
     const known = new Map((state.photographs ?? []).map((about) => [about.name, about]));
-    const left = this.capture.left;
     for (const [number, name] of files.entries()) {
       if (!this.tiles.has(name)) this.add(name, number);
-      this.show(name, known.get(name), left.has(name), state.findings?.photographs?.[name] ?? [], state.findings?.unused?.includes(name));
+      this.show(name, known.get(name), state.findings?.photographs?.[name] ?? []);
     }
-    if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("capture")) this.panel(state, files, left, known);
+    if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("capture")) this.panel(state, files, known);
   }
 
   add(name, number) {
     const image = h("img", { alt: "", decoding: "async" });
     const badges = h("span", { class: "badges" });
-    const button = h("button", { type: "button", class: "tile-button", onclick: () => this.capture.leaveOut(name, !this.capture.left.has(name)) },
+    const button = h("button", { type: "button", class: "tile-button", onclick: () => { if (!tile.unusable) this.capture.toggle(name); } },
       h("span", { class: "tile-picture" }, image), badges, h("span", { class: "tile-name" }, name));
     const zoom = h("button", { type: "button", class: "tile-zoom", "aria-label": `Enlarge ${name}`, onclick: () => this.enlarge(number) }, "⤢");
     const element = h("div", { class: "tile waiting" }, button, zoom);
-    this.tiles.set(name, { element, image, badges, button, number });
+    const tile = { element, image, badges, button, number };
+    this.tiles.set(name, tile);
     this.sheet.append(element);
   }
 
-  show(name, about, out, notes, unused) {
+  show(name, about, notes) {
     const tile = this.tiles.get(name);
+    const used = this.capture.used(name);
+    const kept = used && this.capture.fault(name);
+    tile.unusable = about?.error || about?.unfit;
     if (about && !about.error && !tile.image.src) {
       tile.image.src = this.capture.picture("thumb", tile.number);
       tile.element.classList.remove("waiting");
     }
     const words = [...notes];
     if (about?.error) words.push("cannot be read");
+    else if (about?.unfit) words.push(about.unfit);
     else if (about && !notes.length && about.clipped > 0.03) words.push(`${Math.round(100 * about.clipped)} % white`);
-    tile.element.classList.toggle("out", out || Boolean(unused));
+    tile.element.classList.toggle("out", !used);
     tile.element.classList.toggle("broken", Boolean(about?.error));
-    tile.button.setAttribute("aria-pressed", String(!out));
-    tile.button.setAttribute("aria-label", `${name}${words.length ? `, ${words.join(", ")}` : ""}. ${out ? "Left out; press to use it" : "Used; press to leave it out"}`);
-    tile.button.title = about?.error ?? (out ? "Left out: click to use it" : "Click to leave it out");
-    replace(tile.badges, out || unused ? h("span", { class: "badge off" }, unused ? "not used" : "left out") : null, words.map((text) => h("span", { class: "badge" }, text)));
+    tile.button.setAttribute("aria-pressed", String(used));
+    const state = tile.unusable ? "Cannot be used" : used ? (kept ? "Kept by hand; press to leave it out again" : "Used; press to leave it out") : this.capture.left.has(name) ? "Left out; press to use it" : "Not used; press to use it all the same";
+    tile.button.setAttribute("aria-label", `${name}${words.length ? `, ${words.join(", ")}` : ""}. ${state}`);
+    tile.button.title = about?.error ?? state.replace("press", "click");
+    const word = used ? (kept ? "kept" : "") : this.capture.left.has(name) ? "left out" : "not used";
+    replace(tile.badges, word ? h("span", { class: used ? "badge kept" : "badge off" }, word) : null, words.map((text) => h("span", { class: "badge" }, text)));
   }
 
-  panel(state, files, left, known) {
+  panel(state, files, known) {
     const { opening, capture } = state;
     const done = known.size;
-    const used = files.filter((name) => !left.has(name) && !state.findings?.unused?.includes(name)).length;
+    const used = files.filter((name) => this.capture.used(name)).length;
     const size = [...known.values()].find((about) => about.size)?.size;
     const facts = [
       [used === files.length ? plural(files.length, "photograph") : `${used} of ${files.length} photographs used`, "strong"],
-      size ? [`${size[0]} × ${size[1]} pixels. Click one to leave it out.`, "span"] : null,
+      size ? [`${size[0]} × ${size[1]} pixels. Click one to leave it out or to use it.`, "span"] : null,
       opening?.state === "running" && files.length ? [`Reading ${done} of ${files.length}`, "span"] : null,
       capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
       capture?.flat ? [`${capture.flat}: flat field, divided by`, "span"] : null,

@@ -39,7 +39,7 @@ export class SolveStep {
     for (const button of this.form.querySelectorAll("button")) button.disabled = !ready || running;
     if (parts.has("job") || parts.has("results") || parts.has("preview")) this.progress(state.job);
     const problems = state.findings?.general?.filter((finding) => finding.severity === "problem") ?? [];
-    const files = (state.capture?.files?.length ?? 0) - this.capture.left.size;
+    const files = (state.capture?.files ?? []).filter((name) => this.capture.used(name)).length;
     replace(this.check, h("p", { class: "small" }, ready
       ? `${plural(files, "photograph")} · lights ${state.lights?.kind === "ball" ? "from a ball" : state.lights?.kind === "estimated" ? "estimated" : "from a file"} · object ${(100 * state.mask.share).toFixed(0)} % of the frame`
       : state.looking?.state === "failed" ? state.looking.error.message : "Still looking at the photographs …"),
@@ -92,6 +92,7 @@ export class SolveStep {
     replace(this.job, h("header", { class: "row" }, h("h2", {}, title), this.time,
       running ? h("button", { type: "button", class: "cancel", disabled: job.state === "cancelling", onclick: () => attempt(() => this.capture.act("cancel")) }, "Cancel") : null),
     job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
+    (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
     running || job.state !== "done" ? list : null,
     shown ? next(this.capture, "result", job.kind === "preview" ? "Show the preview" : "Show the result") : null,
     h("details", { class: "log", ontoggle: (event) => this.log(event.target) }, h("summary", {}, "Log"), h("pre", { tabindex: "0" })));
