@@ -22,6 +22,7 @@ from photostereo.diagnosis.exposure import (
     matte_residual,
     saturation_share,
 )
+from photostereo.diagnosis.near_lights import NearLights, find_near_lights
 from photostereo.diagnosis.noise import NoiseEstimate, estimate_noise
 from photostereo.lights.geometry import LightGeometry, light_geometry
 
@@ -111,11 +112,23 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
         result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
     )
     control.check()
-    facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "mistakes"}
+    apart = ("mistakes", "near")
+    facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name not in apart}
     residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
     control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
-    return replace(bare, findings=(*map(_as_finding, seen.mistakes), *advise(bare, capture, result)))
+    found = (*map(_as_finding, seen.mistakes), *_about_near(seen.near))
+    return replace(bare, findings=(*found, *advise(bare, capture, result)))
+
+
+def _about_near(near: NearLights | None) -> tuple[Finding, ...]:
+    if near is None:
+        return ()
+    words = (
+        f"The lights seem to be close, at about {near.widths:.0f} widths of the frame: that bends the surface by about "
+        f"{near.degrees:.0f}°. Give their positions in the light file, or move them farther away."
+    )
+    return (Finding("problem", words, effect=near.degrees, is_mistake=True),)
 
 
 def _as_finding(mistake: Mistake) -> Finding:
@@ -134,6 +147,7 @@ class _Seen:
     saturation_by_photograph: FloatArray
     dim_photographs: tuple[int, ...]
     mistakes: tuple[Mistake, ...]
+    near: NearLights | None
 
 
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
@@ -159,4 +173,5 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
         mistakes=find_mistakes(
             gray.images, gray.lights.directions, gray.mask, axes_given=given, straightened=straightened
         ),
+        near=find_near_lights(gray.images, gray.lights.directions, gray.mask),
     )
