@@ -10,7 +10,7 @@ from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import expected_shapes
 
-SHIPPED_DIGEST = "e19b3d42c7b3627b1eac4978033ec351c00fd22fa9d67d4c343a29e4792220f1"
+SHIPPED_DIGEST = "fc3e4ff5694b129d649adfe198a40096bb217a4b36da5906239a8868219c588c"
 
 
 def _shapes(arrays: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from photostereo.reflectance.learned.constants import FEATURES
 from photostereo.reflectance.learned.context import network as context_form
 
 SHIPPED_DIGEST = "869e53ad9190f5deb103e33539ca99a7390dcc56af49fc2cd39261f2d0a99910"
-CONTEXT_DIGEST = "141d2a9a56d133ea5fdd94d92a1dae45ffb430f44a8d14cf63330c4db4b75eee"
+CONTEXT_DIGEST = "2e28421fc88a636af14bbb2d4bb1500e6f3d22d0c8616f929886481bb05861aa"
 LAYERS = ("first", "second", "third", "fourth", "head")
 #: Limits of an archive: the shipped one has a width of 96 and two stages.
 MOST_WIDTH, MOST_STAGES = 1024, 8

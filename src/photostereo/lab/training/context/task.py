@@ -21,18 +21,8 @@ from photostereo.reflectance.learned.weights import set_network
 
 #: Numbers of photographs, each with the share of batches drawn with it.
 COUNTS = {
-    4: 0.07,
-    5: 0.06,
-    6: 0.11,
-    8: 0.12,
-    10: 0.17,
-    12: 0.09,
-    16: 0.1,
-    20: 0.14,
-    32: 0.06,
-    48: 0.04,
-    96: 0.04,
-}
+    4: 0.05, 5: 0.05, 6: 0.08, 8: 0.08, 10: 0.12, 12: 0.08, 16: 0.08, 20: 0.12, 32: 0.1, 48: 0.1, 96: 0.14
+}  # fmt: skip
 #: Share of solids; the others are reliefs.
 SOLIDS = 0.75
 
@@ -51,7 +41,7 @@ class ContextSettings(Settings):
     kept: int = 4096  # examples in memory
     batch: int = 64
     steps: int = 4  # with every new group of examples
-    likelihood: float = 0.1  # weight of the expected error's likelihood
+    likelihood: float = 0.2  # weight of the expected error's likelihood
     weights: str = ""  # of the set network; the package's own by default
 
 

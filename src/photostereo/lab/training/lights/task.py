@@ -21,7 +21,7 @@ COUNTS = {
     4: 0.05, 5: 0.04, 6: 0.07, 8: 0.1, 10: 0.12, 12: 0.1, 16: 0.18, 20: 0.12, 24: 0.08, 32: 0.09, 48: 0.03, 96: 0.02
 }  # fmt: skip
 #: Share of solids; the others are reliefs.
-SOLIDS = 0.6
+SOLIDS = 0.5
 #: Share of scenes in which some directions are given.
 PARTLY_KNOWN = 0.15
 #: Share of scenes into which photographs of another scene are mixed.
