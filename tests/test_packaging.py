@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -31,6 +33,29 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     assert f'version = "{version}"' in recipe
 
 
-def test_links_are_complete() -> None:
-    assert {"Homepage", "Documentation", "Issues", "Changelog"} <= set(PROJECT["urls"])
+def test_no_address_is_invented() -> None:
+    """The project has no public home yet; one that is nobody's, or somebody else's, must not be published."""
+    assert set(PROJECT["urls"]) == {"Paper"}
+    texts = ("pyproject.toml", "packaging/conda/meta.yaml", "README.md", "SECURITY.md", "CONTRIBUTING.md")
+    for name in texts:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "github.com/photostereo" not in text and "readthedocs.io" not in text
     assert "py.typed" in {path.name for path in (ROOT / "src" / "photostereo").iterdir()}
+
+
+def test_workflows_and_recipe_are_yaml() -> None:
+    """Every job has steps or uses a workflow; every action has a version; scripts that are run exist."""
+    yaml = pytest.importorskip("yaml")
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert found[True]  # "on", which YAML 1.1 takes for a truth value
+        for job in found["jobs"].values():
+            for step in job["steps"]:
+                assert "@" in step.get("uses", "@") and ("uses" in step) != ("run" in step)
+                for script in re.findall(r"python (tools/\S+)", step.get("run", "")):
+                    assert (ROOT / script).is_file()
+    for name in (".pre-commit-config.yaml", ".readthedocs.yaml", "CITATION.cff"):
+        assert yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    rendered = re.sub(r"{%.*?%}", "", recipe).replace("{{ version }}", "0").replace("{{ PYTHON }}", "python")
+    assert {"package", "source", "build", "requirements", "test", "about"} <= set(yaml.safe_load(rendered))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import photostereo as ps
+from photostereo.capture.options import ReadOptions
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 #: What a SciPy user expects, in the order in which a capture meets it.
@@ -34,6 +35,23 @@ def test_public_names_are_documented(name):
         assert ">>>" in item.__doc__
     if not issubclass(item if inspect.isclass(item) else object, Warning | Exception):  # a page of their own
         assert f"photostereo.{name}\n" in REFERENCE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(n for n in ps.__all__ if inspect.isroutine(getattr(ps, n))))
+def test_docstrings_name_exactly_the_parameters(name):
+    """As numpydoc wants it: ``a, b : type`` under *Parameters*. ``load`` refers to the fields of ``ReadOptions``."""
+    function = getattr(ps, name)
+    declared = set(inspect.signature(function).parameters)
+    section = re.search(
+        r"Parameters\n-+\n(.*?)(?=\n\S[^\n]*\n-+\n|\Z)", inspect.cleandoc(function.__doc__), re.S
+    )
+    assert (section is not None) == bool(declared)
+    entries = [line for line in section[1].splitlines() if re.match(r"\S", line)] if section else []
+    named = {part.strip().lstrip("*") for entry in entries for part in entry.split(" : ")[0].split(",")}
+    if name == "load":
+        named |= {*ReadOptions.__dataclass_fields__}
+        named -= {"options"}
+    assert named == declared
 
 
 def test_the_architecture_page_names_what_there_is():

@@ -113,6 +113,7 @@ class ErrorSummary:
     known_median: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
+        """The figures by name, for JSON."""
         return asdict(self)
 
 

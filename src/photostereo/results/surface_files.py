@@ -51,7 +51,7 @@ def write_surface(
     out_dir : path
         Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimeters), ``tears.npy`` if
         the surface tears (a link to the right or downward neighbor is cut), ``normals.png``
-        and one ``mesh.*`` per format; with ``exr`` also ``normals.exr`` and ``depth.exr``.
+        and one ``mesh.*`` per format.
     normals, mask, albedo
         As for :func:`~photostereo.integrate` and :func:`~photostereo.surface.build_mesh`.
     method : {"poisson", "simchony", "robust"}
@@ -71,6 +71,10 @@ def write_surface(
         Write ``normals.png``.
     flip_y : bool
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
+    exr : bool
+        Also write ``normals.exr`` and ``depth.exr``.
+    camera : (3, 3) array, optional
+        As for :func:`~photostereo.integrate`.
     surface : Surface, optional
         The surface, if it has been integrated already.
     name : str

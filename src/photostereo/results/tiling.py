@@ -77,8 +77,8 @@ def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
     """A smaller stack of maps (h, w, k) that wraps in both directions.
 
     Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a
-    plain mean of unrelated patterns would be flatter than the rest. The cut is made where the step between two
-    neighboring columns of the sample is an ordinary one.
+    plain mean of unrelated patterns would be flatter than the rest. What wraps may begin anywhere: it begins where the
+    step from the column before is the most ordinary one.
 
     Parameters
     ----------
@@ -87,28 +87,33 @@ def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
     slopes : pair of int
         Which of the maps they are; their size is the step of the heights.
     """
-    across = _wrap_columns(maps, slopes[0])
-    turned = _wrap_columns(np.swapaxes(across, 0, 1), slopes[1])
-    return np.ascontiguousarray(np.swapaxes(turned, 0, 1))
+    across = _wrap_columns(maps)
+    wrapped = np.swapaxes(_wrap_columns(np.swapaxes(across, 0, 1)), 0, 1)
+    for axis, slope in ((1, slopes[0]), (0, slopes[1])):
+        wrapped = np.roll(wrapped, -_ordinary_place(np.swapaxes(wrapped, 1, axis), slope), axis=axis)
+    return np.ascontiguousarray(wrapped)
 
 
-def _wrap_columns(maps: Float64, slope: int) -> Float64:
-    width = maps.shape[1]
-    overlap = max(LEAST_OVERLAP, round(OVERLAP * width))
-    steps = np.abs(np.diff(maps, axis=1)).mean(axis=0)  # (W − 1, k): from column j to j + 1
-    heights = np.abs(maps[:, 1:, slope] + maps[:, :-1, slope]).mean(axis=0)[:, None]
-    odd = _oddness(np.concatenate([steps, heights], axis=1))
-    first = width - overlap - overlap // 2
-    cut = first + int(np.argmin(odd[first - 1 : width - overlap - 1]))
-    # In the tile the column cut − 1 is followed by what follows it in the sample.
+def _wrap_columns(maps: Float64) -> Float64:
+    overlap = max(LEAST_OVERLAP, round(OVERLAP * maps.shape[1]))
+    cut = maps.shape[1] - overlap
+    # In the tile the last column is followed by what follows it in the sample.
     share = np.linspace(0.0, 1.0, overlap + 2)[1:-1]
     share = (share * share * (3.0 - 2.0 * share))[None, :, None]
     mean = maps.mean(axis=(0, 1))
-    begin, end = maps[:, :overlap] - mean, maps[:, cut : cut + overlap] - mean
+    begin, end = maps[:, :overlap] - mean, maps[:, cut:] - mean
     blended = (share * begin + (1.0 - share) * end) / np.sqrt(share**2 + (1.0 - share) ** 2)
     tile = maps[:, :cut].copy()
     tile[:, :overlap] = mean + blended
     return tile
+
+
+def _ordinary_place(tile: Float64, slope: int) -> int:
+    """The column of a tile that wraps into which the step is the most ordinary: a picture may begin anywhere."""
+    before = np.roll(tile, 1, axis=1)
+    steps = np.abs(tile - before).mean(axis=0)
+    heights = np.abs(tile[..., slope] + before[..., slope]).mean(axis=0)[:, None]
+    return int(np.argmin(_oddness(np.concatenate([steps, heights], axis=1))))
 
 
 def _oddness(steps: Float64) -> Float64:

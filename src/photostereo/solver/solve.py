@@ -68,7 +68,9 @@ def solve(
     resume : SolveState or path, optional
         Continue from a saved state, as if the solve had not been interrupted. Only for methods with a prior.
     checkpoint : path, optional
-        Where to save the state every ``checkpoint_every`` iterations and at the end.
+        Where to save the state.
+    checkpoint_every : int
+        Iterations after which it is saved, and at the end.
     prepared : Prepared, optional
         Statistics of :func:`photostereo.solver.prepared.prepare`, reused over a grid of strengths.
     strengths : str
@@ -242,6 +244,8 @@ def solve_grid(
         As in :func:`photostereo.solve`. On the CPU the settings run one after another.
     at_once : int
         Settings in one batch; lower it if the GPU's memory is short.
+    control : Control
+        Progress and cancellation.
     prepared : Prepared, optional
         Statistics of :func:`photostereo.solver.prepared.prepare`.
     strengths : str

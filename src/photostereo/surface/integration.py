@@ -75,8 +75,9 @@ def integrate(
     camera : 3 × 3 matrix or Camera, optional
         Pinhole camera in pixels (columns, rows from the top left pixel center); orthographic without.
     anchors : (H, W) array, optional
-        Known heights, NaN where unknown, in the units of the result; not for ``simchony``. They count
-        ``anchor_weight`` times as much as a slope, which makes them nearly exact; lower it for noisy ones.
+        Known heights, NaN where unknown, in the units of the result; not for ``simchony``.
+    anchor_weight : float
+        How much more a known height counts than a slope. The default makes them nearly exact; lower it for noisy ones.
     highpass : float, optional
         Flatten forms longer than about this many pixels, which accumulate the errors of all normals. A wave
         of this length is halved, shorter ones stay: ``Σ w (2π/highpass)² z²`` is added to the cost.
