@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from photostereo import scenes
-from photostereo.core.errors import OutputError
+from photostereo.core.errors import OutputError, ParameterError, PhotostereoError
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.weights import context_network, set_network
 
@@ -120,6 +121,61 @@ def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> No
         np.ones((2, 5, 3), np.float32), scenes.dome_lights(5).astype(np.float32), set_network(weights)
     )
     assert np.isfinite(found[0]).all()
+
+    # What cannot be continued is refused, and nothing is written over it.
+    path = tmp_path / "second" / "checkpoint.pt"
+    whole = path.read_bytes()
+    state = torch.load(path, weights_only=True)
+    nan = {name: values * float("nan") for name, values in state["average"].items()}
+    odd = [
+        b"garbage",
+        b"",
+        whole[:500],
+        [1, 2],
+        {**state, "step": "x"},
+        {**state, "average": nan},
+        {"step": 1},
+    ]
+    for content in odd:
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            torch.save(content, path)
+        before = path.read_bytes()
+        with pytest.raises(ParameterError) as caught:
+            train(task, tmp_path / "second", resume=True, steps=4)
+        assert caught.value.code == "bad-checkpoint" and caught.value.file == path
+        assert path.read_bytes() == before
+    other = ReflectanceTask(
+        ReflectanceSettings(width=24, tokens=1000, scenes=2, pixels=8, validation=0.01), "cpu"
+    )
+    for begin in (weights, path):
+        with pytest.raises(PhotostereoError) as refused:
+            train(other, tmp_path / "third", begin=begin, steps=1)
+        assert refused.value.code in ("bad-checkpoint", "unreadable-file")
+    with pytest.raises(ParameterError) as caught:
+        train(task, tmp_path / "fourth", steps=0)
+    assert caught.value.code == "no-training-step" and not (tmp_path / "fourth" / "weights.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"device": "x"}, "unknown-device"),
+        ({"evaluate": Path("/etc/passwd")}, "not-a-folder"),
+        ({}, "checkpoint-exists"),
+    ],
+)
+def test_a_training_is_refused_before_it_begins(tmp_path, given, code) -> None:
+    from photostereo.cli.terminal import Terminal
+    from photostereo.cli.train import train
+
+    (tmp_path / "w.training").mkdir()
+    if not given:
+        (tmp_path / "w.training" / "checkpoint.pt").write_bytes(b"mine")
+    with pytest.raises(PhotostereoError) as caught:
+        train(tmp_path / "w.npz", Terminal(quiet=True), minutes=0.01, width=8, **{"device": "cpu", **given})
+    assert caught.value.code == code
 
 
 def test_the_context_network_is_the_same_in_torch() -> None:

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import threading
 import numba
@@ -37,3 +39,32 @@ def test_threads_share_numbas_own_pool() -> None:
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="GNU OpenMP")
+def test_a_forked_process_says_that_it_cannot_use_threads() -> None:
+    """GNU OpenMP would end it, and a pool of such processes would wait for ever; a cold parent may fork."""
+    code = """
+import multiprocessing as mp, sys
+import numpy as np
+from photostereo.core.errors import PhotostereoError
+from photostereo.runtime.loops import njit, prange
+@njit(parallel=True)
+def double(x):
+    out = np.empty_like(x)
+    for i in prange(len(x)):
+        out[i] = 2 * x[i]
+    return out
+def job(n):
+    return double(np.full(n, 1.0)).sum()
+with mp.get_context("fork").Pool(1) as pool:
+    assert pool.map(job, [5]) == [10]
+assert job(5) == 10
+with mp.get_context("fork").Pool(1) as pool:
+    try:
+        print(pool.map(job, [5]))
+    except PhotostereoError as problem:
+        assert problem.code == "forked-after-threads"
+"""
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": "omp", "NUMBA_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from photostereo.cli.options import Force, Seed, option
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import OutputError
+from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.extras import require_extra
 
 if TYPE_CHECKING:
@@ -55,12 +55,16 @@ def train(
     from photostereo.io.atomic import write_bytes
     from photostereo.lab.training.loop import archive_of
     from photostereo.lab.training.loop import train as run_training
+    from photostereo.runtime.arrays import find_device
 
     if out.exists() and not force:
         raise OutputError(
             f"{out} exists. Give another name, or --force to replace it.", code="exists", file=out
         )
     place = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    find_device(place)
+    if evaluate is not None and not evaluate.is_dir():
+        raise ParameterError(f"{evaluate} is not a folder of captures.", code="not-a-folder", file=evaluate)
     beside = out.with_suffix(".training")
     checkpoint = beside / "checkpoint.pt"
     if resume and not checkpoint.exists():

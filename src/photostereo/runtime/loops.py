@@ -3,11 +3,14 @@
 Numba reports a compilation by an event; a loop that comes from its cache on disk causes none.
 
 Where neither OpenMP nor TBB is installed, Numba's own thread pool aborts the process if two threads use it at once:
-there, parallel loops of different threads wait for one another.
+there, parallel loops of different threads wait for one another. GNU OpenMP ends a process that was forked from one that
+has used it, and a pool of such processes waits for ever: there, an error says so.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from typing import Any
 
@@ -16,6 +19,7 @@ from numba import prange
 from numba.core import event
 from numba.core.registry import CPUDispatcher
 
+from photostereo.core.errors import PhotostereoError
 from photostereo.runtime import compiling
 
 __all__ = ["njit", "prange"]
@@ -33,6 +37,7 @@ event.register("numba:compile", _Listener())
 
 _ONE_AT_A_TIME = threading.RLock()
 _SAFE_LAYERS = ("omp", "tbb")
+_FORKED = "forked"
 
 
 class _Waiting(CPUDispatcher):  # type: ignore[misc]
@@ -41,12 +46,27 @@ class _Waiting(CPUDispatcher):  # type: ignore[misc]
     _layer = ""
 
     def __call__(self, *values: Any, **named: Any) -> Any:
+        if _Waiting._layer == _FORKED:
+            raise PhotostereoError(
+                "This process was forked from one that has already solved with several threads, and cannot use threads "
+                'itself. Start workers with multiprocessing.get_context("spawn") or "forkserver".',
+                code="forked-after-threads",
+            )
         if _Waiting._layer in _SAFE_LAYERS:
             return super().__call__(*values, **named)
         with _ONE_AT_A_TIME:
             answer = super().__call__(*values, **named)
             _Waiting._layer = numba.threading_layer()
             return answer
+
+
+def _forked() -> None:
+    if _Waiting._layer == "omp":
+        _Waiting._layer = _FORKED
+
+
+if sys.platform == "linux":  # GNU OpenMP; the other systems start processes anew, or have other libraries
+    os.register_at_fork(after_in_child=_forked)
 
 
 def njit(**options: Any) -> Any:

@@ -8,6 +8,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,8 +18,10 @@ import torch
 import torch._dynamo
 from torch import Tensor, nn
 
+from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_bytes
 from photostereo.io.network_weights import digest_of
+from photostereo.io.safe import read_npz
 from photostereo.runtime.arrays import matmul_precision
 
 WARM_UP = 300  # steps
@@ -132,12 +135,7 @@ def _train(
     average = copy.deepcopy(network)
     step, spent = 0, 0.0
     if resume:
-        state = torch.load(out / "checkpoint.pt", map_location=device, weights_only=True)
-        network.load_state_dict(state["network"])
-        average.load_state_dict(state["average"])
-        step, spent = int(state["step"]), float(state["spent"])
-        stored = torch.load(out / "optimizer.pt", map_location=device, weights_only=True)
-        optimizer.load_state_dict(stored["optimizer"])
+        step, spent = _restore(out, network, average, optimizer, device)
         torch.manual_seed(settings.seed + step)
     out.mkdir(parents=True, exist_ok=True)
     forward: Any = torch.compile(network, dynamic=True) if settings.compiled and on_gpu else network
@@ -155,8 +153,9 @@ def _train(
         }
         # Replaced at once: an interruption leaves the last one whole.
         for name, content in (("checkpoint", state), ("optimizer", {"optimizer": optimizer.state_dict()})):
-            torch.save(content, out / f"{name}.partial")
-            (out / f"{name}.partial").replace(out / f"{name}.pt")
+            file = io.BytesIO()
+            torch.save(content, file)
+            write_bytes(out / f"{name}.pt", file.getvalue())
         write_bytes(out / "weights.npz", archive_of(average, task.prefix))
 
     def note() -> None:
@@ -192,15 +191,60 @@ def _train(
             note()
             save()
             last = time.perf_counter()
+    if step == 0:
+        raise ParameterError(
+            f"No step was made in {settings.minutes:g} minutes: making the first batch takes longer. Train for longer.",
+            code="no-training-step",
+        )
     note()
     save()
     return average
 
 
+def _restore(
+    out: Path, network: nn.Module, average: nn.Module, optimizer: torch.optim.Optimizer, device: str
+) -> tuple[int, float]:
+    """Continue from the files of a training: steps and seconds so far. What does not fit or is not finite is refused."""
+    path = out / "checkpoint.pt"
+    with _explained(path):
+        state = torch.load(path, map_location=device, weights_only=True)
+        network.load_state_dict(state["network"])
+        average.load_state_dict(state["average"])
+        step, spent = int(state["step"]), float(state["spent"])
+        path = out / "optimizer.pt"
+        stored = torch.load(path, map_location=device, weights_only=True)
+        optimizer.load_state_dict(stored["optimizer"])
+        moments = (value for values in optimizer.state.values() for value in values.values())
+        held = [*network.state_dict().values(), *average.state_dict().values(), *moments]
+        if not (step >= 0 and 0 <= spent < float("inf") and all(torch.isfinite(v).all() for v in held)):
+            raise ValueError("it holds values that are not finite")
+    return step, spent
+
+
 def load_archive(network: nn.Module, path: Path, prefix: str = "") -> None:
     """Numbers of a weights archive into a network."""
-    with np.load(path) as stored:
+    stored = read_npz(path, "network weights", remedy="Use weights that a training wrote.")
+    with _explained(path):
         arrays = {
-            prefix + name: torch.from_numpy(stored[name]).float() for name in stored.files if name != "digest"
+            prefix + name: torch.from_numpy(values).float()
+            for name, values in stored.items()
+            if name != "digest"
         }
-    network.load_state_dict(arrays)
+        network.load_state_dict(arrays)
+        if not all(torch.isfinite(values).all() for values in arrays.values()):
+            raise ValueError("it holds values that are not finite")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """torch raises whatever the bytes of a file lead to."""
+    try:
+        yield
+    except Exception as problem:
+        words = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
+        raise ParameterError(
+            f"{path} does not fit this training, or is damaged ({words}). Give the settings it was made with, or start "
+            "anew.",
+            code="bad-checkpoint",
+            file=path,
+        ) from problem
