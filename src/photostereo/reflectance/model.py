@@ -112,6 +112,9 @@ class Model(ABC):
         """Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to intensities."""
         return False
 
+    def lead(self, captured: int) -> None:  # noqa: B027  (most models have nothing to learn)
+        """This is a model of the sample of a capture with this many pixels, whose parts will :meth:`adopt` it."""
+
     def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)
         """Take over what was measured once for the whole capture from a model of its sample, before anything else."""
 

@@ -283,6 +283,8 @@ def prepare(
     around = at_pixels(whole, sample.index, capture.frame[1])
     beyond = also_seen(entry, sample.mask, colors, noise, around)
     model = entry.model.build(pixels, lights, **values, **beyond)
+    if sample.side:
+        model.lead(capture.pixel_count)
     clock.lap("statistics")
     held = [pixels] if entry.has_prior else []
     if not (sample.side or where.uses_torch):

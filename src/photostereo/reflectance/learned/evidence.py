@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise_table import PixelNoise
 from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
@@ -69,9 +70,13 @@ def gather_evidence(
     weights: Weights,
     *,
     neighbors: bool = True,
+    student: Student | None = None,
     control: Control = SILENT,
 ) -> Evidence:
-    """Ask the witnesses of every pixel; ``mask`` says where they lie, ``neighbors`` whether similar ones are averaged."""
+    """Ask the witnesses of every pixel; ``mask`` says where they lie, ``neighbors`` whether similar ones are averaged.
+
+    A ``student`` answers for the network, if it can.
+    """
     fine = noise.fine
     if neighbors and mask is not None and bool(fine.any()):
         pixels, colors, fine = _averaged(pixels, colors, mask, fine, control)
@@ -82,7 +87,7 @@ def gather_evidence(
     if mask is not None and noise.coarse is None:
         around = misfits_around(fits, unexplained, mask)
     matte = matte_witness(fits, unexplained, around)
-    network = ask_network(matte, pixels, colors, lights, weights, control)
+    network = ask_network(matte, pixels, colors, lights, weights, student, control)
     return Evidence(pixels, colors, fine, unexplained, around, matte, network)
 
 
@@ -92,18 +97,23 @@ def ask_network(
     colors: Array | None,
     lights: NDArray[Any],
     weights: Weights,
+    student: Student | None = None,
     control: Control = SILENT,
 ) -> Witness:
     """The network's witness for the pixels that the matte fit does not settle."""
     open_ = matte.variance > MATTE_ALONE
-    which = None if bool(open_.all()) else like(np.flatnonzero(to_numpy(open_)), pixels)
-    if which is not None and not len(which):
-        return Witness(matte.normals, namespace(matte.variance).full_like(matte.variance, np.inf))
-    normals, error = _predict(pixels, colors, lights, weights, which, control)
-    if which is None:
+    if student is None and bool(open_.all()):
+        normals, error = _predict(pixels, colors, lights, weights, None, control)
         return Witness(normals, error * error)
+    which = like(np.flatnonzero(to_numpy(open_)), pixels)
     found = Witness(matte.normals + 0, namespace(matte.variance).full_like(matte.variance, np.inf))
-    found.normals[which], found.variance[which] = normals, error * error
+    if student is not None and len(which):
+        normals, error, trusted = student.answer(pixels, colors, matte, which, control)
+        found.normals[which], found.variance[which] = normals, error * error
+        which = which[~trusted]
+    if len(which):
+        normals, error = _predict(pixels, colors, lights, weights, which, control)
+        found.normals[which], found.variance[which] = normals, error * error
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from photostereo.reflectance.learned.context.correct import Correction, Field, f
 from photostereo.reflectance.learned.evidence import Evidence, ask_network, gather_evidence
 from photostereo.reflectance.learned.matte import fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
+from photostereo.reflectance.learned.student import Student, learn
 from photostereo.reflectance.learned.weights import context_network, set_network
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
 
 #: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
 MARGIN = 12
@@ -109,6 +110,8 @@ class Learned(Model):
         self._pixel_noise, self._surroundings = noise, surroundings
         self._found: Answer | None = None
         self._sample: Learned | None = None
+        self._captured = 0
+        self._student: Student | None = None
         self._level: float | None = None
 
     def _answer(self, control: Control = SILENT) -> Answer:
@@ -124,7 +127,15 @@ class Learned(Model):
         if noise is None:
             noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
         evidence = gather_evidence(
-            pixels, colors, lights, mask, noise, self._network, neighbors=self._neighbors, control=control
+            pixels,
+            colors,
+            lights,
+            mask,
+            noise,
+            self._network,
+            neighbors=self._neighbors,
+            student=None if self._sample is None else self._sample._student,
+            control=control,
         )
         correction = self._correction(evidence)
         found = correction.together(evidence.network, evidence.matte)
@@ -137,8 +148,12 @@ class Learned(Model):
             return fixed.together(network, matte)
 
         before = Witness(found.normals[some] + 0, found.variance[some] + 0)
-        tried = partial(try_noise, again, before, few.pixels, few.colors, few.fine, lights)
+        tried = cache(partial(try_noise, again, before, few.pixels, few.colors, few.fine, lights))
         variance = found.variance
+        if self._captured and not is_tensor(pixels):
+            part = 2.0 * noise_part(np.log(variance), tried())
+            seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
+            self._student = learn(*seen, part, self._captured, control)
         if self._outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / evidence.matte.variance)
         spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
@@ -192,6 +207,9 @@ class Learned(Model):
         part = self._noise_part
         level = self.noise if self._level is None else self._level
         return (level**2 + 1e-12) / (part + 1e-12)
+
+    def lead(self, captured: int) -> None:
+        self._captured = captured
 
     def adopt(self, sample: Model) -> None:
         """Weigh pixels against those of the sample that the prior was made for."""

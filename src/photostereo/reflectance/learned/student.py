@@ -1,0 +1,210 @@
+"""A small network of one capture that answers for the set network, if it can.
+
+The set network knows every material and every arrangement of lights. One capture has few of them, and one arrangement: what
+the set network says about it is a simple function of a pixel's intensities, which two layers learn from its answers on
+a sample of the pixels, a twentieth of the work for each pixel of the rest. A regression on the last layer predicts how far
+they miss the set network's normal, and there are two small networks, which differ on what neither has seen: pixels on
+which either is too far are left to the set network.
+
+The small network averages over pixels that look alike, so part of what it misses is the noise in the set network's answers.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import SILENT, Control
+from photostereo.reflectance.learned.witnesses import Witness
+
+Floats = NDArray[np.float32]
+#: A matrix and an offset.
+Layer = tuple[Floats, Floats]
+Layers = tuple[Layer, Layer, Layer]
+
+#: Captures with fewer pixels are left to the set network: learning would take as long.
+LEAST_PIXELS = 600_000
+#: Answers that are looked at while learning, for each pixel of the capture and at most; twice as many lower the share of
+#: pixels that are left to the set network by a fifth.
+VISITS, MOST_VISITS = 0.6, 2_500_000
+#: Numbers in a layer, answers in a step, and the rate of the first steps.
+WIDTH, BATCH, RATE = 96, 256, 4e-3
+#: Steps until that rate is reached, and between two moments of cancelling.
+WARM_UP = 50
+#: A pixel is left to the set network if the expected squared miss is above FAR times the squared expected error, or is among
+#: the WORST share of the sample and above NEAR. On five scenes of up to three materials, noise of 0.3 to 2 %, errors
+#: are 0.96 to 1.00 times those of the set network alone, which answers a fifth to a third of the pixels up to 1 % of noise;
+#: without any limit, up to 1.04 times.
+FAR, WORST, NEAR = 0.25, 0.2, 0.05
+#: Two networks that have seen such a pixel are apart by about twice the squared miss: one farther apart has not been seen.
+APART = 4.0
+#: Intensities, over their root mean square, that are half-way in v / (v + half).
+HALVES = (0.5, 0.1)
+#: Pixels that are answered together.
+AT_ONCE = 32_768
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """Two small networks that learned apart, from different beginnings.
+
+    Attributes
+    ----------
+    center, scale : of the inputs
+    networks : three layers each; the last gives the normal and the logarithm of its expected error
+    misses : of each, weights of the last hidden layer and a constant, for the logarithm of the squared miss over the squared
+        expected error
+    limit : of that logarithm, above which the set network is asked
+    """
+
+    center: Floats
+    scale: Floats
+    networks: list[Layers]
+    misses: list[Floats]
+    limit: float
+
+    def answer(
+        self, pixels: Floats, colors: Floats | None, matte: Witness, which: NDArray[np.intp], control: Control
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Normals and expected errors of the pixels ``which``, and whether they are to be trusted."""
+        normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
+        trusted = np.empty(len(which), np.bool_)
+        for first in range(0, len(which), AT_ONCE):
+            part, some = slice(first, first + AT_ONCE), which[first : first + AT_ONCE]
+            shown = inputs(pixels[some], None if colors is None else colors[some], of_some(matte, some))
+            one, other = self.tell((shown - self.center) / self.scale)
+            found = 0.5 * (one + other)
+            length = np.linalg.norm(found[:, :3], axis=1)
+            normals[part] = found[:, :3] / np.maximum(length, 1e-6)[:, None]
+            errors[part] = np.exp(found[:, 3])
+            apart = ((one - other)[:, :3] ** 2).sum(1) / errors[part] ** 2
+            trusted[part] = (found[:, 4] < self.limit) & (apart < APART * np.exp(self.limit))
+            control.check()
+        return normals, errors, trusted
+
+    def tell(self, shown: Floats) -> list[Floats]:
+        """The outputs (N, 5) of both for standardized inputs."""
+        from photostereo.reflectance.learned.student_kernels import answers, get_num_threads
+
+        found = [np.empty((len(shown), 5), np.float32) for _ in self.networks]
+        for layers, miss, out in zip(self.networks, self.misses, found, strict=True):
+            answers(shown, layers, miss, get_num_threads(), out)
+        return found
+
+
+def learn(
+    pixels: Floats,
+    colors: Floats | None,
+    matte: Witness,
+    network: Witness,
+    noise: NDArray[Any],
+    captured: int,
+    control: Control = SILENT,
+) -> Student | None:
+    """A student of the network's answers on a sample of ``captured`` pixels; None if there are too few.
+
+    ``noise`` (N,) is the variance of the network's normals that comes from noise: missing that is no fault.
+    """
+    known = np.flatnonzero(np.isfinite(network.variance))
+    if captured < LEAST_PIXELS or len(known) < 10 * BATCH:
+        return None
+    shown = inputs(pixels[known], None if colors is None else colors[known], of_some(matte, known))
+    center, scale = shown.mean(0), shown.std(0) + np.float32(1e-3)
+    shown = (shown - center) / scale
+    variance = network.variance[known]
+    taught = np.concatenate([network.normals[known], 0.5 * np.log(variance)[:, None]], 1).astype(np.float32)
+    middle, spread = taught.mean(0), taught.std(0) + np.float32(1e-6)
+    # Errors count relative to the expected one; those of the expected error itself for less.
+    weight = np.sqrt(np.median(variance) / variance).clip(0.2, 3.0)[:, None].repeat(4, 1).astype(np.float32)
+    weight[:, 3] = 0.2
+    lesson = (shown, (taught - middle) / spread, weight, min(int(VISITS * captured), MOST_VISITS))
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(_descend, *lesson, seed, control) for seed in (0, 1)]
+        networks = [job.result() for job in waiting]
+    networks = [
+        (first, second, (last[0] * spread, last[1] * spread + middle)) for first, second, last in networks
+    ]
+    nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
+    student = Student(center, scale, networks, nothing, 0.0)
+    one, other = student.tell(shown)
+    far = ((0.5 * (one + other)[:, :3] - taught[:, :3]) ** 2).sum(1)
+    far = (far - noise[known]).clip(0.0) / variance
+    misses, expected = [], np.zeros(len(shown))
+    for first, second, _ in networks:
+        hidden = np.maximum(np.maximum(shown @ first[0] + first[1], 0.0) @ second[0] + second[1], 0.0)
+        misses.append(_miss(hidden, far))
+        expected += 0.5 * (hidden @ misses[-1][:-1] + misses[-1][-1])
+    limit = min(np.log(FAR), max(np.log(NEAR), float(np.quantile(expected, 1.0 - WORST))))
+    return Student(center, scale, networks, misses, limit)
+
+
+def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
+    """What a student sees of N pixels: compressed intensities, of two channels too if there are colors; the matte fit."""
+    scale = 1.0 / np.sqrt((pixels * pixels).mean(1, keepdims=True) + np.float32(1e-12))
+    v = np.maximum(pixels * scale, 0.0)
+    parts = [v / (v + np.float32(half)) for half in HALVES]
+    if colors is not None:
+        for channel in (0, 2):
+            v = np.maximum(colors[..., channel] * scale, 0.0)
+            parts.append(v / (v + np.float32(HALVES[0])))
+    parts += [matte.normals, np.log(matte.variance).clip(-12.0, 2.0)[:, None]]
+    return np.concatenate(parts, 1, dtype=np.float32)
+
+
+def of_some(witness: Witness, which: NDArray[np.intp]) -> Witness:
+    """Of some of the pixels."""
+    return Witness(witness.normals[which], witness.variance[which])
+
+
+def _descend(
+    shown: Floats, taught: Floats, weight: Floats, visits: int, seed: int, control: Control
+) -> Layers:
+    """Layers for ``taught`` (N, 4) from ``shown`` (N, F): Adam on a Charbonnier loss, the rate falling to zero."""
+    from photostereo.reflectance.learned.student_kernels import MEAN, SQUARE, descend
+
+    rng = np.random.default_rng(seed)
+    sizes = [(shown.shape[1], WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
+    # All numbers lie in one vector, and so do their slopes.
+    count = sum((rows + 1) * columns for rows, columns in sizes)
+    vectors = tuple(np.zeros(count, np.float32) for _ in range(4))
+    layers, slopes = _views(vectors[0], sizes), _views(vectors[1], sizes)
+    for (matrix, _), (rows, _) in zip(layers, sizes, strict=True):
+        matrix[:] = rng.standard_normal(matrix.shape) * np.sqrt(2.0 / rows)
+    layers[2][0][:] *= 0.1
+    steps = max(1, visits // BATCH)
+    step = np.arange(1, steps + 1)
+    rates = RATE * 0.5 * (1.0 + np.cos(np.pi * step / steps)) * np.minimum(1.0, step / WARM_UP)
+    rates *= np.sqrt(1.0 - SQUARE**step) / (1.0 - MEAN**step)
+    each = len(shown) // BATCH
+    for first in range(0, steps, each):  # all of them before any comes again
+        order = rng.permutation(len(shown))[: each * BATCH].reshape(each, BATCH)[: steps - first]
+        for some in range(0, len(order), WARM_UP):
+            part = slice(some, some + WARM_UP)
+            now = slice(first + some, first + min(some + WARM_UP, len(order)))
+            descend(shown, taught, weight, order[part], rates[now], layers, slopes, vectors)
+            control.check()
+    return layers
+
+
+def _views(numbers: Floats, sizes: list[tuple[int, int]]) -> Layers:
+    """Matrices and offsets in one vector."""
+    found, at = [], 0
+    for rows, columns in sizes:
+        end = at + rows * columns
+        found.append((numbers[at:end].reshape(rows, columns), numbers[end : end + columns]))
+        at = end + columns
+    return found[0], found[1], found[2]
+
+
+def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
+    """Weights and constant that predict the logarithm of ``far`` (N,), in the mean of ``far`` itself, up to 4 times FAR."""
+    far = np.minimum(far, 4.0 * FAR)
+    ones = np.concatenate([hidden, np.ones((len(hidden), 1), np.float32)], 1)
+    gram = (ones.T @ ones).astype(np.float64) + 1e-3 * len(ones) * np.eye(ones.shape[1])
+    found = np.linalg.solve(gram, ones.T @ np.log(far + 1e-3).astype(np.float32))
+    found[-1] += np.log(float((far * np.exp(-ones @ found)).mean()))
+    return np.asarray(found, dtype=np.float32)
