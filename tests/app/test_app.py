@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -13,6 +14,10 @@ import pytest
 
 import photostereo as ps
 from photostereo.app.desk import solve_settings
+from photostereo.app.findings import differences
+from photostereo.app.reporting import Reporter
+from photostereo.app.tasks import Tasks
+from photostereo.capture.capture import Origin
 from photostereo.capture.edits import EDITS_FILE, read_edits
 from photostereo.core.errors import ParameterError
 
@@ -179,6 +184,40 @@ def test_dropped_photographs_become_a_capture(served, jpegs):
     assert start["recent"][0]["name"] == "my-owl"
     listed = served.client.get("/api/browse", params={"path": drop["folder"]}).json()
     assert listed["photographs"] == 8 and listed["is_capture"]
+
+
+def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
+    scene = ps.render_scene("sphere", size=24)
+    ps.save(ps.solve(scene, "ls"), tmp_path / "ls", report=False, surface=None)
+    out, tasks, control = tmp_path / "ls-obj", Tasks(), Reporter(lambda event, **facts: None)
+    about = {"folder": "", "work": "", "result": str(tmp_path / "ls"), "out": str(out), "formats": ["obj"]}
+
+    def stopped(folder, *args, **options):
+        (folder / "half.obj").write_text("v 0 0")
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("photostereo.results.export.export_result", stopped)
+        with pytest.raises(OSError, match="full"):
+            tasks.do_export(**about, control=control)
+    assert [path.name for path in tmp_path.iterdir()] == ["ls"]
+    assert tasks.do_export(**about, control=control)["files"] and any(out.glob("*.obj"))
+    tasks.do_export(**about, control=control)  # once more, over the first
+
+
+def test_what_differs_from_the_page_is_said(tmp_path):
+    scene = ps.render_scene("sphere", size=24)
+    mask = tmp_path / "mask.png"
+    cv2.imwrite(str(mask), 255 * scene.mask.astype(np.uint8))
+    files = [f"{n}.png" for n in range(len(scene))]
+    named = replace(scene, origin=Origin(path=tmp_path, layout="folder", bit_depth=8, files=tuple(files)))
+    shown = {"files": files, "directions": scene.lights.directions.tolist(), "mask": str(mask)}
+    assert differences(named, shown) == []
+    half = scene.mask & (np.arange(24) < 12)
+    cv2.imwrite(str(mask), 255 * half.astype(np.uint8))
+    turned = scene.lights.directions[:, [1, 0, 2]].tolist()
+    said = differences(named, {**shown, "files": [*files[1:], "more.png"], "directions": turned})
+    assert len(said) == 3 and "0.png, more.png" in said[0]
 
 
 def test_parameters_are_those_of_the_command_line():

@@ -10,6 +10,8 @@ import pytest
 
 from photostereo.app.launching import make_server
 from photostereo.app.security import harmless_name, inside
+from photostereo.capture.edits import Edits, read_edits, write_edits
+from photostereo.io.atomic import write_bytes
 
 from .conftest import Served
 
@@ -99,6 +101,36 @@ def test_a_result_shows_its_own_folder_only(known, server, tmp_path):
     for name in ("../secret.txt", "..%2fsecret.txt", "link.txt", "/etc/passwd", "%2fetc%2fpasswd", ""):
         assert known.get(f"{address}/{name}").status_code in (403, 404), name
     del server.state.desks["x"]
+
+
+def test_downloads_are_finished_files_of_the_capture(known, server, tmp_path):
+    results = tmp_path / "owl" / "results"
+    (results / "ls").mkdir(parents=True)
+    (results / ".ls-staged").mkdir()
+    (tmp_path / "owl" / "IMG_1.JPG").write_text("photograph")
+    for place in (results / "ls", results / ".ls-staged"):
+        (place / "mesh.glb").write_text("glTF")
+    (results / "ls" / "link.glb").symlink_to(tmp_path / "owl" / "IMG_1.JPG")
+    server.state.desks["x"] = SimpleNamespace(id="x", folder=tmp_path / "owl")
+    for name, status in (
+        ("ls/mesh.glb", 200),
+        (".ls-staged/mesh.glb", 404),
+        ("ls/link.glb", 404),
+        ("ls/..%2f..%2fIMG_1.JPG", 404),
+    ):
+        assert known.get(f"/api/c/x/file/{name}").status_code == status, name
+    del server.state.desks["x"]
+
+
+def test_links_in_a_foreign_folder_lead_nowhere(tmp_path):
+    outside, folder = tmp_path / "outside.txt", tmp_path / "owl"
+    outside.write_text("mine")
+    folder.mkdir()
+    (folder / "photostereo-mask.png").symlink_to(outside)
+    (folder / "photostereo-edits.json").symlink_to(outside)
+    write_bytes(folder / "photostereo-mask.png", b"painted")
+    write_edits(folder, Edits(mask="photostereo-mask.png"))
+    assert outside.read_text() == "mine" and read_edits(folder).mask == "photostereo-mask.png"
 
 
 def test_questions_are_limited(known):

@@ -19,8 +19,6 @@ from photostereo.core.errors import CaptureError, ParameterError, PhotostereoErr
 from photostereo.io.staging import clear_leftovers
 from photostereo.solver.result_files import read_summary
 
-#: What the buttons stand for, as methods of the command line.
-QUALITIES = {"fast": "fast", "best": "best"}
 #: The first and the refined method of a preview.
 PREVIEWS = ("ls", "auto")
 #: The folder of results inside a capture.
@@ -37,7 +35,7 @@ class Desk:
     keys : folders of results by the random names under which their pages are served
     """
 
-    def __init__(self, folder: Path, worker: WorkerProcess) -> None:
+    def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:
         self.folder, self.id = folder, secrets.token_hex(6)
         self._home = tempfile.TemporaryDirectory(prefix="photostereo-app-", ignore_cleanup_errors=True)
         self.work = Path(self._home.name)
@@ -46,19 +44,13 @@ class Desk:
             capture={"folder": str(folder), "name": folder.name, "files": []},
             photographs=[],
             opening={"state": "running"},
-            lights=None,
-            mask=None,
-            glance=None,
-            findings=None,
             looking={"state": "idle"},
             edits=self._edits_or_none().as_dict(),
-            job=None,
-            preview=None,
             results=[],
-            exported=None,
+            **dict.fromkeys(("lights", "mask", "glance", "findings", "job", "preview")),
         )
-        self._desk = worker
-        worker.on_event = self._on_event
+        self._desk = worker or WorkerProcess()
+        self._desk.on_event = self._on_event
         self._solver: WorkerProcess | None = None
         self._look: int | None = None
         self._look_again = self._closed = False
@@ -278,7 +270,7 @@ class Desk:
 
     def refresh_results(self) -> None:
         """Find the results of this capture, the latest first."""
-        folders = [path.parent for path in (self.folder / RESULTS).glob("*/summary.json")]
+        folders = [path.parent for path in (self.folder / RESULTS).glob("[!.]*/summary.json")]
         folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         self.board.put(results=[entry for path in folders if (entry := self._entry(path)) is not None])
 
@@ -287,18 +279,16 @@ class Desk:
             summary = read_summary(folder)
         except PhotostereoError:
             return None
-        key = next((key for key, path in self.keys.items() if path == folder), None) or secrets.token_urlsafe(
-            16
-        )
+        known = (key for key, path in self.keys.items() if path == folder)
+        key = next(known, None) or secrets.token_urlsafe(16)
         self.keys[key] = folder
         files = sorted(f.name for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
-        error = summary.get("expected_error") or {}
         return {
             "name": folder.name,
             "key": key,
             "preview": preview,
             "method": summary.get("method"),
-            "expected": error,
+            "expected": summary.get("expected_error") or {},
             "seconds": sum((summary.get("seconds") or {}).values()),
             "made": (folder / "summary.json").stat().st_mtime,
             "files": files,
@@ -309,10 +299,9 @@ class Desk:
 
     def result_folder(self, name: str) -> Path:
         """The folder of a result by its name."""
-        for entry in self.board["results"]:
-            if entry["name"] == name:
-                return self.folder / RESULTS / name
-        raise CaptureError(f"There is no result {name}.", code="no-such-result")
+        if all(entry["name"] != name for entry in self.board["results"]):
+            raise CaptureError(f"There is no result {name}.", code="no-such-result")
+        return self.folder / RESULTS / name
 
     def _edits_or_none(self) -> Edits:
         try:

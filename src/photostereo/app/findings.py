@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.io.atomic import write_text
 from photostereo.io.images import decode_image
 
 if TYPE_CHECKING:
@@ -39,9 +38,7 @@ def original(name: str) -> str:
     return name.removesuffix(".ppm")
 
 
-def lights_facts(
-    tasks: Tasks, lights: Lights, calibration: Calibration | None, notes: Sequence[str]
-) -> dict[str, Any]:
+def lights_facts(tasks: Tasks, lights: Lights, calibration: Calibration | None) -> dict[str, Any]:
     """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
     assert tasks.copies is not None
     scale = tasks.copies.scale
@@ -67,11 +64,8 @@ def lights_facts(
         "errors": lights.expected_error.tolist(),
         "found_from": list(lights.source),
         "balls": balls,
-        "condition": lights.condition,
-        "near": lights.is_near,
         "suspects": [] if calibration is None else [files[number] for number in calibration.suspects],
         "warnings": [] if calibration is None else [original_names(w) for w in calibration.warnings],
-        "notes": [original_names(note) for note in notes if "light" in note],
     }
 
 
@@ -106,7 +100,6 @@ def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
         ],
         "photographs": about,
         "faults": tasks.faults,
-        "notes": [original_names(note) for note in (capture.origin.notes if capture.origin else ())],
     }
 
 
@@ -116,10 +109,8 @@ def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
 
     said = []
     files = capture.origin.files if capture.origin else ()
-    others = set(files) ^ set(shown["files"])
-    if others:
-        names = ", ".join(sorted(others)[:3]) + (" ..." if len(others) > 3 else "")
-        said.append(f"In full size other photographs are used than shown: {names}.")
+    if others := set(files) ^ set(shown["files"]):
+        said.append(f"In full size other photographs are used than shown: {', '.join(sorted(others))}.")
     both = [(files.index(name), place) for place, name in enumerate(shown["files"]) if name in files]
     if both:
         here, there = (list(numbers) for numbers in zip(*both, strict=True))
@@ -138,21 +129,3 @@ def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
                 f"In full size the mask differs from the one shown in {100 * (1 - same):.0f} % of it."
             )
     return said
-
-
-def write_lights_file(pipeline: Pipeline, target: Path) -> None:
-    """The lights of a capture as ``lights.csv``, however they were found."""
-    from photostereo.lights.files.writing import write_lights
-
-    capture = pipeline.capture
-    calibration = None if capture.origin is None else capture.origin.calibration
-    if calibration is not None:
-        write_lights(calibration, target)
-        return
-    lights, files = capture.lights, capture.origin.files if capture.origin else ()
-    strengths = np.atleast_2d(lights.strengths.T).mean(axis=0)
-    rows = [
-        f"{name.replace(',', '_')},{x:.6f},{y:.6f},{z:.6f},{strength:.5f}"
-        for name, (x, y, z), strength in zip(files, lights.directions, strengths, strict=True)
-    ]
-    write_text(target, "\n".join(["file,x,y,z,intensity", *rows]) + "\n")

@@ -60,8 +60,7 @@ class WorkerProcess:
         await self.send(do, **arguments)
         event: Event = await future
         if event["event"] == "done":
-            result: dict[str, Any] = event["result"]
-            return result
+            return dict(event["result"])
         error = event.get("error") or {"code": "cancelled", "message": "Cancelled."}
         raise PhotostereoError(error["message"], code=error["code"])
 
@@ -165,14 +164,10 @@ def end_error(code: int) -> dict[str, Any]:
     >>> end_error(-9)["code"], end_error(3)["code"]
     ('worker-out-of-memory', 'worker-stopped')
     """
-    if code == -getattr(signal, "SIGKILL", 9):
-        return {
-            "code": "worker-out-of-memory",
-            "message": "The solver was stopped by the system: out of memory. Close other programs, or work at a lower "
-            "resolution.",
-        }
+    if code == -9:
+        remedy = "Close other programs, or work at a lower resolution."
+        message = f"The solver was stopped by the system: out of memory. {remedy}"
+        return {"code": "worker-out-of-memory", "message": message}
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return {
-        "code": "worker-stopped",
-        "message": f"The solver stopped unexpectedly ({name}). The log may say why.",
-    }
+    message = f"The solver stopped unexpectedly ({name}). The log may say why."
+    return {"code": "worker-stopped", "message": message}

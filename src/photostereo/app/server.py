@@ -122,17 +122,11 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return static_file(request.path_params["name"])
 
     async def start(request: Request) -> Any:
-        opened = None
-        if state.first is not None:
-            opened = (await state.open(state.first)).id
+        opened = None if state.first is None else (await state.open(state.first)).id
         await state.spare.start()
         return {
-            "version": __version__,
             "recent": places.recent_captures(),
             "home": str(Path.home()),
-            "open": [
-                {"id": d.id, "name": d.folder.name, "folder": str(d.folder)} for d in state.desks.values()
-            ],
             "first": opened,
             "results": address.results_origin,
             "formats": FORMAT_NAMES,
@@ -143,9 +137,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         try:
             return places.list_folder(wanted.resolve())
         except OSError as problem:
-            raise CaptureError(
-                f"{wanted} cannot be listed ({problem.strerror}).", code="unreadable-folder"
-            ) from None
+            said = f"{wanted} cannot be listed ({problem.strerror})."
+            raise CaptureError(said, code="unreadable-folder") from None
 
     async def open_folder(request: Request) -> Any:
         return {"id": (await state.open(Path(str((await json_of(request)).get("path", ""))))).id}
@@ -195,10 +188,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return {"id": (await state.open(found[0])).id}
 
     async def events(request: Request) -> Response:
-        desk = state.desk(request)
-        return StreamingResponse(
-            desk.board.messages(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        news = state.desk(request).board.messages()
+        return StreamingResponse(news, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     async def picture(request: Request) -> Response:
         desk, kind = state.desk(request), request.path_params["kind"]
@@ -230,8 +221,6 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             await desk.solve(question)
         elif what == "cancel":
             await desk.cancel()
-        elif what == "reopen":
-            await desk.open()
         elif what == "save-lights":
             target = desk.folder / "lights.csv"
             if target.exists():
@@ -259,9 +248,29 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return {"lines": state.desk(request).log()}
 
     async def methods(request: Request) -> Any:
-        from photostereo.app.methods import method_facts
+        from photostereo.solver.methods import find_method, method_names
 
-        return {"methods": method_facts()}
+        def facts(parameter: Any) -> dict[str, Any]:
+            default, meaning = parameter.show_default(), parameter.doc
+            return {
+                "name": parameter.name,
+                "default": default,
+                "expects": parameter.expects,
+                "meaning": meaning,
+            }
+
+        known = map(find_method, method_names())
+        return {
+            "methods": [
+                {
+                    "name": m.name,
+                    "title": m.title,
+                    "assumes": m.assumes,
+                    "parameters": [*map(facts, m.parameters)],
+                }
+                for m in known
+            ]
+        }
 
     async def download(request: Request) -> Response:
         desk = state.desk(request)
@@ -324,17 +333,14 @@ def answered(
         try:
             facts = await handler(request)
         except PhotostereoError as problem:
+            status = 413 if problem.code == "too-large" else 400
             missing = problem.code.startswith(("no-", "not-open"))
-            return JSONResponse(
-                problem.as_dict("app"), 404 if missing else 413 if problem.code == "too-large" else 400
-            )
+            return JSONResponse(problem.as_dict("app"), 404 if missing else status)
         except (ValueError, TypeError, OSError) as problem:
             return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
-        return (
-            facts
-            if isinstance(facts, Response)
-            else JSONResponse(facts, headers={"Cache-Control": "no-store"})
-        )
+        if isinstance(facts, Response):
+            return facts
+        return JSONResponse(facts, headers={"Cache-Control": "no-store"})
 
     return answer
 

@@ -7,7 +7,7 @@ and solves it within a second. Results never come from it: a solve reads the pho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from photostereo.capture.edits import Edits, write_edits
 from photostereo.capture.found import Found
 from photostereo.core.control import Control
-from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
@@ -95,11 +94,7 @@ class SmallCopies:
         """The place for the copies of these photographs."""
         shots = [found.heads[file] for file in found.files]
         frames = Counter(shot.frame for shot in shots if shot.frame is not None)
-        if frames:
-            frame = frames.most_common(1)[0][0]
-        else:
-            first = decode_image(found.files[0])
-            frame = (int(first.shape[0]), int(first.shape[1]))
+        frame: Any = frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
         if common_orientation(shots) > 4:
             frame = frame[::-1]
         scale, focal = Scale.of(frame, len(shots)), focal_in_pixels(shots, frame)
@@ -110,17 +105,10 @@ class SmallCopies:
         """The folder that the pipeline reads."""
         return self.work / "small" / self.name
 
-    def write_edits(
-        self,
-        edits: Edits,
-        mask: str | None,
-        circle: tuple[float, float, float] | None,
-        faults: Mapping[str, str] | None,
-    ) -> None:
+    def write_edits(self, edits: Edits, mask: str | None, circle: tuple[float, float, float] | None) -> None:
         """Corrections of the capture as its small copies need them.
 
-        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it;
-        ``faults`` are those of all photographs: once they are known, no photograph is judged again.
+        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it.
         """
         if edits.circle is not None:
             circle = self.scale.circle(edits.circle, up=False)
@@ -129,17 +117,11 @@ class SmallCopies:
             mask=mask,
             lights=lights,
             circle=None if lights else circle,
-            leave_out=tuple(
-                map(small_name, sorted({*edits.leave_out, *(set(faults or {}) - set(edits.keep))}))
-            ),
-            keep=tuple(map(small_name, edits.keep)) if faults is None else self._names,
+            leave_out=tuple(map(small_name, edits.leave_out)),
+            keep=tuple(map(small_name, edits.keep)),
             moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
         )
         write_edits(self.capture, small)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(sorted(file.name for file in self.capture.glob("*.ppm")))
 
     def shrink_mask(self, mask: NDArray[Any], name: str) -> None:
         """Write a mask of the photographs as one of the copies."""
@@ -162,8 +144,8 @@ def small_name(name: str) -> str:
 def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[SmallCopies, dict[str, Any]]]:
     """Copy photographs one after another; what is known of each.
 
-    Yields the place of the copies and, for each photograph, its ``number``, ``name``, ``size``, ``brightness`` and the
-    share of ``clipped`` values; or an ``error`` if it cannot be decoded.
+    Yields the place of the copies and, for each photograph, its ``number``, ``name``, ``size`` and the share of
+    ``clipped`` values; or an ``error`` if it cannot be decoded.
     """
     shots = [found.heads[file] for file in found.files]
     copies = SmallCopies.of(found, work)
@@ -175,10 +157,8 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
         folder.mkdir(parents=True, exist_ok=True)
     for label, file in (("ambient", found.ambient), ("flat", found.flat)):
         if file is not None:
-            linear = _shrunk(
-                upright(_decoded(file, found.heads[file], copies.scale), turn), copies.scale.small
-            )
-            write_bytes(copies.capture / f"{label}.ppm", _sixteen_bits(linear))
+            whole = upright(_decoded(file, found.heads[file], copies.scale), turn)
+            write_bytes(copies.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, copies.scale.small)))
     gain: list[float] = []
 
     def copy(number: int) -> dict[str, Any]:
@@ -187,9 +167,7 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
         try:
             control.check()
             linear = upright(_decoded(file, shot, copies.scale), turn)
-            clipped = float(
-                (linear.max(axis=-1) > 0.99).mean() if linear.ndim == 3 else (linear > 0.99).mean()
-            )
+            clipped = float((np.atleast_3d(linear).max(axis=-1) > 0.99).mean())
             linear = _shrunk(linear, copies.scale.small)
         except PhotostereoError as problem:
             return about | {"error": problem.rendered("app")}
@@ -202,15 +180,8 @@ def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[Sm
             write_bytes(copies.capture / small_name(file.name), small)
         else:
             about["unfit"] = "another size"
-        gray = linear if linear.ndim == 2 else gray_from_rgb(linear)
         size = shot.frame or copies.scale.full
-        return about | {
-            "size": [size[1], size[0]],
-            "seconds": shot.seconds,
-            "iso": shot.iso,
-            "brightness": float(gray.mean() * weights[number]),
-            "clipped": clipped,
-        }
+        return about | {"size": [size[1], size[0]], "clipped": clipped}
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for about in pool.map(copy, range(len(shots))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from photostereo.app.reporting import Reporter
 from photostereo.app.small_copies import SmallCopies, make_copies
-from photostereo.capture.edits import EDITS_FILE, MASK_STEM, Edits, read_edits, write_edits
+from photostereo.capture.edits import EDITS_FILE, MASK_STEM, read_edits, write_edits
 from photostereo.capture.found import Found, require_matching
 from photostereo.capture.layouts import photographs
 from photostereo.capture.loading import find_capture
@@ -47,29 +48,18 @@ class Tasks:
     def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
         """Find the photographs of a folder and copy them."""
         found, problem = self._find(folder)
-        control.emit(
-            "found",
-            capture={
-                "name": found.name,
-                "folder": str(self.folder),
-                "layout": found.layout,
-                "light_file": None if found.lights is None else found.lights.path.name,
-                "mask_file": None if found.mask_file is None else found.mask_file.name,
-                "ambient": None if found.ambient is None else found.ambient.name,
-                "flat": None if found.flat is None else found.flat.name,
-                "files": [file.name for file in found.files],
-                "problem": problem,
-                "notes": list(found.notes),
-            },
-        )
+        named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
+        facts = {name: None if file is None else file.name for name, file in named.items()}
+        facts |= {"name": found.name, "folder": str(self.folder), "problem": problem}
+        facts["light_file"] = None if found.lights is None else found.lights.path.name
+        control.emit("found", capture={**facts, "files": [file.name for file in found.files]})
         control.stage("small copies", len(found.files))
         for copies, about in make_copies(found, Path(work), control):
             self.copies = copies
             control.emit("photograph", photograph=about)
             control.advance()
         assert self.copies is not None
-        scale = self.copies.scale
-        return {"full": scale.full[::-1], "small": scale.small[::-1]}
+        return {"full": self.copies.scale.full[::-1], "small": self.copies.scale.small[::-1]}
 
     def _find(self, folder: str) -> tuple[Found, str]:
         self.folder = Path(folder)
@@ -91,12 +81,9 @@ class Tasks:
 
         copies = self._at(folder, work)
         pipeline = self._small_pipeline(control)
-        began = time.perf_counter()
         lighting = pipeline.lighting
         if lighting.is_complete:
-            control.emit(
-                "lights", lights=lights_facts(self, lighting.lights, lighting.calibration, lighting.notes)
-            )
+            control.emit("lights", lights=lights_facts(self, lighting.lights, lighting.calibration))
         capture = pipeline.capture
         self.version = max(self.version + 1, int(time.time()))
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
@@ -108,14 +95,12 @@ class Tasks:
         share = float(capture.mask.mean())
         control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
         if not lighting.is_complete:
-            control.emit("lights", lights=lights_facts(self, capture.lights, None, notes))
+            control.emit("lights", lights=lights_facts(self, capture.lights, None))
         self._keep(lighting.calibration, mask)
         normals = pipeline.solution.normals
         picture = np.dstack([encode_normals(normals, capture.mask, bits=8), mask])
         write_bytes(copies.work / "glance.png", encode_png(picture, fast=True))
-        control.emit(
-            "glance", glance={"version": self.version, "seconds": round(time.perf_counter() - began, 2)}
-        )
+        control.emit("glance", glance={"version": self.version})
         if self._judge(control):
             return self.do_look(folder, work, control)
         return {"findings": findings_of(pipeline, self)}
@@ -123,14 +108,10 @@ class Tasks:
     def _keep(self, calibration: Any, mask: Any) -> None:
         """What need not be searched for again when something else is corrected."""
         assert self.copies is not None
-        if (
-            self.circle is None
-            and calibration is not None
-            and calibration.in_frame
-            and len(calibration.balls) == 1
-        ):
-            ball = calibration.balls[0].circle
-            self.circle = (ball.x, ball.y, ball.radius)
+        balls = calibration.balls if calibration is not None and calibration.in_frame else []
+        if self.circle is None and len(balls) == 1:
+            at = balls[0].circle
+            self.circle = (at.x, at.y, at.radius)
         chosen = read_edits(self.folder).mask
         if chosen in (None, "auto") and chosen not in self.found_masks:
             self.found_masks[chosen] = f"{MASK_STEM}-found-{chosen}.png"
@@ -167,7 +148,7 @@ class Tasks:
         names = [] if stack.origin is None else list(stack.origin.files)
         calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=copies.focal)
         lighting = lights_of_ball(calibration)
-        return {"lights": lights_facts(self, lighting.lights, calibration, lighting.notes)}
+        return {"lights": lights_facts(self, lighting.lights, calibration)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""
@@ -179,7 +160,7 @@ class Tasks:
         edits = read_edits(self.folder)
         name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else free_name(self.folder)
         write_bytes(self.folder / name, encode_png(copies.enlarge_mask(small)))
-        write_edits(self.folder, Edits(**{**vars(edits), "mask": name}))
+        write_edits(self.folder, replace(edits, mask=name))
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
@@ -228,14 +209,16 @@ class Tasks:
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
         """Find the lights in the photographs themselves and write them as a light file."""
-        from photostereo.app.findings import write_lights_file
+        from photostereo.lights.files.writing import write_lights
         from photostereo.pipeline.pipeline import Pipeline
 
-        pipeline = Pipeline(folder, method="ls", control=control)
-        write_lights_file(pipeline, Path(target))
+        origin = Pipeline(folder, method="ls", control=control).capture.origin
+        if origin is None or origin.calibration is None:
+            raise CaptureError("The lights are in a file already.", code="output-exists")
+        write_lights(origin.calibration, Path(target))
         edits = read_edits(folder)
         if edits.mask is None:  # beside a light file the whole frame would be the object
-            write_edits(folder, Edits(**{**vars(edits), "mask": "auto"}))
+            write_edits(folder, replace(edits, mask="auto"))
         return {"file": Path(target).name}
 
     def do_compile(self, stamp: str, control: Reporter) -> dict[str, Any]:
@@ -245,12 +228,12 @@ class Tasks:
 
         from photostereo.pipeline.pipeline import Pipeline
 
-        if hasattr(os, "nice"):
-            os.nice(10)
+        getattr(os, "nice", int)(10)
         with tempfile.TemporaryDirectory() as home:
             place = self.do_example(f"{home}/figure", control, size=64)["folder"]
             for method in ("ls", "fast", "best"):
                 Pipeline(place, method=method, mask="auto", control=control).write(f"{home}/{method}")
+        Path(stamp).parent.mkdir(parents=True, exist_ok=True)
         write_bytes(Path(stamp), b"")
         return {}
 
@@ -275,7 +258,12 @@ class Tasks:
 
         assert self.copies is not None and self.found is not None
         edits = read_edits(self.folder)
-        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle, self.faults)
+        kept = self.ambient is not None and original(self.ambient.name) in edits.keep
+        if self.faults is not None:  # no photograph is judged again
+            unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
+            every = tuple(file.name for file in self.found.files)
+            edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
+        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
         if self.pipeline is None:
             self.pipeline = Pipeline(
                 self.copies.capture,
@@ -286,7 +274,6 @@ class Tasks:
                 strengths="given",
             )
         self.pipeline.control = control
-        kept = self.ambient is not None and original(self.ambient.name) in edits.keep
         return self.pipeline.configure(ambient=None if kept else self.ambient)
 
     def _small_mask(self, chosen: str | None) -> str | None:
@@ -320,12 +307,7 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
             if found.lights is not None and len(found.lights.vectors) != len(found.files):
                 require_matching(found, len(found.lights.vectors))
             return found, ""
-        problem = CaptureError(
-            f"{folder} is an archive; the app works on folders of photographs.",
-            code="not-a-folder",
-            file=folder,
-        )
-        raise problem
+        raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
@@ -340,14 +322,4 @@ def free_name(folder: Path) -> str:
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a summary."""
-    wanted = (
-        "method",
-        "iterations",
-        "status",
-        "seconds",
-        "expected_error",
-        "photographs",
-        "angular_error",
-        "surface",
-    )
-    return {name: summary[name] for name in wanted if name in summary}
+    return {name: summary.get(name) for name in ("expected_error", "seconds")}

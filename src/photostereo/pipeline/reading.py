@@ -134,11 +134,6 @@ class ReadingStages(Staged):
             raise problem.about(self.path) from problem
 
     @property
-    def photographs(self) -> Photographs:
-        """The photographs, on disk or in memory."""
-        return self.capture.photographs
-
-    @property
     def lights(self) -> Any:
         """The lights: directions and strengths."""
         return self.capture.lights

@@ -25,7 +25,7 @@ export class LightsStep {
     this.detail = h("div", { class: "detail" });
     this.glance = new Glance(capture);
     this.element = columns("lights", "Lights", [this.frame, this.strip],
-      [h("h1", {}, "Lights"), this.source, this.words, this.dome.element, this.detail, this.glance.element], next(capture, "mask", "Continue to the mask"));
+      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element, this.detail], next(capture, "mask", "Continue to the mask"));
   }
 
   get lights() { return this.live ?? this.capture.state.lights; }
@@ -117,10 +117,10 @@ export class LightsStep {
     const error = lights.errors[number];
     return replace(this.detail,
       h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}, ${lights.found_from[number]}`),
-      h("div", { class: "row" },
-        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave this light out"),
-        name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo its move") : null,
-        h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv")));
+      h("div", { class: "buttons" },
+        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave it out"),
+        name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move") : null,
+        lights.kind === "file" ? null : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv")));
   }
 
   async save() {

@@ -15,6 +15,7 @@ export class MaskCanvas {
     this.origin = [0, 0];
     this.past = [];
     this.future = [];
+    this.strokes = 0;
     this.corners = [];
     this.canvas = h("canvas", { tabindex: "0", role: "application", "aria-label": "The mask over a photograph. B is the brush, E the eraser, P the polygon; arrow keys move the brush, Enter paints, plus and minus zoom." });
     this.element = h("div", { class: "mask-stage" }, this.canvas);
@@ -42,12 +43,14 @@ export class MaskCanvas {
 
   async load(address) {
     const image = new Image();
+    const { strokes } = this;
     image.src = address;
     try {
       await image.decode();
     } catch {
       return;
     }
+    if (strokes !== this.strokes) return; // something was painted meanwhile, and is newer
     this.pen.clearRect(0, 0, this.width, this.height);
     this.pen.drawImage(image, 0, 0, this.width, this.height);
     const data = this.pen.getImageData(0, 0, this.width, this.height);
@@ -75,6 +78,7 @@ export class MaskCanvas {
   // Undo.
 
   remember() {
+    this.strokes += 1;
     this.past.push(this.pen.getImageData(0, 0, this.width, this.height));
     if (this.past.length > STEPS) this.past.shift();
     this.future = [];
@@ -93,6 +97,7 @@ export class MaskCanvas {
   }
 
   changed() {
+    this.strokes += 1;
     this.retint();
     this.onpaint();
   }

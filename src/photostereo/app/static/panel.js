@@ -7,7 +7,7 @@ export class Glance {
     this.capture = capture;
     this.image = h("img", { alt: "Normals of the quick look: red to the right, green up, blue to the camera", hidden: true });
     this.words = h("p", { class: "small" });
-    this.element = h("figure", { class: "glance" }, h("figcaption", {}, "Quick look"), h("div", { class: "glance-frame" }, this.image), this.words);
+    this.element = h("figure", { class: "glance" }, h("div", { class: "glance-frame" }, this.image), h("figcaption", {}, h("strong", {}, "Quick look"), this.words));
   }
 
   update(state) {

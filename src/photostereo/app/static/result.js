@@ -61,7 +61,8 @@ export class ResultStep {
 
   label(entry) {
     const error = entry.expected?.degrees ?? entry.expected?.mean;
-    return `${entry.preview ? "Preview" : entry.name} (${entry.method}${error ? `, about ${Number(error).toFixed(1)}°` : ""})`;
+    const name = entry.preview ? `Preview (${entry.method})` : entry.name.startsWith(entry.method) ? entry.name : `${entry.name} (${entry.method})`;
+    return `${name}${error ? ` · about ${Number(error).toFixed(1)}°` : ""}`;
   }
 
   frame(entry) {
@@ -69,13 +70,22 @@ export class ResultStep {
   }
 
   swipe(one, other) {
-    const picture = (entry, side) => h("img", { class: side, src: `${this.facts.results}/r/${entry.key}/normals.png?made=${entry.made}`, alt: `Normals of ${this.label(entry)}` });
+    const picture = (entry, side) => h("img", { class: side, draggable: false, src: `${this.facts.results}/r/${entry.key}/normals.png?made=${entry.made}`, alt: `Normals of ${this.label(entry)}` });
     const top = picture(other, "right");
     const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Where one result ends and the other begins" });
     const move = () => { top.style.clipPath = `inset(0 0 0 ${slider.value}%)`; line.style.left = `${slider.value}%`; };
     const line = h("div", { class: "swipe-line" });
     slider.addEventListener("input", move);
-    const box = h("div", { class: "swipe" }, h("div", { class: "swipe-pictures" }, picture(one, "left"), top, line), slider,
+    const pictures = h("div", { class: "swipe-pictures" }, picture(one, "left"), top, line);
+    const follow = (event) => {
+      if (event.type === "pointermove" && !event.buttons) return;
+      const place = pictures.getBoundingClientRect();
+      slider.value = String(100 * (event.clientX - place.left) / place.width);
+      move();
+    };
+    pictures.firstChild.addEventListener("load", (event) => pictures.style.setProperty("--ratio", event.target.naturalWidth / event.target.naturalHeight));
+    for (const kind of ["pointerdown", "pointermove"]) pictures.addEventListener(kind, follow);
+    const box = h("div", { class: "swipe" }, pictures, slider,
       h("div", { class: "row swipe-names small" }, h("span", {}, this.label(one)), h("span", {}, this.label(other))));
     move();
     return box;
@@ -94,7 +104,7 @@ export class ResultStep {
         h("button", { type: "button", onclick: () => this.copy(entry.python, "Python") }, "Copy as Python")));
     more.addEventListener("keydown", (event) => { if (event.key === "Escape") { more.open = false; more.firstChild.focus(); } });
     replace(this.take,
-      h("p", { class: "take-words" }, h("strong", {}, entry.preview ? "Preview" : entry.name), ` · ${entry.method} · ${seconds(entry.seconds)}`, words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null),
+      h("p", { class: "take-words" }, h("strong", {}, this.label(entry).split(" · ")[0]), ` · ${seconds(entry.seconds)}`, words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null),
       entry.preview ? h("p", { class: "small" }, "At low resolution. Solve for files to take along.") : [
         files.some(([name]) => name === "mesh.glb") ? link("mesh.glb", FILES["mesh.glb"]) : null, more,
         h("button", { type: "button", onclick: () => this.reveal(entry) }, "Show in folder")]);

@@ -6,8 +6,8 @@ import { next } from "./panel.js";
 
 const CHOICES = [
   ["preview", "Preview", "Seconds", "A reduced picture at once, then refined. Nothing is written beside your photographs."],
-  ["fast", "Fast", "Under a minute to minutes", "Full resolution. Robust to shadows and highlights."],
-  ["best", "Best", "Minutes", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
+  ["fast", "Fast", "About a minute", "Full resolution. Robust to shadows and highlights."],
+  ["best", "Best", "A few minutes", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
 ];
 
 const STAGES = {
@@ -94,6 +94,7 @@ export class SolveStep {
     job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
     (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
     running || job.state !== "done" ? list : null,
+    job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null,
     shown ? next(this.capture, "result", job.kind === "preview" ? "Show the preview" : "Show the result") : null,
     h("details", { class: "log", ontoggle: (event) => this.log(event.target) }, h("summary", {}, "Log"), h("pre", { tabindex: "0" })));
     this.tick();
