@@ -18,8 +18,7 @@ import psutil
 
 from photostereo import render_scene
 from photostereo.batch.ledger import Ledger
-from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import Progress, RunControl
+from photostereo.batch.options import Progress, RunControl, RunOptions
 from photostereo.batch.run import batch
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings

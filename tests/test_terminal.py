@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from photostereo.batch.progress import Progress
+from photostereo.batch.options import Progress
 from photostereo.cli import terminal
 from photostereo.cli.terminal import Terminal
 

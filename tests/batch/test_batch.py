@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 from photostereo import load, render_scene, solve
-from photostereo.batch import watch as watching
-from photostereo.batch.find import find_captures, name_captures
+from photostereo.batch import find as watching
+from photostereo.batch.find import Watch, find_captures, name_captures
 from photostereo.batch.ledger import Ledger
-from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import RunControl
+from photostereo.batch.options import RunControl, RunOptions
 from photostereo.batch.run import batch
 from photostereo.batch.settings import check_settings, key_of, read_plan
-from photostereo.batch.watch import Watch
 from photostereo.batch.worker import run_capture
 from photostereo.capture import write_archive, write_diligent
 from photostereo.capture.options import ReadOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from photostereo.batch.progress import Progress, RunControl
+from photostereo.batch.options import Progress, RunControl
 
 
 class Recorder(RunControl):

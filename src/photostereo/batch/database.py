@@ -1,15 +1,13 @@
 """A table in SQLite that grows row by row: safe to kill, safe to share.
 
-Every write is a transaction of its own in the write-ahead log, so that a killed run loses only what was running. Two
-runs may use one file at once: SQLite makes writers wait for each other.
+Every write is a transaction of its own, so that a killed run loses only what was running. Two runs may use one file at
+once: SQLite makes writers wait for each other.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -45,27 +43,18 @@ class Database:
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
-            _begin_log(connection)
             connection.executescript(schema)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        address = self.path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
         with (
             self.explained(),
-            closing(sqlite3.connect(self._address(), timeout=BUSY_SECONDS, uri=True)) as connection,
+            closing(sqlite3.connect(address, timeout=BUSY_SECONDS, uri=True)) as connection,
             connection,
         ):
             connection.row_factory = sqlite3.Row
             yield connection
-
-    def _address(self) -> str:
-        options = "?mode=ro" if self.read_only else ""
-        in_use = self.path.with_name(f"{self.path.name}-wal").exists()
-        if self.read_only and not (in_use and os.access(self.path.parent, os.W_OK)):
-            options += (
-                "&immutable=1"  # else SQLite writes an index of its log beside the file, and leaves it there
-            )
-        return self.path.absolute().as_uri() + options
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -123,18 +112,3 @@ def _stored(value: Any) -> Any:
 
 def _is_json(kind: Any) -> bool:
     return isinstance(kind, (dict, list)) or kind in (dict, list)
-
-
-def _begin_log(connection: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log. For this SQLite does not wait: another run that begins at the same moment is
-    answered "locked" at once, so it is asked again.
-    """
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as problem:
-            if "locked" not in str(problem) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)

@@ -1,9 +1,10 @@
-"""Which captures a batch has: those that are named, those inside folders, those of a plan."""
+"""Which captures a batch has: those that are named, those inside folders, those that appear in a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError
@@ -13,6 +14,8 @@ from photostereo.io.names import folder_name
 CAPTURE_FILES = (".npz", ".lp")
 #: A folder with fewer photographs is no capture; a picture or two may lie beside captures.
 FEWEST_PHOTOGRAPHS = 3
+#: What is compared between two looks at a capture: names, sizes and times of its files.
+State = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,50 @@ def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None)
                 known[text], number = f"{plain}-{number}", number + 1
         items.append(Item(known[text], path))
     return items
+
+
+@dataclass
+class Watch:
+    """Which captures are new and complete."""
+
+    look: Callable[[], Sequence[Path]]  #: lists the captures that are there now
+    quiet: float = 5.0  #: seconds for which the files of a capture must not have changed
+    every: float = 2.0  #: seconds between two looks
+    #: stop after this number of seconds without a change; None: continue until interrupted
+    idle: float | None = None
+    _states: dict[Path, tuple[State, float]] = field(default_factory=dict)
+    _taken: set[Path] = field(default_factory=set)
+    _last_look: float = -1e9
+    _last_news: float = field(default_factory=time.monotonic)
+
+    def stay(self) -> None:
+        """Something happens: begin to count the idle time anew."""
+        self._last_news = time.monotonic()
+
+    def ready(self) -> list[Path] | None:
+        """Captures that are new and complete; None when the watch is over."""
+        now = time.monotonic()
+        if now - self._last_look < self.every:
+            return []
+        self._last_look = now
+        found = []
+        for path in self.look():
+            if path in self._taken:
+                continue
+            state = _state_of(path)
+            if path not in self._states or self._states[path][0] != state:
+                self._states[path] = (state, now)
+                self.stay()
+            if state and now - self._states[path][1] >= self.quiet:
+                self._taken.add(path)
+                found.append(path)
+                self.stay()
+        return None if self.idle is not None and now - self._last_news > self.idle else found
+
+
+def _state_of(path: Path) -> State:
+    try:
+        files = [path] if path.is_file() else sorted(entry for entry in path.rglob("*") if entry.is_file())
+        return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    except OSError:  # it is being moved or removed just now
+        return ()

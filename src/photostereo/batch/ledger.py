@@ -28,23 +28,16 @@ _ROW = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker reports of one capture; plain data.
+    """What a worker reports of one capture; plain data."""
 
-    Attributes
-    ----------
-    status : ``"done"`` or ``"failed"``
-    error, code : what went wrong in words, and its code
-    seconds : wall-clock time, reading and writing included
-    figures : numbers by name (see :func:`.worker.figures_of`)
-    warnings : what the user should know
-    """
-
-    status: str
+    status: str  #: ``"done"`` or ``"failed"``
+    #: what went wrong in words, and its code
     error: str | None = None
     code: str | None = None
-    seconds: float | None = None
+    seconds: float | None = None  #: wall-clock time, reading and writing included
+    #: numbers by name (see :func:`.worker.figures_of`)
     figures: Mapping[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  #: what the user should know
 
 
 def failure(words: str, code: str) -> Outcome:

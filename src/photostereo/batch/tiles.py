@@ -67,7 +67,7 @@ class OverWorkers:
 def solve_one(path: str, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
     """One band, on a worker."""
     global _opened
-    from photostereo.batch.process import set_threads
+    from photostereo.batch.worker import set_threads
 
     set_threads()
     if _opened is None or _opened[0] != (path, settings):

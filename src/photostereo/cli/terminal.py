@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from photostereo.batch.progress import Progress, RunControl, as_time
+from photostereo.batch.options import Progress, RunControl, as_time
 from photostereo.core.control import Iteration
 from photostereo.io.names import printable
 from photostereo.runtime.compiling import announcing

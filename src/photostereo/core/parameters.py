@@ -23,28 +23,19 @@ _KEY = "photostereo parameter"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a method.
+    """One parameter of a method."""
 
-    Attributes
-    ----------
-    name : as users write it, ``--set name=value`` or a keyword argument
-    kind : converts a value or text, raising ValueError or TypeError
-    default : the value if the user gives none
-    doc : one line
-    expects : the type in words
-    minimum, above, maximum : the allowed range (inclusive, exclusive, inclusive); None is no bound
-    when : a model's parameter that means something only without a prior (``"alone"``: if the prior has one of the same
-        name, which then applies) or only with one (``"prior"``)
-    """
-
-    name: str
-    kind: Callable[[Any], Any]
-    default: Any
-    doc: str
-    expects: str
+    name: str  #: as users write it, ``--set name=value`` or a keyword argument
+    kind: Callable[[Any], Any]  #: converts a value or text, raising ValueError or TypeError
+    default: Any  #: the value if the user gives none
+    doc: str  #: one line
+    expects: str  #: the type in words
+    #: the allowed range (inclusive, exclusive, inclusive); None is no bound
     minimum: float | None = None
     above: float | None = None
     maximum: float | None = None
+    #: a model's parameter that means something only without a prior (``"alone"``: if the prior has one of the
+    #: same name, which then applies) or only with one (``"prior"``)
     when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:

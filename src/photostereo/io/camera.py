@@ -54,37 +54,25 @@ _USED = (*_TAGS, *_FURTHER_ISO, *_APEX)
 
 @dataclass(frozen=True)
 class Shot:
-    """How one photograph was taken; None if the file does not say.
+    """How one photograph was taken; None if the file does not say."""
 
-    Attributes
-    ----------
-    seconds : exposure time
-    iso : sensitivity
-    aperture : f-number
-    focal : focal length in millimeters
-    white_balance : 0 automatic, 1 set by hand
-    focal_35mm : focal length in millimeters that sees as much on 35 mm film
-    plane_resolution, plane_unit : pixels on the sensor per unit (2 inch, 3 centimeter, 4 millimeter)
-    width, height : of the photograph when the camera wrote it, in pixels
-    orientation : how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
-    damaged : there are EXIF entries, but they cannot be read
-    srgb : the file says that its values carry the sRGB curve, or is a JPEG, which always do
-    frame : rows and columns that the header declares; None if only decoding can tell
-    """
-
-    seconds: float | None = None
-    iso: float | None = None
-    aperture: float | None = None
-    focal: float | None = None
-    white_balance: float | None = None
-    focal_35mm: float | None = None
+    seconds: float | None = None  #: exposure time
+    iso: float | None = None  #: sensitivity
+    aperture: float | None = None  #: f-number
+    focal: float | None = None  #: focal length in millimeters
+    white_balance: float | None = None  #: 0 automatic, 1 set by hand
+    focal_35mm: float | None = None  #: focal length in millimeters that sees as much on 35 mm film
+    #: pixels on the sensor per unit (2 inch, 3 centimeter, 4 millimeter)
     plane_resolution: float | None = None
     plane_unit: float | None = None
+    #: of the photograph when the camera wrote it, in pixels
     width: float | None = None
     height: float | None = None
+    #: how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
     orientation: float | None = None
-    srgb: bool = False
-    damaged: bool = False
+    srgb: bool = False  #: the file says that its values carry the sRGB curve, or is a JPEG, which always do
+    damaged: bool = False  #: there are EXIF entries, but they cannot be read
+    #: rows and columns that the header declares; None if only decoding can tell
     frame: tuple[int, int] | None = None
 
 

@@ -39,15 +39,10 @@ class HeaderError(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """A segment of a JPEG file or a chunk of a PNG file.
+    """A segment of a JPEG file or a chunk of a PNG file."""
 
-    Attributes
-    ----------
-    kind : the marker of a segment as one byte, or the four letters of a chunk
-    start, end : where its content lies in the file
-    """
-
-    kind: bytes
+    kind: bytes  #: the marker of a segment as one byte, or the four letters of a chunk
+    #: where its content lies in the file
     start: int
     end: int
 
@@ -103,20 +98,15 @@ def png_chunks(data: Content) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A value of a TIFF directory.
+    """A value of a TIFF directory."""
 
-    Attributes
-    ----------
-    tag, kind : its number and type
-    start, size : where it lies in the file, and its bytes; only what lies within the file is ever copied
-    order : ``"<"`` or ``">"``
-    """
-
+    #: its number and type
     tag: int
     kind: int
+    #: where it lies in the file, and its bytes; only what lies within the file is ever copied
     start: int
     size: int
-    order: str
+    order: str  #: ``"<"`` or ``">"``
 
     def body(self, data: Content) -> bytes:
         """The value, at most :data:`LARGEST` bytes of it."""
@@ -139,18 +129,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tiff:
-    """The frame of a TIFF or BigTIFF block.
+    """The frame of a TIFF or BigTIFF block."""
 
-    Attributes
-    ----------
-    order : ``"<"`` or ``">"``
-    big : 64-bit offsets
-    first : where its first directory lies
-    """
-
-    order: str
-    big: bool
-    first: int
+    order: str  #: ``"<"`` or ``">"``
+    big: bool  #: 64-bit offsets
+    first: int  #: where its first directory lies
 
     @classmethod
     def of(cls, data: Content) -> Tiff:

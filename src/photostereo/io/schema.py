@@ -34,32 +34,22 @@ _PART = 1 << 22
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """What one array must be.
+    """What one array must be."""
 
-    Attributes
-    ----------
-    shapes : str
-        Sizes with blanks, alternatives with ``|``: ``"H W | H W 3"``. A number is itself; a letter is any size of at
-        least 1, the same wherever it occurs; ``*`` is any number of further axes. Empty: a single number.
-    kinds : str
-        NumPy's kinds: ``f`` floating point, ``i`` and ``u`` integers, ``b`` truth values, ``U`` text.
-    low, high : float
-        The range of the values.
-    finite : bool
-        Whether NaN and infinity are refused; NaN is otherwise outside of any range.
-    nonzero : bool
-        Whether at least one value must not be zero: a mask without a pixel is of no use.
-    optional : bool
-        Whether the array may be missing.
-    """
-
+    #: Sizes with blanks, alternatives with ``|``: ``"H W | H W 3"``. A number is itself; a letter is any size
+    #: of at least 1, the same wherever it occurs; ``*`` is any number of further axes. Empty: a single
+    #: number.
     shapes: str
+    #: NumPy's kinds: ``f`` floating point, ``i`` and ``u`` integers, ``b`` truth values, ``U`` text.
     kinds: str = "f"
+    #: The range of the values.
     low: float = -math.inf
     high: float = math.inf
-    finite: bool = True
-    nonzero: bool = False
-    optional: bool = False
+    finite: bool = True  #: Whether NaN and infinity are refused; NaN is otherwise outside of any range.
+    nonzero: bool = (
+        False  #: Whether at least one value must not be zero: a mask without a pixel is of no use.
+    )
+    optional: bool = False  #: Whether the array may be missing.
 
 
 def check_arrays(

@@ -14,22 +14,13 @@ from photostereo.io.atomic import write_text
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are printed.
+    """Cells as they are printed."""
 
-    Attributes
-    ----------
-    title : one line
-    header : names of the columns
-    rows : a text for each column
-    notes : what a reader must know: substitutions, missing objects, what was averaged
-    best : row and column of cells that LaTeX sets in bold
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str] = ()
-    best: Collection[tuple[int, int]] = ()
+    title: str  #: one line
+    header: Sequence[str]  #: names of the columns
+    rows: Sequence[Sequence[str]]  #: a text for each column
+    notes: Sequence[str] = ()  #: what a reader must know: substitutions, missing objects, what was averaged
+    best: Collection[tuple[int, int]] = ()  #: row and column of cells that LaTeX sets in bold
 
     def csv(self) -> str:
         text = io.StringIO()

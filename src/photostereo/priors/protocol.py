@@ -33,16 +33,11 @@ Lesson = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The pixels that a prior is built for.
+    """The pixels that a prior is built for."""
 
-    Attributes
-    ----------
-    mask : (H, W) bool
-    side : if not 0, the picture consists of square crops of ``side`` rows, one below the other, that are not
-        neighbors of each other: a sample of a larger picture
-    """
-
-    mask: NDArray[np.bool_]
+    mask: NDArray[np.bool_]  #: (H, W) bool
+    #: if not 0, the picture consists of square crops of ``side`` rows, one below the other, that are not
+    #: neighbors of each other: a sample of a larger picture
     side: int = 0
 
 

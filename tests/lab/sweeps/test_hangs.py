@@ -12,10 +12,8 @@ import pytest
 from distributed.comm import connect as knock_at
 from distributed.security import Security
 
-from photostereo.batch import deal
 from photostereo.batch.cluster import connect
-from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import RunControl
+from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.run import run_trials
@@ -80,49 +78,6 @@ def _leave_dead(dask_worker):
         raise OSError("Too many open files")
 
     dask_worker.instantiate = refuse
-
-
-class FakeClient:
-    def __init__(self, answers):
-        self.answers = list(answers)
-
-    def nthreads(self):
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return dict.fromkeys(answer, 1)
-
-
-def test_one_empty_answer_of_the_scheduler_is_not_believed(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(deal.time, "monotonic", lambda: now[0])
-    call = deal.Workers(FakeClient(["ab", "", "ab", OSError(), "b", "b", "b"]))
-    seen = []
-    for _ in range(7):
-        call.look()
-        seen.append((call.is_gone("a"), call.is_gone("b"), call.seconds_alone))
-        now[0] += 1.0
-    assert [gone for gone, _, _ in seen] == [False] * 4 + [True] * 3
-    assert not any(gone for _, gone, _ in seen)
-    assert [round(alone, 1) for _, _, alone in seen] == [0, 1, 0, 1, 0, 0, 0]
-
-
-def test_empty_answers_now_and_then_make_nothing_run_twice(captures, client, tmp_path, monkeypatch):
-    plan = a_plan(captures, 10)
-    honest, asked = client.nthreads, [0]
-
-    def forgetful():
-        asked[0] += 1
-        return {} if asked[0] % 3 == 0 else honest()
-
-    monkeypatch.setattr(client, "nthreads", forgetful)
-    given_back = []
-    monkeypatch.setattr(deal, "TICK", 0.1)
-    monkeypatch.setattr(deal.Coordinator, "take_back", lambda self, held: given_back.append(held.job.key))
-    end = run_trials(plan.trials, Store(tmp_path), client)
-    assert (end.done, end.failed) == (len(plan.trials), 0)
-    assert asked[0] >= 3
-    assert not given_back
 
 
 def test_a_client_without_the_key_is_refused(client):

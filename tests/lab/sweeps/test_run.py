@@ -18,8 +18,7 @@ from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
 from photostereo.batch.cluster import connect
-from photostereo.batch.options import RunOptions
-from photostereo.batch.progress import RunControl
+from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
@@ -281,7 +280,7 @@ def test_local_workers_have_one_thread_each(client):
     def threads():
         import numba
 
-        from photostereo.batch.process import set_threads
+        from photostereo.batch.worker import set_threads
 
         set_threads()
         return numba.get_num_threads(), os.environ.get("OPENBLAS_NUM_THREADS")

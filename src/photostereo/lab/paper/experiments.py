@@ -109,13 +109,9 @@ def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[Method
 
 @dataclass
 class Catalog:
-    """What is in the data folder; remembers what was missing, and what took its place.
+    """What is in the data folder; remembers what was missing, and what took its place."""
 
-    Attributes
-    ----------
-    root : contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets itself
-    """
-
+    #: contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets itself
     root: Path
     missing: dict[str, str] = field(default_factory=dict)
 

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.options import HERE, RunOptions
-from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
+from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_text
 from photostereo.io.safe import read_text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from photostereo.batch.progress import SILENT_RUN, RunControl
+from photostereo.batch.options import SILENT_RUN, RunControl
 from photostereo.io.safe import read_npz
 from photostereo.io.tables import Table
 from photostereo.lab.sweeps.plan import Plan
@@ -25,26 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class RunOutputs:
-    """What a run's report draws from, and where it puts what it draws.
+    """What a run's report draws from, and where it puts what it draws."""
 
-    Attributes
-    ----------
-    name, title : of the run
-    plan : what was to be computed
-    store : the rows and the maps; nothing else is read
-    folder : of this run
-    notes : what every table and caption must say: quick runs, missing objects, substitutions
-    page : its page in Markdown
-    """
-
+    #: of the run
     name: str
     title: str
-    plan: Plan
-    store: Store
-    folder: Path
+    plan: Plan  #: what was to be computed
+    store: Store  #: the rows and the maps; nothing else is read
+    folder: Path  #: of this run
+    #: what every table and caption must say: quick runs, missing objects, substitutions
     notes: tuple[str, ...] = ()
     control: RunControl = SILENT_RUN
-    page: list[str] = field(default_factory=list)
+    page: list[str] = field(default_factory=list)  #: its page in Markdown
 
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:

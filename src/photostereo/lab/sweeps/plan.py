@@ -19,24 +19,16 @@ from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption, Task, T
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """A method and the parameters it is tried with.
+    """A method and the parameters it is tried with."""
 
-    Attributes
-    ----------
-    method : a registered name
-    label : distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name if empty
-    fixed : parameters that every trial of this use has
-    grid : lists of values; the trials are their product. Empty: the fixed parameters only
-    defaults : also try the method without its grid, with the fixed parameters only
-    oracle : try the grid; without it there is no best of grid, only what a user gets
-    """
-
-    method: str
+    method: str  #: a registered name
+    #: distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name if empty
     label: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)  #: parameters that every trial of this use has
+    #: lists of values; the trials are their product. Empty: the fixed parameters only
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    defaults: bool = True
-    oracle: bool = True
+    defaults: bool = True  #: also try the method without its grid, with the fixed parameters only
+    oracle: bool = True  #: try the grid; without it there is no best of grid, only what a user gets
 
     @property
     def title(self) -> str:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from photostereo.batch.deal import Coordinator, Job
-from photostereo.batch.options import HERE, RunOptions
-from photostereo.batch.process import warm_up
-from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
+from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
+from photostereo.batch.worker import warm_up
 from photostereo.lab.sweeps.grids import grids_of
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import Trial

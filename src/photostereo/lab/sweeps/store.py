@@ -46,33 +46,27 @@ _ROW = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker reports of one trial; plain data.
+    """What a worker reports of one trial; plain data."""
 
-    Attributes
-    ----------
-    status : ``"done"`` or ``"failed"``
-    error : what went wrong, in words
-    errors : the fields of :class:`~photostereo.diagnosis.metrics.ErrorSummary`
-    outcome, iterations : how the solve ended
-    settled : the parameters that the method ran with, defaults and automatic choices included
-    extra : further figures by name: processor seconds, those of the prior at the end, those of tasks other than ``solve``
-    seconds, stages : wall-clock time of the trial without loading, and by stage
-    versions, host : of the software and the machine
-    arrays : an ``.npz`` file as bytes, if the trial was to keep its maps
-    """
-
-    status: str
-    error: str | None = None
+    status: str  #: ``"done"`` or ``"failed"``
+    error: str | None = None  #: what went wrong, in words
+    #: the fields of :class:`~photostereo.diagnosis.metrics.ErrorSummary`
     errors: Mapping[str, float] = field(default_factory=dict)
+    #: how the solve ended
     outcome: str | None = None
     iterations: int | None = None
+    #: the parameters that the method ran with, defaults and automatic choices included
     settled: Mapping[str, Any] = field(default_factory=dict)
+    #: further figures by name: processor seconds, those of the prior at the end, those of tasks other than
+    #: ``solve``
     extra: Mapping[str, float] = field(default_factory=dict)
+    #: wall-clock time of the trial without loading, and by stage
     seconds: float | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
+    #: of the software and the machine
     versions: Mapping[str, str] = field(default_factory=dict)
     host: Mapping[str, Any] = field(default_factory=dict)
-    arrays: bytes | None = None
+    arrays: bytes | None = None  #: an ``.npz`` file as bytes, if the trial was to keep its maps
 
 
 class Store:

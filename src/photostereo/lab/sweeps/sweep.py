@@ -8,8 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from photostereo.batch.options import HERE, RunOptions
-from photostereo.batch.progress import SILENT_RUN, Progress, RunControl
+from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
 from photostereo.io.atomic import write_text
 from photostereo.lab.sweeps.curves import draw_curves
 from photostereo.lab.sweeps.outputs import RunOutputs

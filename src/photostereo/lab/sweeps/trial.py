@@ -43,19 +43,13 @@ CLEAN = Corruption()
 
 @dataclass(frozen=True)
 class CaptureSpec:
-    """Where a capture is, and how it is read.
+    """Where a capture is, and how it is read."""
 
-    Attributes
-    ----------
-    name : for tables and figures
-    path : of the folder or file, as every worker sees it; not part of the trial's identity
-    fingerprint : names and sizes of the files (or the content of a single file), so that other data is another trial
-    reference : ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
-    """
-
-    name: str
-    path: str
+    name: str  #: for tables and figures
+    path: str  #: of the folder or file, as every worker sees it; not part of the trial's identity
+    #: names and sizes of the files (or the content of a single file), so that other data is another trial
     fingerprint: str
+    #: ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
     reference: Literal["truth", "ls"] = "truth"
 
     @classmethod
@@ -67,25 +61,18 @@ class CaptureSpec:
 
 @dataclass(frozen=True)
 class Trial:
-    """One method, one set of parameters, one corrupted subset of one capture.
+    """One method, one set of parameters, one corrupted subset of one capture."""
 
-    Attributes
-    ----------
-    capture : which capture
-    method, parameters : what is run on it; parameters that are not given take the method's defaults
-    images : number of randomly chosen photographs; None for all
-    corruption : the noise added to them
-    seed : of the choice and of the noise; None if nothing is random
-    task : ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
-    """
-
-    capture: CaptureSpec
+    capture: CaptureSpec  #: which capture
+    #: what is run on it; parameters that are not given take the method's defaults
     method: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    images: int | None = None
-    corruption: Corruption = CLEAN
-    seed: int | None = None
-    task: Task = "solve"
+    images: int | None = None  #: number of randomly chosen photographs; None for all
+    corruption: Corruption = CLEAN  #: the noise added to them
+    seed: int | None = None  #: of the choice and of the noise; None if nothing is random
+    task: Task = (
+        "solve"  #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
+    )
 
     @cached_property
     def hash(self) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.batch.fingerprint import canonical_json
-from photostereo.batch.process import run_safely, warm_up
+from photostereo.batch.worker import run_safely, warm_up
 from photostereo.capture import Capture, corruptions
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError

@@ -39,18 +39,6 @@ class PatchGrid:
     Build it with :meth:`from_mask`. With ``w_z = 3`` a patch holds all three components of the normals; with
     ``w_z = 1`` each window gives three patches, one after another, for x, y and z.
 
-    Attributes
-    ----------
-    mask : (H, W) array of bool
-    size : (w_x, w_y, w_z)
-    stride : (s_x, s_y)
-    row_starts, col_starts : arrays of int
-        Window positions along y and x, whether or not the window was kept.
-    window_rows, window_cols : arrays of int
-        The top row and the left column of each kept window.
-    pixels_in_windows : int
-        Mask pixels of all windows together: a pixel counts in each that holds it.
-
     Examples
     --------
     >>> grid = PatchGrid.from_mask(np.ones((612, 512), bool), size=(8, 8, 3), stride=4)
@@ -61,14 +49,16 @@ class PatchGrid:
     True
     """
 
-    mask: BoolArray
-    size: tuple[int, int, int]
-    stride: tuple[int, int]
+    mask: BoolArray  #: (H, W) array of bool
+    size: tuple[int, int, int]  #: (w_x, w_y, w_z)
+    stride: tuple[int, int]  #: (s_x, s_y)
+    #: Window positions along y and x, whether or not the window was kept.
     row_starts: IntArray
     col_starts: IntArray
+    #: The top row and the left column of each kept window.
     window_rows: IntArray
     window_cols: IntArray
-    pixels_in_windows: int
+    pixels_in_windows: int  #: Mask pixels of all windows together: a pixel counts in each that holds it.
 
     @classmethod
     def from_mask(

@@ -116,24 +116,14 @@ def follow_atoms(R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """How the problems are laid out on the multiprocessors.
+    """How the problems are laid out on the multiprocessors."""
 
-    Attributes
-    ----------
-    team : blocks per problem
-    group : blocks of a team whose sums are added first; 1 for a small team
-    rows : patches per block
-    resident : whether a block keeps its patches in shared memory
-    at_once : problems per launch; all their blocks run at the same time
-    shared : bytes of shared memory per block
-    """
-
-    team: int
-    group: int
-    rows: int
-    resident: bool
-    at_once: int
-    shared: int
+    team: int  #: blocks per problem
+    group: int  #: blocks of a team whose sums are added first; 1 for a small team
+    rows: int  #: patches per block
+    resident: bool  #: whether a block keeps its patches in shared memory
+    at_once: int  #: problems per launch; all their blocks run at the same time
+    shared: int  #: bytes of shared memory per block
 
 
 def plan_launch(
