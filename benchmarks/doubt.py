@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 
 from photostereo.capture import Capture
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.scenes import dome_lights, random_lights, render_scene
 from photostereo.solver.opinion import assess

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from photostereo import cli, load
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 
 
 def run(*words: object, monkeypatch: pytest.MonkeyPatch, capsys) -> tuple[int, str, str]:

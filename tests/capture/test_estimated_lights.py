@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import photostereo as ps
 from photostereo.cli.root import app
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
 

@@ -12,7 +12,7 @@ import pytest
 
 from photostereo.capture import Capture, load
 from photostereo.core.errors import CaptureError
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 from photostereo.scenes import dome_lights, render_scene
 
 COUNT = 10

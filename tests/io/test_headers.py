@@ -12,8 +12,14 @@ import tifffile
 
 from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Shot, read_shot
-from photostereo.io.declared import declared_size
-from photostereo.io.headers import HeaderError, Tiff, jpeg_segments, png_chunks, require_complete
+from photostereo.io.headers import (
+    HeaderError,
+    Tiff,
+    declared_size,
+    jpeg_segments,
+    png_chunks,
+    require_complete,
+)
 from photostereo.io.images import decode_image
 
 IMAGE = np.arange(30 * 40, dtype=np.uint16).reshape(30, 40)

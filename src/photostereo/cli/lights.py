@@ -33,7 +33,7 @@ def lights(
     """Find light directions and strengths from a ball, or estimate them from the photographs alone."""
     from photostereo.capture.calibrate import calibrate_folder, estimate_folder
     from photostereo.io.atomic import replacing_file
-    from photostereo.io.sixteen_bit import write_png
+    from photostereo.io.png import write_png
     from photostereo.lights.files.writing import write_lights
 
     target = out or capture / "lights.csv"

@@ -24,7 +24,7 @@ def mask(
     from photostereo.capture.loading import read_lazily
     from photostereo.capture.options import ReadOptions
     from photostereo.io.atomic import replacing_file
-    from photostereo.io.sixteen_bit import write_png
+    from photostereo.io.png import write_png
 
     target = out or capture / "mask.png"
     with replacing_file(target, force=force) as partial:

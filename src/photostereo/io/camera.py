@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.declared import declared_size
 from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
 from photostereo.io.headers import (
     JPEG_SIGNATURE,
@@ -21,6 +20,7 @@ from photostereo.io.headers import (
     Content,
     HeaderError,
     Tiff,
+    declared_size,
     jpeg_segments,
     png_chunks,
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, MissingDependencyError
-from photostereo.io.declared import Declared, require_plausible
+from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
-from photostereo.io.safe import DEFLATE_RATIO
+from photostereo.io.safe import DEFLATE_RATIO, explained
 
 #: Decoded bytes of four channels that a byte of an EXR file can give: zlib, and one channel that stands for four.
 _EXR_RATIO = 4 * DEFLATE_RATIO
@@ -29,62 +32,53 @@ _RAW_NAMES = (
 RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
 
 
-def read_heic(path: Path) -> NDArray[Any]:
-    """Stored values of an HEIC file, as phones write them: (H, W, 3), 8 or 16 bits, upright, with the sRGB curve."""
+@contextmanager
+def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
+    """The optional library that decodes a file; whatever it raises is a damaged file."""
     try:
-        import pillow_heif
+        library = import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{path} is an HEIC file, and the library that reads them is not installed. Export the photographs as JPEG, or "
-            "install it with: pip install 'photostereo[heic]'",
-            code="missing-heic",
+            f"{path} is {kind} file, and the library that reads them is not installed. Install it with: "
+            f"pip install 'photostereo[{extra}]', or export the photographs in another format.",
+            code=f"missing-{extra}",
             file=path,
         ) from error
-    try:
+
+    def damaged(problem: str) -> CaptureError:
+        return CaptureError(
+            f"{path} cannot be read as {kind} file ({problem}): it is truncated, damaged or of an unknown camera. "
+            "Copy it again, or export it as 16-bit linear TIFF.",
+            code="damaged-image",
+            file=path,
+        )
+
+    with explained(damaged):
+        yield library
+
+
+def read_heic(path: Path) -> NDArray[Any]:
+    """Stored values of an HEIC file, as phones write them: (H, W, 3), 8 or 16 bits, upright, with the sRGB curve."""
+    with _library("pillow_heif", path, "an HEIC", "heic") as pillow_heif:
         file = pillow_heif.open_heif(path, convert_hdr_to_8bit=False)
         width, height = file.size
         require_plausible(Declared(width, height, 6, DEFLATE_RATIO), path.stat().st_size, path)
         return np.asarray(file)[..., :3]
-    except (CaptureError, MemoryError):
-        raise
-    except Exception as error:
-        raise CaptureError(
-            f"{path} cannot be read as HEIC ({error}): it is truncated or damaged. Copy or export it again.",
-            code="damaged-image",
-            file=path,
-        ) from error
 
 
 def read_exr(path: Path) -> NDArray[np.float32]:
     """Linear values of an EXR file: (H, W) or (H, W, 3) float32, as they are stored."""
-    try:
-        import OpenEXR
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is an EXR file, and the library that reads them is not installed. Install it with: "
-            "pip install 'photostereo[exr]'",
-            code="missing-exr",
-            file=path,
-        ) from error
-    _require_plausible_exr(path)
-    try:
-        with OpenEXR.File(str(path)) as file:
+    with _library("OpenEXR", path, "an EXR", "exr") as library:
+        _require_plausible_exr(path)
+        with library.File(str(path)) as file:
             channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
-    except Exception as error:
-        raise CaptureError(
-            f"{path} cannot be read as EXR ({error}): it is truncated or damaged. Copy or export it again.",
-            code="damaged-image",
-            file=path,
-        ) from error
     for whole in ("RGB", "RGBA"):
         if whole in channels:
             return np.asarray(channels[whole][..., :3], dtype=np.float32)
     if all(name in channels for name in "RGB"):
         return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
     if "Y" in channels or len(channels) == 1:
-        return np.asarray(
-            channels["Y"] if "Y" in channels else next(iter(channels.values())), dtype=np.float32
-        )
+        return np.asarray(channels.get("Y", next(iter(channels.values()))), dtype=np.float32)
     raise CaptureError(
         f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the color "
         "layer alone.",
@@ -111,40 +105,20 @@ def read_raw(path: Path) -> NDArray[Any]:
     a camera that balances each photograph anew would change the ratios that photometric stereo lives on.
     Highlights are clipped, not reconstructed, and the orientation flag is ignored, as for all other formats.
     """
-    try:
-        import rawpy
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is a camera RAW file, and the library that develops them is not installed. Install it "
-            "with: pip install 'photostereo[raw]'",
-            code="missing-raw",
-            file=path,
-        ) from error
-    try:
-        with rawpy.imread(str(path)) as raw:
-            require_memory(16 * raw.sizes.raw_width * raw.sizes.raw_height, str(path), "Scale it down.")
-            return np.asarray(
-                raw.postprocess(
-                    gamma=(1, 1),
-                    no_auto_bright=True,
-                    no_auto_scale=False,  # sensor range to 16 bits: the same factor for each photograph
-                    adjust_maximum_thr=0.0,  # otherwise the white level follows each photograph's own maximum
-                    use_camera_wb=False,
-                    use_auto_wb=False,
-                    user_wb=[1.0, 1.0, 1.0, 1.0],
-                    output_color=rawpy.ColorSpace.raw,
-                    output_bps=16,
-                    highlight_mode=rawpy.HighlightMode.Clip,
-                    user_flip=0,
-                )
+    with _library("rawpy", path, "a camera RAW", "raw") as rawpy, rawpy.imread(str(path)) as raw:
+        require_memory(16 * raw.sizes.raw_width * raw.sizes.raw_height, str(path), "Scale it down.")
+        return np.asarray(
+            raw.postprocess(
+                gamma=(1, 1),
+                no_auto_bright=True,
+                no_auto_scale=False,  # sensor range to 16 bits: the same factor for each photograph
+                adjust_maximum_thr=0.0,  # otherwise the white level follows each photograph's own maximum
+                use_camera_wb=False,
+                use_auto_wb=False,
+                user_wb=[1.0, 1.0, 1.0, 1.0],
+                output_color=rawpy.ColorSpace.raw,
+                output_bps=16,
+                highlight_mode=rawpy.HighlightMode.Clip,
+                user_flip=0,
             )
-    except CaptureError:
-        raise
-    except Exception as error:
-        raise CaptureError(
-            f"{path} cannot be developed as camera RAW ({error or type(error).__name__}): it is truncated, "
-            "damaged or from a camera that LibRaw does not know. Copy it again, or convert it to 16-bit "
-            "linear TIFF.",
-            code="damaged-image",
-            file=path,
-        ) from error
+        )

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.declared import Declared, declared_size, require_plausible
 from photostereo.io.exr_and_raw import (
     EXR_SUFFIXES,
     HEIC_SUFFIXES,
@@ -29,7 +28,14 @@ from photostereo.io.exr_and_raw import (
     read_heic,
     read_raw,
 )
-from photostereo.io.headers import TIFF_SIGNATURES, HeaderError, require_complete
+from photostereo.io.headers import (
+    TIFF_SIGNATURES,
+    Declared,
+    HeaderError,
+    declared_size,
+    require_complete,
+    require_plausible,
+)
 from photostereo.io.safe import DEFLATE_RATIO, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})

@@ -1,9 +1,12 @@
-"""Pictures as bytes: PNG (gray, RGB, RGBA, indexed; resolution and a comment if there are any), JPEG, WebP."""
+"""Pictures as bytes: PNG (gray, RGB, RGBA, indexed; resolution and a comment if there are any), JPEG, WebP; and as files."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import OutputError
 from photostereo.core.units import PixelSize
+from photostereo.io.atomic import write_bytes
+from photostereo.runtime.threads import processors
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 #: Bytes of the signature and of the header chunk, whose length is fixed.
@@ -81,3 +86,28 @@ def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> b
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def write_png(path: Path, picture: NDArray[Any]) -> None:
+    """An (H, W) or (H, W, 3) RGB picture of uint8 or uint16 as PNG, whatever script its name is in."""
+    write_bytes(path, encode_png(picture, fast=True))
+
+
+def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:
+    """``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG; gray gets three equal
+    channels.
+    """
+
+    def write(number: int) -> None:
+        values = np.rint(np.asarray(images[number], dtype=np.float64) * (65535 * exposure))
+        stored = np.clip(values, 0, 65535).astype(np.uint16)
+        write_png(paths[number], stored if stored.ndim == 3 else np.repeat(stored[..., None], 3, axis=2))
+
+    with ThreadPoolExecutor(max_workers=processors()) as pool:
+        pending = [pool.submit(write, number) for number in range(len(paths))]
+        try:
+            for job in pending:
+                job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

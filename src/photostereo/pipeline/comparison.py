@@ -19,7 +19,7 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import write_array, write_json, write_text
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 from photostereo.pipeline.folder import shown_on_page
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.solver.methods import find_method

@@ -14,7 +14,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import write_json
-from photostereo.io.sixteen_bit import write_png
+from photostereo.io.png import write_png
 from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
 from photostereo.report.about import check_about, read_about

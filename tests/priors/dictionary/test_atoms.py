@@ -149,5 +149,6 @@ def test_a_dictionary_without_rows_is_refused_in_words(tmp_path) -> None:
     np.save(tmp_path / "atoms.npy", np.array(3.0))
     capture = render_scene("sphere", size=24)
     for given in (str(tmp_path / "atoms.npy"), 3.0):
-        with pytest.raises(ParameterError, match="one atom per row"):
+        with pytest.raises(ParameterError) as caught:
             solve(capture, "dlnv", dictionary=given, lam=1.0, mu=0.1, max_iter=1)
+        assert (caught.value.code, caught.value.values["name"]) == ("bad-parameter", "dictionary")

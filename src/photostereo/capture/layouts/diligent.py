@@ -38,8 +38,8 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
 from photostereo.io.images import list_images
+from photostereo.io.png import write_photographs, write_png
 from photostereo.io.safe import read_json, read_mat, read_text
-from photostereo.io.sixteen_bit import write_photographs, write_png
 from photostereo.lights.files.reading import base_name, content_lines, read_intensities, read_lights
 
 LAYOUT = "DiLiGenT"

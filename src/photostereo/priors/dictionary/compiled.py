@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
-from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary.atoms import check_thresholds
-from photostereo.priors.dictionary.pass_kernels import run_pass, squared_norm_by_chunks
+from photostereo.priors.dictionary.pass_kernels import follow_pass, run_pass, squared_norm_by_chunks
 
 Array = NDArray[Any]
 
@@ -116,12 +115,10 @@ def follow_atoms(
     >>> D, B
     (array([[0.6, 0.8]]), array([[3., 0.]]))
     """
-    from photostereo.priors.dictionary.follow_kernels import follow_pass
-
     check_thresholds(mu, q)
-    _check_arrays(R, D, B)
+    _check_arrays(R, D, B, given)
     real = R.dtype.type
-    new = _as_atoms(given, D)
+    new = np.ascontiguousarray(given, D.dtype)
     gram, gram_new = D @ D.T, new @ D.T
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
@@ -130,16 +127,6 @@ def follow_atoms(
             R, D, new, B, gram, gram_new, real(mu), real(q), FOLLOW_CHUNK, min(BLOCK, len(D)), *patches
         )
     D[:] = new
-
-
-def _as_atoms(given: FloatArray, D: FloatArray) -> FloatArray:
-    atoms = np.ascontiguousarray(given, D.dtype)
-    if atoms.shape != D.shape:
-        raise ParameterError(
-            f"The given atoms are {atoms.shape}, but the dictionary is {D.shape}.",
-            code="atoms-of-another-shape",
-        )
-    return atoms
 
 
 def squared_norm(R: FloatArray) -> float:
@@ -151,18 +138,14 @@ def squared_norm(R: FloatArray) -> float:
     return float(squared_norm_by_chunks(np.ascontiguousarray(R), CHUNK, np.zeros(-(-len(R) // CHUNK))))
 
 
-def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray) -> None:
-    kinds_agree = R.dtype in (np.float32, np.float64) and D.dtype == B.dtype == R.dtype
-    writable = all(a.flags.c_contiguous and a.flags.writeable for a in (R, D, B))
-    shapes_agree = (
-        R.ndim == D.ndim == B.ndim == 2 and R.shape[1] == D.shape[1] and B.shape == (len(D), len(R))
-    )
-    if not (kinds_agree and writable and shapes_agree):
-        raise ParameterError(
-            f"The dictionary pass works in place on contiguous arrays of one type, float32 or float64: "
-            f"R (w, m), D (K, m) and B (K, w). These are R {R.dtype} {R.shape}, D {D.dtype} {D.shape} and "
-            f"B {B.dtype} {B.shape}.",
-            code="arrays-do-not-fit",
+def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
+    """The kernels work in place and do not look at bounds."""
+    same_type = R.dtype in (np.float32, np.float64) and D.dtype == B.dtype == R.dtype
+    in_place = all(a.ndim == 2 and a.flags.c_contiguous and a.flags.writeable for a in (R, D, B))
+    fit = in_place and R.shape[1] == D.shape[1] and B.shape == (len(D), len(R))
+    if not (same_type and fit and (given is None or given.shape == D.shape)):
+        raise ValueError(
+            "R (w, m), D (K, m), B (K, w) and the given atoms must be contiguous and of one float type."
         )
 
 

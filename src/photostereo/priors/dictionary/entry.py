@@ -1,16 +1,41 @@
-"""The dictionary prior as users see it: its parameters, and how it is built from them."""
+"""The dictionary prior as users see it: its parameters, and λ and μ from the noise of the photographs.
+
+**The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose data cost has the
+mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
+also the noise of one code.
+
+**μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
+and Johnstone, because many overlapping patches and the photographs themselves vote on each normal, and lost
+detail costs more than remaining noise.
+
+**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior
+removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
+
+The same τ bounds what a prior of automatic strength may do at each pixel, see
+:mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
+survives, and the prior leaves the normals alone. κ and ρ are the same for every model and every capture;
+``benchmarks/README.md`` shows what they were chosen on.
+
+References
+----------
+D. L. Donoho, I. M. Johnstone, Ideal spatial adaptation by wavelet shrinkage, Biometrika 81(3), 1994,
+doi:10.1093/biomet/81.3.425.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.parameters import choice, custom, flag, integer, number, number_or_auto, whole_numbers
-from photostereo.priors.dictionary.given_atoms import EXPECTS, kind_or_array
+from photostereo.io.safe import read_npy
+from photostereo.priors.dictionary.atoms import KINDS
 from photostereo.priors.entry import PriorEntry, Setting
 
 if TYPE_CHECKING:
@@ -20,6 +45,40 @@ CITATION = (
     "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary Learning, "
     "IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
 )
+
+#: κ = μ / τ.
+THRESHOLD_IN_NOISE = 1.5
+#: ρ = λ c / mean curvature of the data cost.
+PRIOR_TO_DATA = 4.0
+#: μ never below this share of the brightness scale: finer codes only cost time.
+SMALLEST_MU = 0.005
+
+
+def kind_or_array(value: Any) -> Any:
+    """A kind of dictionary as it is; an array, or the array in a file, with one atom per row."""
+    if isinstance(value, str) and value in KINDS:
+        return value
+    array = _read_dictionary(Path(value)) if isinstance(value, (str, Path)) else np.asarray(value, np.float64)
+    if array.ndim == 0:  # how long rows have to be depends on the patches
+        raise ValueError(value)
+    return array
+
+
+def _read_dictionary(path: Path) -> NDArray[np.float64]:
+    if path.suffix != ".npy":
+        raise ValueError(path)
+    remedy = f"Give the dictionary.npy that a former solve wrote, or one of {', '.join(KINDS)}."
+    try:
+        array = read_npy(path, "dictionary", remedy=remedy)
+    except CaptureError as problem:
+        raise ParameterError(str(problem), code=problem.code, file=path) from problem
+    if array.dtype.kind not in "fiu":
+        raise ParameterError(
+            f"The dictionary {path} holds values of type {array.dtype}. {remedy}",
+            code="wrong-type",
+            file=path,
+        )
+    return array.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -39,7 +98,10 @@ class DictionaryParameters:
     stride: int = integer(4, "pixels between patches", minimum=1)
     atoms: int = integer(0, "number of atoms; 0 takes as many as a patch has values", minimum=0)
     dictionary: str | NDArray[Any] = custom(
-        "dct", "initial dictionary: a kind, a .npy file, or an array", EXPECTS, kind_or_array
+        "dct",
+        "initial dictionary: a kind, a .npy file, or an array",
+        f"one of {', '.join(KINDS)}, the path of a .npy file, or an array with one atom per row",
+        kind_or_array,
     )
     learn: bool = flag(True, "update the atoms; false keeps the given dictionary fixed")
     max_iter: int = integer(30, "outer iterations", minimum=1)
@@ -50,8 +112,25 @@ class DictionaryParameters:
     precision: Literal["single", "double"] = choice("single", ("single", "double"), "of the dictionary pass")
 
 
+def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
+    """(λ, μ) from the noise of an intensity and the mean 3 × 3 Hessian of a model's data cost.
+
+    ``cover`` is the mean number of patches that cover a pixel.
+
+    >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
+    >>> round(lam, 6), round(mu, 4)
+    (10.0, 0.0581)
+    """
+    noise_of_code = noise * float(np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0))
+    threshold = THRESHOLD_IN_NOISE * noise_of_code
+    mu = max(threshold, SMALLEST_MU)
+    # What the prior loses is of the size of μ. Where μ is held above the noise's own threshold, the balance of
+    # variances asks for less of it.
+    lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
+    return lam, mu
+
+
 def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior, dict[str, Any]]:
-    from photostereo.priors.dictionary.automatic import with_strengths
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
@@ -62,7 +141,10 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
     else:
         grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride)
         cover = grid.mean_count
-    values = with_strengths(values, setting.noise, setting.hessian, cover=cover)
+    chosen = dict(
+        zip(("lam", "mu"), choose_strength(setting.noise, setting.hessian, cover=cover), strict=True)
+    )
+    values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
     prior = DictionaryPrior(
         grid,
         lam=values["lam"],

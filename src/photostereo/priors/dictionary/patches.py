@@ -255,25 +255,18 @@ class PatchGrid:
     def _checked_normals(self, n: FloatArray) -> FloatArray:
         n = np.ascontiguousarray(n)
         if n.shape != (self.n_pixels, 3) or n.dtype not in (np.float32, np.float64):
-            raise ParameterError(
-                f"The normals must be float32 or float64 of shape ({self.n_pixels}, 3), one row per mask "
-                f"pixel; these are {n.dtype} of shape {n.shape}. Index the normal map with the mask first.",
-                code="normals-do-not-fit",
+            raise ValueError(
+                f"The normals must be floats of shape ({self.n_pixels}, 3), not {n.dtype} {n.shape}."
             )
         return n
 
     def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
         """Patches as (windows, 3, w_y, w_x): for ``w_z = 1`` three consecutive rows make one window."""
         shape = (self.n_patches, self.patch_length)
-        if (
-            P.shape != shape
-            or (writes and not P.flags.c_contiguous)
-            or P.dtype not in (np.float32, np.float64)
-        ):
-            raise ParameterError(
-                f"The patches must be a contiguous float32 or float64 array of shape {shape}; this one is "
-                f"{P.dtype} of shape {P.shape}. Make it with PatchGrid.extract.",
-                code="patches-do-not-fit",
+        in_place = P.flags.c_contiguous or not writes
+        if P.shape != shape or not in_place or P.dtype not in (np.float32, np.float64):
+            raise ValueError(
+                f"The patches must be contiguous floats of shape {shape}, not {P.dtype} {P.shape}."
             )
         return np.ascontiguousarray(P).reshape(-1, 3, self.size[1], self.size[0])
 

@@ -69,13 +69,12 @@ class TorchPatches:
         """``sum_j P_j^T p_j``: (..., w, m) to (..., N, 3), summed in double, in the dtype of ``P``."""
         if P.is_cuda:
             return self._sum_on_gpu(P.contiguous())
-        flat = self._windows(P).flatten(-3)
-        places, covered = self._places_of_pixels
-        area = self._grid.size[0] * self._grid.size[1]
-        components = [(flat[..., places + c * area].double() * covered).sum(-1) for c in range(3)]
         import torch
 
-        return torch.stack(components, -1).to(P.dtype)
+        grid, windows = self._grid, self._windows(P).transpose(-1, -2).flatten(-3, -2).double()
+        total = torch.zeros(*P.shape[:-2], grid.n_pixels + 1, 3, dtype=torch.float64)
+        total.index_add_(-2, self._pixels_of_windows.flatten(), windows)
+        return total[..., :-1, :].to(P.dtype)
 
     def pull(self, n: Tensor, R: Tensor) -> Tensor:
         """``count * n - adjoint(R)``, (..., N, 3)."""
@@ -85,7 +84,7 @@ class TorchPatches:
         """Patches as (..., windows, 3, w_y w_x); a view."""
         return P.view(*P.shape[:-2], self._grid.window_rows.size, 3, -1)
 
-    # Plain torch: index tables, built once.
+    # Plain torch: one table, built once.
 
     @cached_property
     def _pixels_of_windows(self) -> Tensor:
@@ -96,24 +95,6 @@ class TorchPatches:
         cols = grid.window_cols[:, None, None] + np.arange(w_x)[None, None, :]
         index = grid._pixel_index[rows, cols].reshape(len(rows), -1).astype(np.int64)
         return self._put(np.where(index < 0, grid.n_pixels, index))
-
-    @cached_property
-    def _places_of_pixels(self) -> tuple[Tensor, Tensor]:
-        """(N, c) places in the flat windows (first component) of each pixel, and which of them count."""
-        grid = self._grid
-        first_row, last_row, first_col, last_col = grid._covering
-        row, col = grid._pixel_positions.T
-        w_x, w_y, _ = grid.size
-        places, covered = [], []
-        for a in range(int((last_row - first_row).max())):
-            for b in range(int((last_col - first_col).max())):
-                inside = (first_row + a < last_row) & (first_col + b < last_col)
-                at_row = np.where(inside, first_row + a, first_row)
-                at_col = np.where(inside, first_col + b, first_col)
-                window, top, left = grid._window_index[at_row, at_col].T.astype(np.int64)
-                places.append(window * 3 * w_x * w_y + (row - top) * w_x + (col - left))
-                covered.append(inside)
-        return self._put(np.stack(places, 1)), self._put(np.stack(covered, 1))
 
     # CUDA: the loops of patch_kernels.py.
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray
 from photostereo.priors.protocol import Domain, Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, contiguous, is_tensor, like, namespace
+from photostereo.runtime.loops import njit, prange
 
 #: Steps to the neighbors of a pixel: right and down, whose links the cost counts, then left and up.
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
@@ -76,8 +77,6 @@ class SmoothnessPrior(Prior):
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """w = 2 λ Σ_j ω and q = λ Σ_j ω (n_i + n_j)."""
         if not is_tensor(normals):
-            from photostereo.priors.smoothness.kernels import bound
-
             n = contiguous(cast(normals, "float64"))
             weight, pull = np.empty(len(n)), np.empty_like(n)
             bound(n, self._neighbors, float(self.lam), float(self.delta), weight, pull)
@@ -92,8 +91,6 @@ class SmoothnessPrior(Prior):
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
         """``roughness``, λ Σ φ."""
         if not is_tensor(normals):
-            from photostereo.priors.smoothness.kernels import roughness
-
             n = contiguous(cast(normals, "float64"))
             of_pixels = np.empty(len(n))
             roughness(n, self._neighbors, float(self.delta), of_pixels)
@@ -120,3 +117,51 @@ class SmoothnessPrior(Prior):
             (value if is_tensor(value) else like(np.asarray(value, dtype=np.float64), normals))[..., None]
             for value in (self.lam, self.delta)
         )  # type: ignore[return-value]
+
+
+# The loops over pixels, compiled; each pixel writes nothing but its own.
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def distance(n: NDArray[Any], i: int, j: int) -> float:
+    """|n_i − n_j|."""
+    x, y, z = n[j, 0] - n[i, 0], n[j, 1] - n[i, 1], n[j, 2] - n[i, 2]
+    return float(np.sqrt(x * x + y * y + z * z))
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def bound(
+    n: NDArray[Any],
+    neighbors: NDArray[Any],
+    lam: float,
+    delta: float,
+    weight: NDArray[Any],
+    pull: NDArray[Any],
+) -> None:
+    """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3)."""
+    for i in prange(n.shape[0]):
+        total, x, y, z = 0.0, 0.0, 0.0, 0.0
+        for k in range(4):
+            j = neighbors[i, k]
+            if j >= 0:
+                length = distance(n, i, j)
+                omega = 1.0 if length <= delta else delta / length
+                total += omega
+                x += omega * (n[i, 0] + n[j, 0])
+                y += omega * (n[i, 1] + n[j, 1])
+                z += omega * (n[i, 2] + n[j, 2])
+        weight[i] = 2.0 * lam * total
+        pull[i, 0], pull[i, 1], pull[i, 2] = lam * x, lam * y, lam * z
+
+
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def roughness(n: NDArray[Any], neighbors: NDArray[Any], delta: float, out: NDArray[Any]) -> None:
+    """(N,) Σ φ over the links to the right and down."""
+    for i in prange(n.shape[0]):
+        total = 0.0
+        for k in range(2):
+            j = neighbors[i, k]
+            if j >= 0:
+                length = distance(n, i, j)
+                total += length * length if length <= delta else delta * (2.0 * length - delta)
+        out[i] = total
