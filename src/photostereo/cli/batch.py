@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.cluster_options import GrowingOut, Running
 from photostereo.cli.command import ADVANCED, INPUT
-from photostereo.cli.options import Making, Reading, option, seen_from_anywhere
+from photostereo.cli.options import GrowingOut, Making, Reading, Running, option, seen_from_anywhere
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from photostereo.batch.options import RunOptions
 from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.cli.command import ADVANCED, INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES
 from photostereo.core.errors import ParameterError
@@ -294,3 +295,44 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
             text=text,
         )
     return tuple(int(value) for value in values) if whole else values
+
+
+GrowingOut = Annotated[
+    Path, option("--out -o", OUTPUT, "Folder for the results; an earlier run is continued.", "OUT")
+]
+OnlyFigures = Annotated[
+    bool, option("--only-figures", None, "Draw tables and figures again without computing anything.")
+]
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where jobs run, and for how long."""
+
+    workers: Annotated[
+        int | None,
+        option("--workers", RESOURCES, "Processes on this machine (default: one per core).", min=1),
+    ] = None
+    retry_failed: Annotated[bool, option("--retry-failed", RESOURCES, "Run again what failed earlier.")] = (
+        False
+    )
+    scheduler: Annotated[
+        str | None,
+        option(
+            "--scheduler", ADVANCED, "A Dask scheduler, tcp://host:8786 (default: this machine).", "ADDRESS"
+        ),
+    ] = None
+    deadline: Annotated[
+        float,
+        option(
+            "--deadline", ADVANCED, "Time limit per job; jobs that exceed it are marked as failed.", "SECONDS"
+        ),
+    ] = RunOptions.deadline
+    wait_for_workers: Annotated[
+        float,
+        option("--wait-for-workers", ADVANCED, "Abort if no worker is available for this long.", "SECONDS"),
+    ] = RunOptions.wait_for_workers
+
+    def options(self) -> RunOptions:
+        """For the library."""
+        return RunOptions(**vars(self))

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.cluster_options import GrowingOut, OnlyFigures, Running
-from photostereo.cli.options import Device, option
+from photostereo.cli.options import Device, GrowingOut, OnlyFigures, Running, option
 from photostereo.cli.terminal import Terminal
 
 

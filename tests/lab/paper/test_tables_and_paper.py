@@ -7,10 +7,9 @@ import csv
 import pytest
 
 from photostereo.io.tables import Table
-from photostereo.lab.paper.experiments import ALL_METHODS, grid_sizes, uses_of
-from photostereo.lab.paper.published import PUBLISHED
+from photostereo.lab.paper.experiments import ALL_METHODS, PUBLISHED, grid_sizes, uses_of
+from photostereo.lab.sweeps.curves import look_of
 from photostereo.lab.sweeps.plan import settle_parameters
-from photostereo.lab.sweeps.style import look_of
 from photostereo.solver.methods import method_names
 
 

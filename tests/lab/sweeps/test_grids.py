@@ -7,8 +7,7 @@ import pytest
 from photostereo import solve
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps import worker as worker_module
-from photostereo.lab.sweeps.grids import grids_of
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan, grids_of
 from photostereo.lab.sweeps.sweep import sweep
 from photostereo.lab.sweeps.trial import Corruption
 from photostereo.lab.sweeps.worker import load_scene, run_trial

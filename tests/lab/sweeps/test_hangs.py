@@ -16,8 +16,8 @@ from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
-from photostereo.lab.sweeps.run import run_trials
 from photostereo.lab.sweeps.store import Store
+from photostereo.lab.sweeps.sweep import run_trials
 from photostereo.lab.sweeps.trial import Corruption
 
 

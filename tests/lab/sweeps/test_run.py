@@ -22,9 +22,8 @@ from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
-from photostereo.lab.sweeps.run import run_trials
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.sweep import sweep
+from photostereo.lab.sweeps.sweep import run_trials, sweep
 from photostereo.lab.sweeps.trial import Corruption
 from photostereo.lab.sweeps.worker import load_scene, run_trial
 

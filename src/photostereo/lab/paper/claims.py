@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from photostereo.lab.paper.reports import ROUNDING, done_rows, histories, sparsity_scan
+from photostereo.lab.sweeps.curves import name_of
 from photostereo.lab.sweeps.outputs import RunOutputs
 from photostereo.lab.sweeps.plan import Cell
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.style import name_of
 from photostereo.lab.sweeps.summary import average_of, captures_of, labels_of, unique
 
 OURS = ("dlnv", "pdlnv")

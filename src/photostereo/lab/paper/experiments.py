@@ -10,7 +10,6 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError, ParameterError, did_you_mean
 from photostereo.io.safe import read_toml
-from photostereo.lab.paper.published import OBJECTS
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
 
@@ -154,3 +153,16 @@ class Catalog:
         ]
         left_out = [name for name in self.missing if name not in replaced]
         return notes + ([f"Not in the data folder and left out: {', '.join(left_out)}."] if left_out else [])
+
+
+def _tables() -> dict[str, dict[str, dict[str, float]]]:
+    tables = {}
+    for name, rows in read_toml(Path(__file__).with_name("published.toml"), "tables of the paper").items():
+        methods = rows.pop("methods")
+        tables[name] = {key: dict(zip(methods, row, strict=True)) for key, row in rows.items()}
+    return tables
+
+
+PUBLISHED = _tables()
+#: The ten objects of DiLiGenT, in the paper's order.
+OBJECTS = tuple(PUBLISHED["MEAN_ERROR"])

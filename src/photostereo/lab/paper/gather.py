@@ -11,8 +11,8 @@ from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
 from photostereo.lab.paper.figure import Column
+from photostereo.lab.sweeps.curves import name_of
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.style import name_of
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import is_result, read_truth
 

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from photostereo.io.tables import best_in_rows
-from photostereo.lab.paper.experiments import OURS_NOTE, NamedRun
-from photostereo.lab.paper.figure import Column, draw_figure
-from photostereo.lab.paper.pictures import box_of_difference, draw_atoms, draw_surfaces
-from photostereo.lab.paper.published import PUBLISHED
-from photostereo.lab.sweeps.curves import draw_bars, draw_curves, draw_lines
-from photostereo.lab.sweeps.outputs import RunOutputs
+from photostereo.lab.paper.experiments import OURS_NOTE, PUBLISHED, NamedRun
+from photostereo.lab.paper.figure import Column, box_of_difference, draw_atoms, draw_figure, draw_surfaces
+from photostereo.lab.sweeps.curves import draw_bars, draw_curves, draw_lines, name_of
+from photostereo.lab.sweeps.outputs import RunOutputs, curve_tables, tidy_table, with_paper
 from photostereo.lab.sweeps.plan import Cell
-from photostereo.lab.sweeps.shared_tables import curve_tables, tidy_table, with_paper
-from photostereo.lab.sweeps.style import name_of
-from photostereo.lab.sweeps.summary import PROTOCOLS, CellResult, Protocol, Row, captures_of, labels_of
+from photostereo.lab.sweeps.summary import (
+    PROTOCOLS,
+    CellResult,
+    Protocol,
+    Row,
+    captures_of,
+    labels_of,
+)
 
 #: A cell's place on the axis of a curve.
 AXES: dict[str, Callable[[Cell], float | None]] = {

@@ -19,9 +19,9 @@ from photostereo.lab.paper.experiments import NAMED_RUNS, NamedRun, find_run
 from photostereo.lab.paper.reports import shown_rows, write_report
 from photostereo.lab.sweeps.outputs import RunOutputs
 from photostereo.lab.sweeps.plan import Plan
-from photostereo.lab.sweeps.run import run_trials
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.summary import results_of
+from photostereo.lab.sweeps.sweep import run_trials
 
 
 @dataclass(frozen=True)

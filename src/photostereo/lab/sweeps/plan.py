@@ -7,14 +7,16 @@ fixed defaults (what a user gets). The two are kept apart from here to the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
 
-from photostereo.batch.fingerprint import plain
+from photostereo.batch.fingerprint import canonical_json, plain
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption, Task, Trial
+from photostereo.solver.methods import find_method
 
 
 @dataclass(frozen=True)
@@ -148,3 +150,34 @@ def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     values = find_method(method).resolve(given)
     # A dictionary given as a file stays a path: trials carry no arrays.
     return {name: given[name] if hasattr(values[name], "shape") else plain(values[name]) for name in given}
+
+
+#: Strengths of a prior, by name: (("lam", 1.0), ("mu", 0.1)).
+Setting = tuple[tuple[str, float], ...]
+
+
+def split_setting(method: str, parameters: Mapping[str, Any]) -> tuple[Setting | None, dict[str, Any]]:
+    """The strengths of the prior, if all of them are given, and the other parameters, which a grid has in common.
+
+    >>> split_setting("pdlnv", {"lam": 1, "mu": 0.1, "p": 2})
+    ((('lam', 1.0), ('mu', 0.1)), {'p': 2})
+    >>> split_setting("pdlnv", {"p": 2})
+    (None, {'p': 2})
+    """
+    prior = find_method(method).prior
+    names = () if prior is None else prior.strengths
+    common = {name: value for name, value in parameters.items() if name not in names}
+    if not names or any(parameters.get(name) is None for name in names):
+        return None, common
+    return tuple((name, float(parameters[name])) for name in names), common
+
+
+def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:
+    """By a trial's hash, the settings of all trials that differ from it in strengths alone, its own among them."""
+    together: dict[Hashable, dict[str, Setting]] = defaultdict(dict)
+    for trial in trials:
+        if trial.task == "solve":
+            setting, common = split_setting(trial.method, trial.plain_parameters)
+            if setting is not None:
+                together[trial.scene, trial.method, canonical_json(common)][trial.hash] = setting
+    return {key: tuple(dict.fromkeys(several.values())) for several in together.values() for key in several}
