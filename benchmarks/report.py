@@ -25,18 +25,7 @@ from photostereo.report import write_comparison, write_report
 from photostereo.solver.reconstruction import Reconstruction
 
 HEIGHT, WIDTH = 512, 612
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+FLAGS = (Path(__file__).parents[1] / "tests" / "chromium-flags.txt").read_text(encoding="utf-8").split()
 
 
 def bumpy_disc(photographs: int) -> tuple[Capture, Reconstruction, Any]:

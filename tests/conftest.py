@@ -152,19 +152,7 @@ def result(make_result: Callable[..., Reconstruction]) -> Reconstruction:
 
 
 #: Software rendering gives WebGL2 on any machine; the rest keeps Chromium from calling home.
-CHROMIUM_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-]
+CHROMIUM_FLAGS = (Path(__file__).parent / "chromium-flags.txt").read_text(encoding="utf-8").split()
 
 
 def find_chromium() -> str | None:

@@ -296,6 +296,20 @@ def test_compare_takes_parameters_of_each_method_and_writes_meshes(call, scene_f
     assert code == 2 and "nothing" in error and not (tmp_path / "x").exists()
 
 
+def test_what_is_in_the_way_is_reported_before_the_work(call, scene_folder, tmp_path, monkeypatch) -> None:
+    from photostereo.capture import opening
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(opening, "open_capture", lambda *_, **__: pytest.fail("photographs were opened"))
+    name = f"{Path(scene_folder).name.removesuffix('PNG')}-compare"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "a.pdf").write_text("mine", encoding="utf-8")
+    for words in (("compare", scene_folder, "--methods", "ls"), ("figure", "no-results", "-o", "a.pdf")):
+        code, said, _ = call(*words, "--json")
+        assert (code, json.loads(said)["error"]["code"]) == (2, "output-exists")
+
+
 def test_compare_without_truth_prints_the_figure_of_the_page(call, scene_folder, tmp_path) -> None:
     import shutil
 

@@ -112,7 +112,7 @@ def compare(
         settings = settings.changed(color=True)
     pipeline = Pipeline(sources[0], settings, control=terminal)
     if out is None:
-        out = Path(f"{folder_name(pipeline.capture.name)}-compare")
+        out = Path(f"{folder_name(pipeline.found.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
         capture = pipeline.loaded
         report_state(terminal, pipeline)

@@ -60,30 +60,33 @@ def figure(
     from photostereo.lab.paper.gather import columns_of
     from photostereo.pipeline.comparison import numbered, truth_of
 
-    columns, known = [], []
-    for source in sources:
-        found, reference = columns_of(source, names(methods))
-        columns += found
-        known += [] if reference is None else [reference]
-    if truth is not None:
-        known = [truth_of(truth)]
-    if len(columns) > MOST:
-        raise ParameterError(
-            f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some with --methods.",
-            code="too-many-results",
-            found=len(columns),
+    with replacing_file(out, force=force) as partial:  # what is in the way is reported before the work
+        columns, known = [], []
+        for source in sources:
+            found, reference = columns_of(source, names(methods))
+            columns += found
+            known += [] if reference is None else [reference]
+        if truth is not None:
+            known = [truth_of(truth)]
+        if len(columns) > MOST:
+            raise ParameterError(
+                f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some with --methods.",
+                code="too-many-results",
+                found=len(columns),
+            )
+        titles = numbered([column.name for column in columns])
+        columns = [replace(column, name=title) for column, title in zip(columns, titles, strict=True)]
+        drawn = draw_figure(
+            columns,
+            truth=known[0] if known else None,
+            zooms=boxes,
+            lights=directions,
+            limit=limit,
+            width=width,
         )
-    titles = numbered([column.name for column in columns])
-    columns = [replace(column, name=title) for column, title in zip(columns, titles, strict=True)]
-    drawn = draw_figure(
-        columns, truth=known[0] if known else None, zooms=boxes, lights=directions, limit=limit, width=width
-    )
-    # Text as text, in fonts that journals accept (TrueType, not Type 3).
-    with (
-        rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}),
-        replacing_file(out, force=force) as partial,
-    ):
-        drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
+        # Text as text, in fonts that journals accept (TrueType, not Type 3).
+        with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}):
+            drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
     terminal.say(f"{len(columns)} results: {out}")
     return {"out": str(out.absolute()), "results": titles}
 
