@@ -30,25 +30,16 @@ LEAST_N_Z = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """The maps of a flat sample, all (h, w).
+    """The maps of a flat sample, all (h, w)."""
 
-    Attributes
-    ----------
-    albedo : (h, w, 3), linear, as it was measured
-    normals : (h, w, 3), unit
-    height : in pixels
-    roughness, occlusion : in [0, 1]
-    tileable : whether they wrap
-    roughness_measured : whether it was measured from photographs
-    """
-
-    albedo: Float64
-    normals: Float64
-    height: Float64
+    albedo: Float64  #: (h, w, 3), linear, as it was measured
+    normals: Float64  #: (h, w, 3), unit
+    height: Float64  #: in pixels
+    #: roughness, occlusion: in [0, 1]
     roughness: Float64
     occlusion: Float64
-    tileable: bool
-    roughness_measured: bool
+    tileable: bool  #: whether they wrap
+    roughness_measured: bool  #: whether it was measured from photographs
 
 
 def make_material(

@@ -45,20 +45,12 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class LightModel:
-    """Luminance as a function of the direction of the light, times a color.
+    """Luminance as a function of the direction of the light, times a color."""
 
-    Attributes
-    ----------
-    basis : ``"ptm"`` or ``"hsh"``
-    coefficients : (H, W, k) float32; luminance 1 shows the color itself
-    color : (H, W, 3) uint8
-    mask : (H, W) bool
-    """
-
-    basis: str
-    coefficients: NDArray[np.float32]
-    color: NDArray[np.uint8]
-    mask: Bool
+    basis: str  #: ``"ptm"`` or ``"hsh"``
+    coefficients: NDArray[np.float32]  #: (H, W, k) float32; luminance 1 shows the color itself
+    color: NDArray[np.uint8]  #: (H, W, 3) uint8
+    mask: Bool  #: (H, W) bool
 
 
 def spread_lights(count: int = LIGHTS, lowest: float = LOWEST) -> Float64:

@@ -34,33 +34,15 @@ TEXTURE_SIDE = 4096
 
 @dataclass(frozen=True, eq=False)
 class TexturedMesh:
-    """A mesh with its textures.
+    """A mesh with its textures."""
 
-    Attributes
-    ----------
-    vertices : (V, 3) array
-        In pixels; x right, y up, z towards the camera.
-    faces : (F, 3) array
-        Counterclockwise as seen from the camera.
-    normals : (V, 3) array
-        Unit normals of the light mesh.
-    tangents : (V, 3) array
-        Unit tangents, along growing u.
-    uv : (V, 2) array
-        Texture coordinates from the top left corner of the textures.
-    albedo : (h, w, 3) array of uint8
-        sRGB.
-    normal_map : (h, w, 3) array of uint8
-        Tangent space, green up.
-    """
-
-    vertices: Float64
-    faces: NDArray[np.int64]
-    normals: Float64
-    tangents: Float64
-    uv: Float64
-    albedo: NDArray[np.uint8]
-    normal_map: NDArray[np.uint8]
+    vertices: Float64  #: (V, 3), in pixels; x right, y up, z towards the camera.
+    faces: NDArray[np.int64]  #: (F, 3), counterclockwise as seen from the camera.
+    normals: Float64  #: (V, 3), unit normals of the light mesh.
+    tangents: Float64  #: (V, 3), unit tangents, along growing u.
+    uv: Float64  #: (V, 2), texture coordinates from the top left corner of the textures.
+    albedo: NDArray[np.uint8]  #: (h, w, 3), sRGB.
+    normal_map: NDArray[np.uint8]  #: (h, w, 3), tangent space, green up.
 
 
 def texture_mesh(

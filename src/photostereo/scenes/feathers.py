@@ -11,22 +11,14 @@ from photostereo.scenes.jets import Array, Jet, where
 
 @dataclass(frozen=True)
 class Plumage:
-    """What is seen of overlapping feathers.
+    """What is seen of overlapping feathers."""
 
-    Attributes
-    ----------
-    height : lift above the skin, from 0 (root) to about 1 (tip), with a step wherever a feather ends
-    along : position on the visible feather, 0 at its root and 1 at the middle of its tip
-    across : position across it, −1 to 1
-    tone : a number in [0, 1) for each feather, to vary its color
-    row : number of the row that the visible feather hangs from (at y = row · pitch)
-    """
-
+    #: lift above the skin, from 0 (root) to about 1 (tip), with a step wherever a feather ends
     height: Jet
-    along: Array
-    across: Array
-    tone: Array
-    row: Array
+    along: Array  #: position on the visible feather, 0 at its root and 1 at the middle of its tip
+    across: Array  #: position across it, −1 to 1
+    tone: Array  #: a number in [0, 1) for each feather, to vary its color
+    row: Array  #: number of the row that the visible feather hangs from (at y = row · pitch)
 
 
 def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float = 0.4) -> Plumage:

@@ -20,15 +20,11 @@ STRENGTHS = ("auto", "given")
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """What is measured of a capture before a model sees it.
+    """What is measured of a capture before a model sees it."""
 
-    Attributes
-    ----------
-    noise : of the photographs as they were taken; None if neither the model nor the strengths need it
-    factors : (d,) what each photograph is divided by; None if the strengths are used as given
-    """
-
+    #: of the photographs as they were taken; None if neither the model nor the strengths need it
     noise: Noise | None = None
+    #: (d,) what each photograph is divided by; None if the strengths are used as given
     factors: NDArray[np.float32] | None = None
 
     @property

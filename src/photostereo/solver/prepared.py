@@ -42,31 +42,23 @@ from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the tiles of a capture take over from its sample.
+    """What the tiles of a capture take over from its sample."""
 
-    Attributes
-    ----------
-    values : all parameters
-    model : of the sample
-    scale, conditions : brightness, noise and strengths of the photographs
-    lessons, iterations : of the prior, in each iteration
-    bound : the noise and the mean Hessian that a prior of automatic strength has to stay within
-    share : how much of the prior's shift is kept
-    history, arrays : of the result
-    whole : what the model knows of the whole object, if that matters
-    """
-
-    values: dict[str, Any]
-    model: Model
+    values: dict[str, Any]  #: all parameters
+    model: Model  #: of the sample
+    #: scale, conditions: brightness, noise and strengths of the photographs
     scale: float
     conditions: Conditions
+    #: lessons, iterations: of the prior, in each iteration
     lessons: Sequence[Lesson] = ()
     iterations: int = 0
+    #: the noise and the mean Hessian that a prior of automatic strength has to stay within
     bound: tuple[float | NoiseEvidence, NDArray[Any]] | None = None
-    share: float = 1.0
+    share: float = 1.0  #: how much of the prior's shift is kept
+    #: history, arrays: of the result
     history: tuple[Iteration, ...] = ()
     arrays: Mapping[str, NDArray[Any]] | None = None
-    whole: Whole | None = None
+    whole: Whole | None = None  #: what the model knows of the whole object, if that matters
 
 
 @dataclass(frozen=True, eq=False)

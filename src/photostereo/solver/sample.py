@@ -25,18 +25,11 @@ GOLDEN = 0.6180339887498949
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Crops of a picture, one below the other, or all of it.
+    """Crops of a picture, one below the other, or all of it."""
 
-    Attributes
-    ----------
-    mask : (crops · side, side) bool
-    index : (N,) the flat numbers, in the whole picture, of the mask pixels
-    side : rows and columns of a crop; 0 for the whole picture
-    """
-
-    mask: NDArray[np.bool_]
-    index: NDArray[np.int64]
-    side: int
+    mask: NDArray[np.bool_]  #: (crops · side, side) bool
+    index: NDArray[np.int64]  #: (N,) the flat numbers, in the whole picture, of the mask pixels
+    side: int  #: rows and columns of a crop; 0 for the whole picture
 
     @classmethod
     def whole(cls, mask: NDArray[np.bool_]) -> Sample:

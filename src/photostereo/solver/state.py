@@ -28,22 +28,13 @@ _REMEDY = "Resume from the file that `checkpoint` wrote, or start again without 
 
 @dataclass
 class SolveState:
-    """Everything that block coordinate descent carries from one iteration to the next.
+    """Everything that block coordinate descent carries from one iteration to the next."""
 
-    Attributes
-    ----------
-    normals : (N, 3) array
-        Scaled normals of the mask pixels.
-    unknowns, prior : dict of str to array
-        Of the model and of the prior, by name.
-    history : tuple of Iteration
-        A record of every iteration so far.
-    """
-
-    normals: Array
+    normals: Array  #: (N, 3), scaled normals of the mask pixels.
+    #: unknowns, prior: Of the model and of the prior, by name.
     unknowns: Unknowns
     prior: PriorState
-    history: tuple[Iteration, ...] = ()
+    history: tuple[Iteration, ...] = ()  #: A record of every iteration so far.
 
     def copy_to(self, device: Device) -> SolveState:
         """A copy of the state that shares no array with this one, on a device."""

@@ -38,20 +38,12 @@ STEP = 0.3
 
 @dataclass(frozen=True, eq=False)
 class TriedNoise:
-    """What became of a model and of least squares when noise came once more.
+    """What became of a model and of least squares when noise came once more."""
 
-    Attributes
-    ----------
-    noise : (N, 3) of the model's own normals, in full
-    bias : (N, 3) the model's normals less those of least squares, of the same lengths
-    matte_noise : (N, 3) of the latter
-    matte : (N,) from 1, where noise explains what least squares leaves, to 0
-    """
-
-    noise: Array
-    bias: Array
-    matte_noise: Array
-    matte: Array
+    noise: Array  #: (N, 3) of the model's own normals, in full
+    bias: Array  #: (N, 3) the model's normals less those of least squares, of the same lengths
+    matte_noise: Array  #: (N, 3) of the latter
+    matte: Array  #: (N,) from 1, where noise explains what least squares leaves, to 0
 
     def removed(self, shift: Array, change: Array) -> Array:
         """(N,) what of a model's error a prior's shift removes; ``change`` of the shift is that of the noise in full."""

@@ -60,25 +60,19 @@ STEPS, RADIUS_TOLERANCE = 12, 1e-7
 
 @dataclass(frozen=True, eq=False)
 class NoiseEvidence:
-    """What the photographs say about the noise of a model.
+    """What the photographs say about the noise of a model."""
 
-    Attributes
-    ----------
-    sigma : standard deviation of an intensity, of what is noise to the model
-    disturbing : the same of what disturbs the model's normals: also noise that the model bends its curve around
-    common : the same of noise that may hang together over blocks of a file format: what a misfit is held against
-    doubtful : t, the multiple of that variance above which a misfit shows that the model is wrong
-    fields : (N, 3) pictures of noise of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
-    most : the largest variance of a pixel's noise as a multiple of its misfit, if its curve scales noise
-    tried : how noise disturbs the model's normals (N, 3), if that has to be tried out
-    """
-
-    sigma: float
+    sigma: float  #: standard deviation of an intensity, of what is noise to the model
+    #: the same of what disturbs the model's normals: also noise that the model bends its curve around
     disturbing: float
+    #: the same of noise that may hang together over blocks of a file format: what a misfit is held against
     common: float
-    doubtful: float
+    doubtful: float  #: t, the multiple of that variance above which a misfit shows that the model is wrong
+    #: (N, 3) pictures of noise of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
     fields: Array
+    #: the largest variance of a pixel's noise as a multiple of its misfit, if its curve scales noise
     most: float = float("inf")
+    #: how noise disturbs the model's normals (N, 3), if that has to be tried out
     tried: Callable[[Array], TriedNoise] | None = None
 
     @classmethod

@@ -51,20 +51,13 @@ BAND = 1 << 16
 
 @dataclass(frozen=True)
 class SlopeField:
-    """The slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask.
+    """The slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask."""
 
-    Attributes
-    ----------
-    facing, tilt_col, tilt_row : (H, W) float64
-        The coefficients.
-    confidence : (H, W) float32
-        Multiplies the squared residual; positive inside the mask.
-    """
-
+    #: facing, tilt_col, tilt_row: (H, W), the coefficients.
     facing: Float64
     tilt_col: Float64
     tilt_row: Float64
-    confidence: Float32
+    confidence: Float32  #: (H, W), multiplies the squared residual; positive inside the mask.
 
     @property
     def mask(self) -> Bool:

@@ -32,30 +32,16 @@ BASE_SHARE = 0.02
 
 @dataclass(eq=False)
 class Job:
-    """A result on its way into files. Meshes are built when a format first asks for them.
+    """A result on its way into files. Meshes are built when a format first asks for them."""
 
-    Attributes
-    ----------
-    folder : Path
-        Where the files go; it exists.
-    normals, mask, albedo : arrays
-        Unit normals, zero if unknown.
-    size : PixelSize
-    name : str
-        What the object is called.
-    surface : Surface, optional
-        Given to formats that show one.
-    files : list of str
-        What was written, relative to the folder.
-    """
-
-    folder: Path
+    folder: Path  #: Where the files go; it exists.
+    #: normals, mask, albedo: Unit normals, zero if unknown.
     normals: NDArray[np.float32]
     mask: NDArray[np.bool_]
     albedo: NDArray[Any] | None
     size: PixelSize
-    name: str = "surface"
-    surface: Surface | None = None
+    name: str = "surface"  #: What the object is called.
+    surface: Surface | None = None  #: Given to formats that show one.
     capture: Capture | None = None
     decimate: int | None = None
     full: bool = False
@@ -65,7 +51,7 @@ class Job:
     tileable: bool = False
     stretch: bool = False
     control: Control = SILENT
-    files: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  #: What was written, relative to the folder.
 
     @property
     def stem(self) -> str:
@@ -107,32 +93,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Format:
-    """One format.
+    """One format."""
 
-    Attributes
-    ----------
-    name : str
-        As people ask for it.
-    purpose : str
-        What it is for, in a few words.
-    write : callable
-        Writes the files of a :class:`Job`; returns what each of them means, by name.
-    of_surface : bool
-        Whether it needs a surface.
-    files : tuple of str
-        The files that it leaves in the folder of a solve.
-    textured : bool
-        Whether it shows the light mesh with textures, unless that has to be watertight.
-    encode : callable, optional
-        Of a mesh format: mesh, unit and name to the files of a mesh with colors, by suffix.
-    """
-
-    name: str
-    purpose: str
+    name: str  #: As people ask for it.
+    purpose: str  #: What it is for, in a few words.
+    #: Writes the files of a :class:`Job`; returns what each of them means, by name.
     write: Callable[[Job], Mapping[str, str]]
-    of_surface: bool = False
-    files: tuple[str, ...] = ()
+    of_surface: bool = False  #: Whether it needs a surface.
+    files: tuple[str, ...] = ()  #: The files that it leaves in the folder of a solve.
+    #: Whether it shows the light mesh with textures, unless that has to be watertight.
     textured: bool = False
+    #: Of a mesh format: mesh, unit and name to the files of a mesh with colors, by suffix.
     encode: Callable[[trimesh.Trimesh, str, str], bytes] | None = None
 
 
