@@ -43,13 +43,15 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
     assert "material/relief_Normal_OpenGL.png" in found
     assert json.loads((out / "material" / "relief.json").read_text())["tileable"]
     assert {path.name: path.read_bytes() for path in result.iterdir()} == before, "the result stays as it is"
-    with pytest.raises(OSError, match="already exists"):
+    with pytest.raises(OSError) as caught:
         CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert caught.value.code == "output-exists"
 
 
 def test_nonsense_is_told_before_anything_is_written(result: Path, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match='Did you mean "relight"') as caught:
+    with pytest.raises(ParameterError) as caught:
         check_formats(["relihgt"])
+    assert caught.value.code == "unknown-format"
     assert caught.value.code == "unknown-format"
     assert check_formats([" ", "GLB", ".glb"]) == ["glb"]
     with pytest.raises(ParameterError) as caught:

@@ -29,23 +29,29 @@ def test_normal_map_of_another_tool(shapes, tmp_path: Path) -> None:
 
 
 def test_normal_map_errors(tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match="does not exist"):
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "absent.png")
+    assert caught.value.code == "missing-file"
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(CaptureError, match="not an image"):
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "text.png")
+    assert caught.value.code == "damaged-image"
     cv2.imwrite(str(tmp_path / "gray.png"), np.zeros((4, 4), np.uint8))
-    with pytest.raises(CaptureError, match="gray"):
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "gray.png")
+    assert caught.value.code == "normal-map-is-gray"
     cv2.imwrite(str(tmp_path / "n.png"), np.full((4, 4, 3), 200, np.uint8))
     cv2.imwrite(str(tmp_path / "small.png"), np.full((3, 3), 255, np.uint8))
-    with pytest.raises(CaptureError, match="4 × 4"):
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "n.png", tmp_path / "small.png")
-    with pytest.raises(CaptureError, match="is empty"):
+    assert caught.value.code == "mask-size"
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "n.png", tmp_path / "gray.png")
+    assert caught.value.code == "empty-mask"
     (tmp_path / "n.png").write_bytes((tmp_path / "n.png").read_bytes()[:-20])
-    with pytest.raises(CaptureError, match="truncated"):
+    with pytest.raises(CaptureError) as caught:
         read_normal_map(tmp_path / "n.png")
+    assert caught.value.code == "damaged-image"
 
 
 def test_masks_of_zeros_and_ones(tmp_path: Path) -> None:
