@@ -15,35 +15,42 @@ from typing import Any
 
 from photostereo.batch.fingerprint import canonical_json
 from photostereo.core.errors import OutputError
-from photostereo.io.schema import check_facts
+from photostereo.io.schema import NUMBER, check_facts
+
+Spec = Mapping[str, Any]
 
 #: Seconds that a writer waits for another one.
 BUSY_SECONDS = 60.0
 
 
 class Database:
-    """A SQLite file and its tables, made by the SQL of ``schema`` if they are missing. Mappings and lists are kept as JSON.
+    """A SQLite file and its tables, made if they are missing. Mappings and lists are kept as JSON.
+
+    ``tables`` has a spec of the rows of each table (see :func:`photostereo.io.schema.check_facts`); the first column is
+    the key.
 
     ``read_only`` opens an existing file and changes nothing, so that it works on a read-only disk. Errors of the disk and
     damaged files are an :class:`OutputError`.
 
     >>> import tempfile
-    >>> schema = "CREATE TABLE t (x INTEGER PRIMARY KEY, y);"
-    >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", schema, "table")
+    >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", {"t": {"x": int, "y": list}}, "table")
     >>> database.put("t", {"x": 1, "y": [1, 2]})
     >>> database.put("t", {"x": 1, "y": [3]})
-    >>> database.rows("SELECT * FROM t", {"x": int, "y": list})
+    >>> database.rows("t")
     [{'x': 1, 'y': [3]}]
     """
 
-    def __init__(self, path: Path, schema: str, what: str, *, read_only: bool = False) -> None:
-        self.path, self.what, self.read_only = path, what, read_only
+    def __init__(self, path: Path, tables: Mapping[str, Spec], what: str, *, read_only: bool = False) -> None:
+        self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
         if read_only:
             return
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
-            connection.executescript(schema)
+            for table, spec in tables.items():
+                columns = ", ".join(_column(name, kind) for name, kind in spec.items())
+                key = next(iter(spec))
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}, PRIMARY KEY ({key}))")
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -85,22 +92,28 @@ class Database:
         with self._connection() as connection:
             connection.execute(command, [_stored(value) for value in values.values()])
 
-    def rows(self, query: str, spec: Mapping[str, Any], *values: Any) -> list[dict[str, Any]]:
-        """The rows of a query, each checked against a spec (see :func:`photostereo.io.schema.check_facts`)."""
-        as_json = [name.removesuffix("?") for name, kind in spec.items() if _is_json(kind)]
+    def rows(self, table: str, condition: str = "", *values: Any) -> list[dict[str, Any]]:
+        """The rows of a table, perhaps only those of an SQL condition such as ``WHERE name = ?``, checked."""
+        spec = self.tables[table]
         with self._connection() as connection:
-            found = [dict(row) for row in connection.execute(query, values)]
+            found = [dict(row) for row in connection.execute(f"SELECT * FROM {table} {condition}", values)]
         try:
             for row in found:
-                for name in spec:
-                    if name.removesuffix("?") not in row:
-                        raise ValueError(f"the column {name.removesuffix('?')} is missing")
-                for name in as_json:
-                    row[name] = None if row.get(name) is None else json.loads(row[name])
+                for name, kind in spec.items():
+                    value = row[column := name.removesuffix("?")]
+                    if _is_json(kind) and value is not None:
+                        row[column] = json.loads(value)
                 check_facts(row, spec, ValueError)
-        except (ValueError, TypeError, RecursionError) as problem:
+        except (ValueError, TypeError, KeyError, RecursionError) as problem:
             raise self._failure(problem, damaged=True) from None
         return found
+
+
+def _column(name: str, kind: Any) -> str:
+    """The declaration of a column, by the type of its values."""
+    types = {int: "INTEGER", NUMBER: "REAL"}
+    kind = types[kind] if not _is_json(kind) and kind in types else "TEXT"
+    return f"{name.removesuffix('?')} {kind}" + ("" if name.endswith("?") else " NOT NULL")
 
 
 def _stored(value: Any) -> Any:

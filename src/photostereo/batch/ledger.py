@@ -13,13 +13,6 @@ from photostereo.batch.database import Database
 from photostereo.batch.find import Item
 from photostereo.io.schema import NUMBER
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS captures (
-    name TEXT PRIMARY KEY, path TEXT NOT NULL, key TEXT NOT NULL,
-    status TEXT NOT NULL, error TEXT, code TEXT, seconds REAL,
-    figures TEXT NOT NULL, warnings TEXT NOT NULL, finished TEXT NOT NULL
-);
-"""
 _ROW = {
     "name": str, "path": str, "key": str, "status": str, "error?": str, "code?": str, "seconds?": NUMBER,
     "figures": {str: NUMBER}, "warnings": [str], "finished": str,
@@ -51,7 +44,7 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.path, self.lines = self.folder / "batch.sqlite", self.folder / "batch.jsonl"
-        self._database = Database(self.path, _SCHEMA, "records")
+        self._database = Database(self.path, {"captures": _ROW}, "records")
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
         """Write a row, in place of an older one of that capture, and one more line."""
@@ -65,4 +58,4 @@ class Ledger:
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """The rows by name."""
-        return {row["name"]: row for row in self._database.rows("SELECT * FROM captures ORDER BY name", _ROW)}
+        return {row["name"]: row for row in self._database.rows("captures", "ORDER BY name")}

@@ -10,7 +10,7 @@ from photostereo.batch import database as module
 from photostereo.batch.database import Database
 from photostereo.core.errors import OutputError
 
-SCHEMA = "CREATE TABLE IF NOT EXISTS t (x INTEGER PRIMARY KEY, y);"
+SCHEMA = {"t": {"x": int, "y": str}}
 
 
 def test_runs_that_begin_at_the_same_moment(tmp_path):
@@ -24,7 +24,7 @@ def test_runs_that_begin_at_the_same_moment(tmp_path):
         for attempt in range(8):
             path = tmp_path / f"{attempt}.sqlite"
             list(pool.map(begin, [path] * 4, range(4)))
-            assert len(Database(path, SCHEMA, "results").rows("SELECT x FROM t", {"x": int})) == 4
+            assert len(Database(path, SCHEMA, "results").rows("t")) == 4
 
 
 def test_a_lock_that_stays_is_reported(tmp_path, monkeypatch):
@@ -54,16 +54,16 @@ def test_a_full_disk_is_an_error_of_ours(tmp_path, monkeypatch):
     with pytest.raises(OutputError) as caught:
         database.put("t", {"x": 2, "y": "a" * 100_000})
     assert (caught.value.code, "full" in caught.value.values["problem"]) == ("database", True)
-    assert len(database.rows("SELECT x FROM t", {"x": int})) == 1
+    assert len(database.rows("t")) == 1
 
 
 @pytest.mark.parametrize("value", ["{", "[1]", 3, b"\xff"])
 def test_a_damaged_row_is_an_error_of_ours(tmp_path, value):
-    database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
+    database = Database(tmp_path / "a.sqlite", {"t": {"x": int, "y": dict}}, "results")
     with sqlite3.connect(database.path) as connection:
         connection.execute("INSERT INTO t VALUES (1, ?)", (value,))
     with pytest.raises(OutputError) as caught:
-        database.rows("SELECT * FROM t", {"x": int, "y": dict})
+        database.rows("t")
     assert caught.value.code == "damaged-database"
 
 
@@ -71,20 +71,20 @@ def test_a_missing_column_is_an_error_of_ours(tmp_path):
     database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
     database.put("t", {"x": 1, "y": "a"})
     with pytest.raises(OutputError) as caught:
-        database.rows("SELECT x FROM t", {"x": int, "y?": str})
+        Database(database.path, {"t": {**SCHEMA["t"], "z": dict}}, "results").rows("t")
     assert caught.value.code == "damaged-database"
 
 
 def test_a_damaged_name_of_a_column_is_an_error_of_ours(tmp_path):
-    database = Database(tmp_path / "a.sqlite", "CREATE TABLE IF NOT EXISTS t (unmistakable TEXT)", "results")
+    database = Database(tmp_path / "a.sqlite", {"t": {"unmistakable": str}}, "results")
     database.put("t", {"unmistakable": "1"})
     database.path.write_bytes(database.path.read_bytes().replace(b"unmistakable", b"unmis\xffakable"))
     with pytest.raises(OutputError) as caught:
-        Database(database.path, "", "results").rows("SELECT * FROM t", {"unmistakable": str})
+        Database(database.path, {"t": {"unmistakable": str}}, "results").rows("t")
     assert caught.value.code in ("database", "damaged-database")
 
 
 def test_names_that_are_not_text_are_kept_as_escapes(tmp_path):
     database = Database(tmp_path / "a.sqlite", SCHEMA, "results")
     database.put("t", {"x": 1, "y": "bad\udcff"})
-    assert database.rows("SELECT y FROM t", {"y": str}) == [{"y": r"bad\udcff"}]
+    assert database.rows("t") == [{"x": 1, "y": r"bad\udcff"}]

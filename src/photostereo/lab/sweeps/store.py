@@ -19,22 +19,6 @@ _ERRORS = (
     "mean", "median", "p90", "p95", "max", "within_5deg", "within_10deg", "within_30deg",
     "pixels", "unknown_truth",
 )  # fmt: skip
-_SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS trials (
-    hash TEXT PRIMARY KEY,
-    capture TEXT NOT NULL, fingerprint TEXT NOT NULL, reference TEXT NOT NULL,
-    images INTEGER, corruption TEXT NOT NULL, level REAL NOT NULL, seed INTEGER,
-    method TEXT NOT NULL, parameters TEXT NOT NULL, task TEXT NOT NULL,
-    status TEXT NOT NULL, error TEXT,
-    {", ".join(f"{name} REAL" for name in _ERRORS)},
-    outcome TEXT, iterations INTEGER, settled TEXT, extra TEXT,
-    seconds REAL, stages TEXT,
-    versions TEXT, host TEXT, finished TEXT
-);
-CREATE TABLE IF NOT EXISTS plans (
-    name TEXT PRIMARY KEY, plan TEXT NOT NULL, facts TEXT NOT NULL, started TEXT NOT NULL
-);
-"""
 _ROW = {
     "hash": str, "capture": str, "fingerprint": str, "reference": str, "images?": int, "corruption": str,
     "level": NUMBER, "seed?": int, "method": str, "parameters": dict, "task": str, "status": str, "error?": str,
@@ -42,6 +26,7 @@ _ROW = {
     "outcome?": str, "iterations?": int, "settled?": dict, "extra?": {str: object}, "seconds?": NUMBER,
     "stages?": dict, "versions?": dict, "host?": dict, "finished?": str,
 }  # fmt: skip
+_PLAN = {"name": str, "plan": dict, "facts": {"notes": [str]}, "started": str}
 
 
 @dataclass(frozen=True)
@@ -80,12 +65,12 @@ class Store:
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "results.sqlite"
-        self._database = Database(self.path, _SCHEMA, "results", read_only=read_only)
+        self._database = Database(self.path, {"trials": _ROW, "plans": _PLAN}, "results", read_only=read_only)
 
     def finished(self, *, failed_too: bool = True) -> set[str]:
         """Hashes of the trials that need not run again."""
-        query = "SELECT hash FROM trials" + ("" if failed_too else " WHERE status = 'done'")
-        return {row["hash"] for row in self._database.rows(query, {"hash": str})}
+        condition = "" if failed_too else "WHERE status = 'done'"
+        return {row["hash"] for row in self._database.rows("trials", condition)}
 
     def write(self, trial: Trial, outcome: Outcome) -> None:
         """Write a row, in place of an older one; its maps first, so that a row never promises what is not there."""
@@ -104,7 +89,7 @@ class Store:
 
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Rows by hash; all of them if no hashes are given."""
-        found = {row["hash"]: row for row in self._database.rows("SELECT * FROM trials", _ROW)}
+        found = {row["hash"]: row for row in self._database.rows("trials")}
         return found if hashes is None else {key: found[key] for key in {*hashes} & found.keys()}
 
     def keep_plan(self, plan: Plan, facts: Mapping[str, Any]) -> None:
@@ -116,14 +101,12 @@ class Store:
 
     def plan(self, name: str) -> tuple[Plan, dict[str, Any]] | None:
         """A kept plan and its facts."""
-        query = "SELECT plan, facts FROM plans WHERE name = ?"
-        rows = self._database.rows(query, {"plan": dict, "facts": {"notes": [str]}}, name)
+        rows = self._database.rows("plans", "WHERE name = ?", name)
         return (Plan.from_dict(rows[0]["plan"]), rows[0]["facts"]) if rows else None
 
     def plan_names(self) -> list[str]:
         """Names of the kept plans."""
-        query = "SELECT name FROM plans ORDER BY started"
-        return [row["name"] for row in self._database.rows(query, {"name": str})]
+        return [row["name"] for row in self._database.rows("plans", "ORDER BY started")]
 
     def arrays_path(self, key: str) -> Path:
         """Where the maps of a trial are, if they were kept."""
