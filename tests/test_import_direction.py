@@ -34,7 +34,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: Of the rooms below them, what the mathematics may not know: arrays only.
 UNKNOWN_TO_MATHEMATICS = {"io", "photographs", "lights", "masks", "capture", "scenes"}
 #: A parameter may name a file.
-READS_A_FILE = {"priors/dictionary/given_atoms.py", "reflectance/learned/weights.py"}
+READS_A_FILE = {"priors/dictionary/entry.py", "reflectance/learned/weights.py"}
 
 
 def without_types(tree: ast.Module) -> list[ast.AST]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.batch import tiles
+from photostereo.batch import worker
 from photostereo.batch.cluster import connect
-from photostereo.batch.tiles import OverWorkers, open_capture
+from photostereo.batch.worker import OverWorkers, open_capture
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
@@ -50,7 +50,7 @@ def test_two_workers_share_a_capture(written) -> None:
             deal=OverWorkers(path, SETTINGS),
         )
         shared = future.result(timeout=120)
-        took_part = client.run(lambda: tiles._opened is not None)
+        took_part = client.run(lambda: worker._opened is not None)
     assert list(took_part.values()) == [True, True]
     assert np.array_equal(shared.normals, alone.normals)
     assert np.array_equal(shared.albedo, alone.albedo)

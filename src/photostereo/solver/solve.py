@@ -24,7 +24,7 @@ from photostereo.solver.sample import CROPS, SAMPLE_PIXELS, choose_sample
 from photostereo.solver.state import SolveState
 from photostereo.solver.tiles import Band, bands_of
 
-#: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.tiles`.
+#: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.worker`.
 Deal = Callable[[Capture, Sequence[Band], Learned], Iterable[tuple[Band, SolvedBand]]]
 
 
