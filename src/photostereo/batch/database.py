@@ -76,7 +76,7 @@ class Database:
 
     def _failure(self, problem: Exception | str, *, damaged: bool = False) -> OutputError:
         return OutputError(
-            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to begin anew."
+            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to start over."
             if damaged
             else f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the free disk space and "
             "the permissions.",

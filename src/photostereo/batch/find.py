@@ -102,7 +102,7 @@ class Watch:
     _last_news: float = field(default_factory=time.monotonic)
 
     def stay(self) -> None:
-        """Something happens: begin to count the idle time anew."""
+        """Something happened: restart the idle timer."""
         self._last_news = time.monotonic()
 
     def ready(self) -> list[Path] | None:

@@ -69,7 +69,7 @@ def train(
     checkpoint = beside / "checkpoint.pt"
     if resume and not checkpoint.exists():
         raise OutputError(
-            f"There is no checkpoint at {checkpoint}. Leave out --resume to start anew, or give the --out of the training "
+            f"There is no checkpoint at {checkpoint}. Leave out --resume to start over, or give the --out of the training "
             "to continue.",
             code="no-checkpoint",
             file=checkpoint,

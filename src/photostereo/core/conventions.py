@@ -1,9 +1,9 @@
 """Axes, color and normal-map encodings: every conversion between conventions is here.
 
 Axes
-    A right-handed frame seen from the camera: x to the right, y **up**, z towards the camera. Image rows run
+    A right-handed frame seen from the camera: x to the right, y **up**, z toward the camera. Image rows run
     down, so ``y = -row``. A light direction points from the object **to** the light. A normal points out of
-    the surface. Depth (height) grows towards the camera: ``dz/dcol = -n_x / n_z`` and ``dz/drow = +n_y /
+    the surface. Depth (height) grows toward the camera: ``dz/dcol = -n_x / n_z`` and ``dz/drow = +n_y /
     n_z``.
 
 Normal maps in pictures

@@ -55,7 +55,7 @@ def initial_dictionary(
     ----------
     kind : str or (K, m) array
         ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y
-        and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) where K > m.
+        and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m.
         ``"random-patches"``: K different patches, normalized. An array is checked and normalized to rounding.
     size : (w_x, w_y, w_z)
         Patch size, ``m = w_x w_y w_z``.
@@ -105,7 +105,7 @@ def initial_dictionary(
 
 
 def check_atom_count(atoms: int, n_patches: int) -> None:
-    """Raise a :class:`ParameterError` where there are more atoms than patches to learn them from."""
+    """Raise a :class:`ParameterError` if there are more atoms than patches to learn them from."""
     if atoms > n_patches:
         raise ParameterError(
             f"There are more atoms than patches: {atoms} atoms, but only {n_patches} patches touch the mask. "
@@ -115,7 +115,7 @@ def check_atom_count(atoms: int, n_patches: int) -> None:
 
 
 def cosines(length: int, count: int) -> NDArray[np.float64]:
-    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps where count > length."""
+    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps if count > length."""
     frequency = np.arange(count)[:, None] / max(count, length)
     atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ Array = NDArray[Any]
 
 #: Patches that one thread handles at a time: their rows fit a second-level cache; fewer would meet too often.
 CHUNK = 768
-#: The same where patches need no other: they stay in the first-level cache with a block of atoms.
+#: The same if patches do not depend on each other: they stay in the first-level cache with a block of atoms.
 FOLLOW_CHUNK = 18
 #: Patches between two places where a pass that follows can be cancelled.
 FOLLOW_AT_ONCE = 8192
@@ -76,7 +76,7 @@ def dictionary_pass(
     Notes
     -----
     The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. The
-    threads are Numba's and meet once per atom; where other programs keep the cores busy, or many solves run
+    threads are Numba's and meet once per atom; if other programs keep the cores busy, or many solves run
     at once, one thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
 
     Examples

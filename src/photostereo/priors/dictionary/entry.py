@@ -124,7 +124,7 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
     noise_of_code = noise * float(np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0))
     threshold = THRESHOLD_IN_NOISE * noise_of_code
     mu = max(threshold, SMALLEST_MU)
-    # What the prior loses is of the size of μ. Where μ is held above the noise's own threshold, the balance of
+    # What the prior loses is of the size of μ. If μ is held above the noise's own threshold, the balance of
     # variances asks for less of it.
     lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
     return lam, mu

@@ -188,7 +188,7 @@ def accumulate(R: Array, patch: Array, new: Array, count: int, toward: Array) ->
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def new_atom(d: Array, is_used: bool, toward: Array, overlap: Array) -> None:
-    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 where g_i = 0; adds the chunks' sums in their order."""
+    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order."""
     if not is_used:
         for s in range(d.size):
             d[s] = 0
@@ -283,8 +283,9 @@ def squared_norm_by_chunks(R: Array, chunk: int, squared: Array) -> float:
     return float(ordered_sum(squared))
 
 
-# Where the new atoms are known beforehand, a patch needs no other: its codes and its residual stay in the first-level
-# cache from the first atom to the last, and the threads never meet. The result is that of a pass atom by atom, to rounding.
+# If the new atoms are known beforehand, patches do not depend on each other: codes and residual of a patch stay in the
+# first-level cache from the first atom to the last, and the threads never meet. The result is that of a pass atom by
+# atom, to rounding.
 
 
 @njit(cache=True, fastmath=REORDER)  # type: ignore[untyped-decorator]

@@ -78,7 +78,7 @@ class PatchGrid:
         Raises
         ------
         ParameterError
-            Where the patch does not fit into the picture or the stride would leave pixels uncovered.
+            If the patch does not fit into the picture or the stride would leave pixels uncovered.
         """
         mask = np.array(mask, dtype=bool)
         if mask.ndim != 2 or not mask.any():
@@ -218,7 +218,7 @@ class PatchGrid:
 
     @cached_property
     def _window_index(self) -> NDArray[np.int32]:
-        """For each (row start, column start) the place of its window among the kept ones; -1 where dropped.
+        """For each (row start, column start) the place of its window among the kept ones; -1 if it was dropped.
 
         Shape (rows, columns, 3): that place, the top row, the left column.
         """
