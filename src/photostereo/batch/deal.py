@@ -1,8 +1,9 @@
 """Assigns jobs to the workers of a Dask cluster until each has an outcome.
 
 Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets jobs of one bundle after another,
-so that it does the shared work once; only when no bundle is left do workers share one. Dask runs the job of a dead
-worker elsewhere. It waits for a silent worker without end, so every wait has a limit here.
+so that it does the shared work once; only when no bundle is left do workers share one. A job is submitted when a worker
+is idle, which is then the one that Dask chooses. Dask runs the job of a dead worker elsewhere. It waits for a silent
+worker without end, so every wait has a limit here.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Job(Generic[O]):
 
 @dataclass(eq=False)
 class _Held(Generic[O]):
-    """A job that a worker has."""
+    """A job that a worker has, as far as we know."""
 
     job: Job[O]
     worker: str
@@ -118,8 +119,9 @@ class Coordinator(Generic[O]):
             self.give_up()
         for worker in self.present - {held.worker for held in self.held.values()}:
             if (job := self.next_job(worker)) is not None:
-                # Preferred, not required: of a dead worker, Dask gives it to another one.
-                future = self.client.submit(job.call, workers=[worker], allow_other_workers=True, pure=False)
+                # Not bound to the worker: Dask would forget it if all workers died at once.
+                others = sorted(self.present) if self.silent else None
+                future = self.client.submit(job.call, workers=others, pure=False)
                 held = self.held[job.key] = _Held(job, worker, now, future)
                 future.add_done_callback(lambda _, held=held: self.ended.put(held))
 
@@ -167,15 +169,15 @@ class Coordinator(Generic[O]):
         """A job past its deadline has failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
         self.settle(held.job, self.fail(words, "deadline"))
-        self.silent.add(held.worker)
-        self.present.discard(held.worker)
-        threading.Thread(target=self.restart, args=(held,), daemon=True).start()
+        threading.Thread(target=self.restart, args=(held.future,), daemon=True).start()
 
-    def restart(self, held: _Held[O]) -> None:
-        """Ask for a fresh process; a worker without a nanny stays away."""
+    def restart(self, future: Any) -> None:
+        """Ask for a fresh process in place of the one that has a job; a worker without a nanny stays away."""
         with suppress(Exception):  # the scheduler may be gone too
-            held.future.cancel(force=True)
-            self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
+            workers = [name for name, keys in self.client.processing().items() if future.key in keys]
+            self.silent.update(workers)
+            future.cancel(force=True)
+            self.client.restart_workers(workers, timeout=RESTART_SECONDS, raise_for_error=False)
 
     def give_up(self) -> None:
         """No worker is left and none has come back: every job that waits has failed."""
