@@ -1,9 +1,9 @@
 """Assigns jobs to the workers of a Dask cluster until each has an outcome.
 
 Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets jobs of one bundle after another,
-so that it does the shared work once; only when no bundle is left do workers share one. A job is submitted when a worker
-is idle, which is then the one that Dask chooses. Dask runs the job of a dead worker elsewhere. It waits for a silent
-worker without end, so every wait has a limit here.
+so that it does the shared work once; only when no bundle is left do workers share one. The job of a worker that died is
+left to Dask, which runs it on any other, until it has killed several. Dask waits for a silent worker without end, so
+every wait has a limit here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Job(Generic[O]):
 
 @dataclass(eq=False)
 class _Held(Generic[O]):
-    """A job that a worker has, as far as we know."""
+    """A job that a worker has; any worker, if the name is empty."""
 
     job: Job[O]
     worker: str
@@ -119,19 +119,25 @@ class Coordinator(Generic[O]):
             self.give_up()
         for worker in self.present - {held.worker for held in self.held.values()}:
             if (job := self.next_job(worker)) is not None:
-                # Not bound to the worker: Dask would forget it if all workers died at once.
-                others = sorted(self.present) if self.silent else None
-                future = self.client.submit(job.call, workers=others, pure=False)
-                held = self.held[job.key] = _Held(job, worker, now, future)
-                future.add_done_callback(lambda _, held=held: self.ended.put(held))
+                self.submit(job, worker)
+
+    def submit(self, job: Job[O], worker: str) -> None:
+        workers = [worker] if worker else sorted(self.present) if self.silent else None
+        future = self.client.submit(job.call, workers=workers, pure=False)
+        held = self.held[job.key] = _Held(job, worker, time.monotonic(), future)
+        future.add_done_callback(lambda _: self.ended.put(held))
 
     def look(self, now: float) -> None:
-        """Ask the scheduler who is there; if it does not answer, nobody is until it does."""
+        """Ask the scheduler who is there, and give the jobs of dead workers to others."""
         self.looked, self.present = now, set()
         with suppress(Exception):
             self.present = set(self.client.nthreads()) - self.silent
         if self.present:
             self.last_seen = now
+        for held in [held for held in self.held.values() if held.worker and held.worker not in self.present]:
+            with suppress(Exception):  # the scheduler may be gone too
+                held.future.cancel(force=True)
+                self.submit(held.job, "")
 
     def next_job(self, worker: str) -> Job[O] | None:
         """Of the worker's own bundle, of a new one, or of the longest that others are at."""
