@@ -8,7 +8,6 @@ every wait has a limit here.
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections import deque
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks at the workers; only how soon a new one gets its first job depends on it.
 TICK = 1.0
-#: Seconds to wait for the result of a job that has ended before others have their turn; its worker may have stopped.
-FETCH_SECONDS = 0.5
+#: Seconds between two looks at what has ended; a job takes longer.
+PAUSE = 0.02
 #: Seconds that a worker has to come back when it is started again.
 RESTART_SECONDS = 20
 
@@ -74,10 +73,12 @@ class Coordinator(Generic[O]):
     control: RunControl = SILENT_RUN  #: receives progress
 
     def __post_init__(self) -> None:
+        from distributed import as_completed
+
         self.waiting: dict[Hashable, deque[Job[O]]] = {}
         self.bundle_of: dict[str, Hashable] = {}
-        self.held: dict[str, _Held[O]] = {}
-        self.ended: queue.SimpleQueue[_Held[O]] = queue.SimpleQueue()
+        self.held: dict[str, _Held[O]] = {}  # by Dask's key
+        self.ended = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
         self.present: set[str] = set()
         self.silent: set[str] = set()
         self.looked, self.last_seen = -TICK, time.monotonic()
@@ -88,10 +89,17 @@ class Coordinator(Generic[O]):
         while self.fetch_more() or self.held or any(self.waiting.values()):
             self.deal()
             self.report()
-            with suppress(queue.Empty):
-                self.finish(self.ended.get(timeout=TICK))
+            for future, result in self.wait():
+                self.finish(future, result)
         self.report()
         return self.tally
+
+    def wait(self) -> list[tuple[Any, Any]]:
+        """The jobs that end within a tick, with their results."""
+        end = time.monotonic() + TICK
+        while not (found := self.ended.next_batch(block=False)) and time.monotonic() < end:
+            time.sleep(PAUSE)
+        return list(found)
 
     def add(self, jobs: Iterable[Job[O]]) -> None:
         for job in jobs:
@@ -124,8 +132,8 @@ class Coordinator(Generic[O]):
     def submit(self, job: Job[O], worker: str) -> None:
         workers = [worker] if worker else sorted(self.present) if self.silent else None
         future = self.client.submit(job.call, workers=workers, pure=False)
-        held = self.held[job.key] = _Held(job, worker, time.monotonic(), future)
-        future.add_done_callback(lambda _: self.ended.put(held))
+        self.held[future.key] = _Held(job, worker, time.monotonic(), future)
+        self.ended.add(future)
 
     def look(self, now: float) -> None:
         """Ask the scheduler who is there, and give the jobs of dead workers to others."""
@@ -136,8 +144,9 @@ class Coordinator(Generic[O]):
             self.last_seen = now
         for held in [held for held in self.held.values() if held.worker and held.worker not in self.present]:
             with suppress(Exception):  # the scheduler may be gone too
-                held.future.cancel(force=True)
                 self.submit(held.job, "")
+                del self.held[held.future.key]
+                held.future.cancel(force=True)
 
     def next_job(self, worker: str) -> Job[O] | None:
         """Of the worker's own bundle, of a new one, or of the longest that others are at."""
@@ -152,38 +161,39 @@ class Coordinator(Generic[O]):
             bundle = self.bundle_of[worker] = next(free, longest)
         return self.waiting[bundle].popleft()
 
-    def finish(self, held: _Held[O]) -> None:
-        """A job has ended, well or not. If its result is slow to come, it is asked for again later."""
+    def finish(self, future: Any, result: Any) -> None:
+        """A job has ended, well or not."""
         from distributed.scheduler import KilledWorker
 
-        if self.held.get(held.job.key) is not held:  # overdue meanwhile
+        if (held := self.held.get(future.key)) is None:  # overdue, or given to another worker
             return
-        try:
-            outcome: O = held.future.result(timeout=FETCH_SECONDS)
-        except TimeoutError:
-            self.ended.put(held)
-            return
-        except KilledWorker:
-            words = "Every worker that ran this died; perhaps it needs more memory than they have."
-            outcome = self.fail(words, "worker-died")
-        except Exception as problem:
-            outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
-        held.future.release()
-        self.settle(held.job, outcome)
+        if future.status == "finished":
+            outcome: O = result
+        else:
+            problem = result[1] if future.status == "error" else result
+            if isinstance(problem, KilledWorker):
+                words = "Every worker that ran this died; perhaps it needs more memory than they have."
+                outcome = self.fail(words, "worker-died")
+            else:
+                outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
+        self.settle(held, outcome)
 
     def end_overdue(self, held: _Held[O]) -> None:
         """A job past its deadline has failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
-        self.settle(held.job, self.fail(words, "deadline"))
-        threading.Thread(target=self.restart, args=(held.future,), daemon=True).start()
+        self.settle(held, self.fail(words, "deadline"))
+        self.silent |= {held.worker}
+        self.present -= self.silent
+        threading.Thread(target=self.restart, args=(held,), daemon=True).start()
 
-    def restart(self, future: Any) -> None:
+    def restart(self, held: _Held[O]) -> None:
         """Ask for a fresh process in place of the one that has a job; a worker without a nanny stays away."""
         with suppress(Exception):  # the scheduler may be gone too
-            workers = [name for name, keys in self.client.processing().items() if future.key in keys]
-            self.silent.update(workers)
-            future.cancel(force=True)
-            self.client.restart_workers(workers, timeout=RESTART_SECONDS, raise_for_error=False)
+            names = [name for name, keys in self.client.processing().items() if held.future.key in keys]
+            names = [held.worker] if held.worker else names
+            self.silent |= {*names}
+            held.future.cancel(force=True)
+            self.client.restart_workers(names, timeout=RESTART_SECONDS, raise_for_error=False)
 
     def give_up(self) -> None:
         """No worker is left and none has come back: every job that waits has failed."""
@@ -191,14 +201,19 @@ class Coordinator(Generic[O]):
             f"No worker was available for {as_time(self.options.wait_for_workers)}. Find out what ended them (memory, a "
             "limit on processes or open files), then run again what failed."
         )
-        left = [job for jobs in self.waiting.values() for job in jobs]
-        for job in [*(held.job for held in self.held.values()), *left]:
-            self.settle(job, self.fail(words, "no-workers"))
+        for held in list(self.held.values()):
+            self.settle(held, self.fail(words, "no-workers"))
+        for job in (job for jobs in self.waiting.values() for job in jobs):
+            self.count(job, self.fail(words, "no-workers"))
         self.waiting, self.more = {}, None
 
-    def settle(self, job: Job[O], outcome: O) -> None:
+    def settle(self, held: _Held[O], outcome: O) -> None:
+        """A held job has its outcome."""
+        del self.held[held.future.key]
+        self.count(held.job, outcome)
+
+    def count(self, job: Job[O], outcome: O) -> None:
         """Write an outcome, and count it."""
-        self.held.pop(job.key, None)
         self.write(job.key, outcome)
         done = outcome.status == "done"
         self.tally.done += done
