@@ -1,17 +1,20 @@
 """Assigns jobs to the workers of a Dask cluster until each has an outcome.
 
 Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets jobs of one bundle after another,
-so that it does the shared work once; only when no bundle is left do workers share one. The job of a worker that died is
-left to Dask, which runs it on any other, until it has killed several. Dask waits for a silent worker without end, so
-every wait has a limit here.
+so that it does the shared work once; only when no bundle is left do workers share one. A worker has one job at a time:
+Dask would blame the death of a worker on all jobs that it has.
+
+Dask leaves jobs of a dead worker unrun and waits for a silent one without end, so both are noticed here, and every wait
+has an end that is recorded as the outcome of the job.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 TICK = 1.0
 #: Seconds between two looks at what has ended; a job takes longer.
 PAUSE = 0.02
+#: Seconds after which a worker that the scheduler does not name is gone: two looks, as one answer may be wrong.
+GONE = 2.5
+#: A job that was running when this number of workers died is given up.
+DEATHS = 3
 #: Seconds that a worker has to come back when it is started again.
 RESTART_SECONDS = 20
 
@@ -50,7 +57,7 @@ class Job(Generic[O]):
 
 @dataclass(eq=False)
 class _Held(Generic[O]):
-    """A job that a worker has; any worker, if the name is empty."""
+    """A job that a worker has."""
 
     job: Job[O]
     worker: str
@@ -79,9 +86,10 @@ class Coordinator(Generic[O]):
         self.bundle_of: dict[str, Hashable] = {}
         self.held: dict[str, _Held[O]] = {}  # by Dask's key
         self.ended = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
+        self.deaths: Counter[str] = Counter()
         self.present: set[str] = set()
         self.silent: set[str] = set()
-        self.looked, self.last_seen = -TICK, time.monotonic()
+        self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last there
 
     def run(self, jobs: Iterable[Job[O]]) -> Progress:
         """Until every job has an outcome and there will be no more."""
@@ -123,30 +131,34 @@ class Coordinator(Generic[O]):
         for held in list(self.held.values()):
             if now - held.since > self.options.deadline:
                 self.end_overdue(held)
-        if now - self.last_seen > self.options.wait_for_workers:
+        if now - max(self.seen.values()) > self.options.wait_for_workers:
             self.give_up()
         for worker in self.present - {held.worker for held in self.held.values()}:
             if (job := self.next_job(worker)) is not None:
-                self.submit(job, worker)
-
-    def submit(self, job: Job[O], worker: str) -> None:
-        workers = [worker] if worker else sorted(self.present) if self.silent else None
-        future = self.client.submit(job.call, workers=workers, pure=False)
-        self.held[future.key] = _Held(job, worker, time.monotonic(), future)
-        self.ended.add(future)
+                future = self.client.submit(job.call, workers=[worker], pure=False)
+                self.held[future.key] = _Held(job, worker, now, future)
+                self.ended.add(future)
 
     def look(self, now: float) -> None:
-        """Ask the scheduler who is there, and give the jobs of dead workers to others."""
+        """Ask the scheduler who is there, and take back the jobs of dead workers."""
         self.looked, self.present = now, set()
-        with suppress(Exception):
+        with suppress(Exception):  # it does not answer: nobody is there until it does
             self.present = set(self.client.nthreads()) - self.silent
-        if self.present:
-            self.last_seen = now
-        for held in [held for held in self.held.values() if held.worker and held.worker not in self.present]:
-            with suppress(Exception):  # the scheduler may be gone too
-                self.submit(held.job, "")
-                del self.held[held.future.key]
-                held.future.cancel(force=True)
+        self.seen |= dict.fromkeys(self.present, now)
+        for held in [held for held in self.held.values() if now - self.seen[held.worker] > GONE]:
+            self.take_back(held)
+
+    def take_back(self, held: _Held[O]) -> None:
+        """The worker of a job is gone: run it elsewhere, unless that happened too often."""
+        self.deaths[held.job.key] += 1
+        if self.deaths[held.job.key] == DEATHS:
+            words = "Every worker that ran this died; perhaps it needs more memory than they have."
+            self.settle(held, self.fail(words, "worker-died"))
+            return
+        del self.held[held.future.key]
+        self.waiting.setdefault((held.job.key, "again"), deque()).append(held.job)
+        with suppress(Exception):  # the scheduler may be gone too
+            held.future.cancel(force=True)
 
     def next_job(self, worker: str) -> Job[O] | None:
         """Of the worker's own bundle, of a new one, or of the longest that others are at."""
@@ -165,35 +177,28 @@ class Coordinator(Generic[O]):
         """A job has ended, well or not."""
         from distributed.scheduler import KilledWorker
 
-        if (held := self.held.get(future.key)) is None:  # overdue, or given to another worker
+        if (held := self.held.get(future.key)) is None:  # overdue, or taken back
             return
-        if future.status == "finished":
-            outcome: O = result
+        problem = None if future.status == "finished" else result[1] if future.status == "error" else result
+        if isinstance(problem, (KilledWorker, CancelledError)):
+            self.take_back(held)
         else:
-            problem = result[1] if future.status == "error" else result
-            if isinstance(problem, KilledWorker):
-                words = "Every worker that ran this died; perhaps it needs more memory than they have."
-                outcome = self.fail(words, "worker-died")
-            else:
-                outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
-        self.settle(held, outcome)
+            words = f"{type(problem).__name__}: {problem}"
+            self.settle(held, result if problem is None else self.fail(words, "internal"))
 
     def end_overdue(self, held: _Held[O]) -> None:
         """A job past its deadline has failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
         self.settle(held, self.fail(words, "deadline"))
-        self.silent |= {held.worker}
-        self.present -= self.silent
+        self.silent.add(held.worker)
+        self.present.discard(held.worker)
         threading.Thread(target=self.restart, args=(held,), daemon=True).start()
 
     def restart(self, held: _Held[O]) -> None:
-        """Ask for a fresh process in place of the one that has a job; a worker without a nanny stays away."""
+        """Ask for a fresh process; a worker without a nanny stays away."""
         with suppress(Exception):  # the scheduler may be gone too
-            names = [name for name, keys in self.client.processing().items() if held.future.key in keys]
-            names = [held.worker] if held.worker else names
-            self.silent |= {*names}
             held.future.cancel(force=True)
-            self.client.restart_workers(names, timeout=RESTART_SECONDS, raise_for_error=False)
+            self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
 
     def give_up(self) -> None:
         """No worker is left and none has come back: every job that waits has failed."""
