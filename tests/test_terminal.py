@@ -104,3 +104,20 @@ def test_where_the_time_went() -> None:
     shown = Terminal(quiet=True)
     shown.seconds.update({"photographs": 2.0, "iterations": 7.9, "noise": 0.1})
     assert shown.summary() == "Time: photographs 2.0 s, iterations 7.9 s, other 0.1 s"
+
+
+@pytest.mark.parametrize("columns", [80, 110])
+def test_words_in_tables_are_not_broken(columns) -> None:
+    """The table of a comparison, with a status that is long."""
+    from rich.console import Console
+
+    from photostereo.cli.terminal import text_table
+
+    header = ["method", "mean error", "median", "within 10°", "expected error", "seconds", "status"]
+    rows = [["pdlnv", "15.89°", "12.72°", "37%", "24.6°, poor", "105.08", "iterations"]]
+    console = Console(width=columns)
+    with console.capture() as said:
+        console.print(text_table(header, rows))
+    text = said.get()
+    assert "…" not in text and all(word in text for cell in (*header, *rows[0]) for word in cell.split())
+    assert max(map(len, text.splitlines())) <= columns

@@ -24,6 +24,8 @@ PLAIN_INTERVAL = 5.0
 RECENT = 8
 #: Stages below this share of the whole time are not named at its end.
 NAMED_SHARE = 0.03
+#: Letters of a word in a table that are never broken; paths are longer.
+LONGEST_WORD = 16
 
 
 class Terminal(RunControl):
@@ -213,7 +215,10 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str 
     table = Table(title=None if title is None else Text(printable(title)), title_justify="left")
     for number, name in enumerate(header):
         figures = number > 0 and all(_is_figure(row[number]) for row in rows)
-        table.add_column(Text(printable(name)), justify="right" if figures else "left")
+        words = " ".join([name, *(str(row[number]) for row in rows)]).split() or [""]
+        # Lines break between words only; a path or a sentence without blanks may still be cut.
+        longest = min(max(map(len, words)), LONGEST_WORD)
+        table.add_column(Text(printable(name)), justify="right" if figures else "left", min_width=longest)
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     return table
