@@ -24,7 +24,7 @@ KERNELS = [
         ["-DLIT_NOISE=2.0f", "-DLIT_SHARE=0.02f", "-DFACING=0.3", "-DFEWEST=5"],
     ),
     ("reflectance/learned/neighbors.cu", ["-DCUTOFF=8.0f"]),
-    ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float"]),
+    ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float", "-DDIRECTION=double"]),
 ]
 
 

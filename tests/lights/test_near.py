@@ -1,56 +1,88 @@
-"""Near lamps, against the exact light of every pixel."""
+"""Near lights at pixels, and the depth that they need, against scenes in closed form."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
+import photostereo as ps
 from photostereo.lights.lights import Lights
-from photostereo.lights.near import as_if_distant, near_field
 from photostereo.scenes import dome_lights
+from photostereo.scenes.near import render_near
+from photostereo.solver.near import depth_of, every_nth
 
-FRAME = (121, 161)
-
-
-def exact(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Directions (d, H, W, 3) and fall-off (d, H, W) at every pixel of the table."""
-    rows, cols = np.mgrid[: FRAME[0], : FRAME[1]].astype(float)
-    points = np.stack([cols - 80, 60 - rows, 0 * rows], axis=-1)
-    towards = positions[:, None, None] - points
-    distance = np.linalg.norm(towards, axis=-1)
-    return towards / distance[..., None], (np.linalg.norm(positions, axis=1)[:, None, None] / distance) ** 2
+FRAME = (31, 45)
 
 
-def test_tiles_keep_to_their_bound() -> None:
-    positions = dome_lights(6) * 400.0
-    directions, falloff = exact(positions)
-    for tile in (8, 20, 33):
-        field = near_field(Lights(positions=positions), FRAME, tile=tile)
-        rows, cols = np.arange(FRAME[0]) // tile, np.arange(FRAME[1]) // tile
-        of_pixels = field.directions[rows][:, cols].transpose(2, 0, 1, 3)
-        cosine = np.clip((of_pixels * directions).sum(axis=-1), -1, 1)
-        worst = np.degrees(np.arccos(cosine)).max()
-        assert 0.3 * field.bound < worst <= field.bound + 1e-6
-        share = field.falloff[rows][:, cols].transpose(2, 0, 1) / falloff
-        limit = (1 - np.sin(np.radians(field.bound))) ** -2
-        assert share.max() < limit and share.min() > 1 / limit
-    assert near_field(Lights(positions=positions), FRAME).bound < 0.52
+@pytest.mark.parametrize("focal", [None, 60.0])
+def test_every_pixel_has_its_own_lights(focal: float | None) -> None:
+    rng = np.random.default_rng(0)
+    positions, depth = 80.0 * dome_lights(5), rng.normal(0, 4, FRAME)
+    lights = Lights(positions=positions, depth=depth, camera=None if focal is None else [2.0, 1.0, focal])
+    rows, columns = np.divmod(rng.permutation(31 * 45)[:40], 45)
+    seen = lights.over(rows, columns, FRAME)
+    for i, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        at_zero, height = np.array([column - 22.0, 15.0 - row, 0.0]), depth[row, column]
+        if focal is None:
+            view = np.array([0.0, 0.0, 1.0])
+            point = at_zero + height * view
+        else:
+            camera = np.array([2.0, 1.0, focal])
+            point = at_zero + (camera - at_zero) * height / focal
+            view = (camera - point) / np.linalg.norm(camera - point)
+            np.testing.assert_allclose(seen.in_view(view[None].repeat(40, 0))[i], [0, 0, 1], atol=1e-6)
+        for j, position in enumerate(positions):
+            distance = np.linalg.norm(position - point)
+            toward = (position - point) / distance
+            own = seen.matrix[i, :, j]
+            assert own[2] == pytest.approx(toward @ view, abs=1e-6)  # in the frame of the pixel
+            in_camera = own if seen.turn is None else own @ seen.turn[i]
+            np.testing.assert_allclose(in_camera, toward, atol=1e-6)
+            assert seen.fall_off[i, j] == pytest.approx((80.0 / distance) ** 2, rel=1e-5)
 
 
-def test_photographs_become_those_of_distant_lamps() -> None:
-    positions = dome_lights(12, max_angle=45) * 400.0
-    directions, falloff = exact(positions)
-    rows, cols = np.mgrid[: FRAME[0], : FRAME[1]].astype(float)
-    slope = np.stack([0.5 * np.sin(cols / 9), 0.5 * np.cos(rows / 11), np.ones(FRAME)], axis=-1)
-    normals = slope / np.linalg.norm(slope, axis=-1, keepdims=True)
-    images = np.maximum(np.einsum("dhwc,hwc->dhw", directions, normals), 0) * falloff
-    mask = np.ones(FRAME, dtype=bool)
+def test_every_nth_pixel_sees_the_same_lights() -> None:
+    depth = np.random.default_rng(0).normal(0, 4, FRAME)
+    lights = Lights(positions=80.0 * dome_lights(5), depth=depth, camera=[0.0, 0.0, 60.0])
+    rows, columns = (part.ravel() for part in np.mgrid[0:31:3, 0:45:3])
+    whole = lights.over(rows, columns, FRAME)
+    part = lights.thinned(3, FRAME).over(rows // 3, columns // 3, (11, 15))
+    for one, other in zip(whole, part, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
 
-    def error(stack: np.ndarray, lights: np.ndarray) -> float:
-        found = np.einsum("cd,dhw->hwc", np.linalg.pinv(lights), stack)
-        found /= np.linalg.norm(found, axis=-1, keepdims=True)
-        return float(np.degrees(np.arccos(np.clip((found * normals).sum(-1), -1, 1))).mean())
 
-    far = positions / np.linalg.norm(positions, axis=1, keepdims=True)
-    assert error(images, far) > 3.0  # taken as distant: wrong by degrees
-    corrected = as_if_distant(images, mask, Lights(positions=positions))
-    assert error(corrected, far) < 0.7
+@pytest.mark.parametrize("method", ["ls", "sbl"])
+@pytest.mark.parametrize(("focal", "base"), [(None, 0.0), (150.0, 0.2)])
+def test_normals_as_good_as_under_distant_lights(method: str, focal: float | None, base: float) -> None:
+    """Lights at 1.5 object sizes, perhaps with a perspective camera and an object above the origin of the positions."""
+    positions = 1.5 * dome_lights(12, max_angle=45)
+    near = render_near(positions, size=64, noise=0.01, focal=focal, base=base)
+    distant = render_near(positions, size=64, noise=0.01, distant=True)
+    found, best = ps.solve(near, method), ps.solve(distant, method)
+    ignored = ps.solve(replace(near, lights=near.lights.as_distant()), method)
+    assert found.angular_error.mean < 1.2 * best.angular_error.mean
+    assert ignored.angular_error.mean > 20 * found.angular_error.mean
+    error = (depth_of(found.normals, near) - near.truth_depth)[near.mask]
+    assert np.abs(error - error.mean()).max() < 0.01 * 0.9 * 64
+    assert "rounds" in found.near and found.summary()["near_lights"] == found.near and not best.near
+
+
+def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = render_near(2.0 * dome_lights(8, max_angle=45), size=64)
+    whole = ps.solve(near, "ls")
+    monkeypatch.setattr("photostereo.solver.near.PIXELS", 400)
+    part = ps.solve(near, "ls")
+    assert part.angular_error.mean < whole.angular_error.mean + 0.1
+    assert every_nth(near, 3).frame == (22, 22)
+
+
+def test_bands_see_near_lights() -> None:
+    near = render_near(2.0 * dome_lights(8, max_angle=45), size=96)
+    near = replace(near, lights=near.lights.with_depth(near.truth_depth))
+    np.testing.assert_allclose(
+        ps.solve(near, "ls", crops=4, strengths="given").normals,
+        ps.solve(near, "ls", strengths="given").normals,
+        atol=1e-6,
+    )

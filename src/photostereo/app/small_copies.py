@@ -239,8 +239,11 @@ def _write_lights(found: Found, copies: SmallCopies) -> None:
     strengths = table.intensities
     if strengths is not None:
         columns += ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
+    unit = 1.0 if table.unit == "widths" else copies.scale.factor
     if table.positions is not None:
-        kind = "widths" if table.in_widths else "position"
+        kind = {"pixels": "position"}.get(table.unit, table.unit)
+        if table.unit == "mm":  # a pixel of the copies shows more
+            kind, unit = ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
         columns += [f"{kind}_{axis}" for axis in "xyz"]
     lines.append(",".join(columns))
     for number, file in enumerate(found.files):
@@ -254,7 +257,6 @@ def _write_lights(found: Found, copies: SmallCopies) -> None:
             open_strength = table.open_strengths is not None and table.open_strengths[number]
             cells += [""] * len(values) if open_strength else values
         if table.positions is not None:
-            unit = 1.0 if table.in_widths else copies.scale.factor
             cells += list(map(repr, (unit * table.positions[number]).tolist()))
         lines.append(",".join(cells))
     write_text(copies.capture / "lights.csv", "\n".join(lines) + "\n")

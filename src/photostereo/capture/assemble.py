@@ -21,13 +21,18 @@ from photostereo.capture.opening import Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
+from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
-from photostereo.lights.near import NEAR_DEGREES, as_if_distant, turn_over_frame
 from photostereo.masks.ground import MOST_FRAMES
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.notes import bit_depth, notes_on
 from photostereo.photographs.source import PhotographsInMemory
+
+#: A light whose direction changes by more than this from the middle of the frame to its edge is near. Below it the
+#: error of assuming a distant light is smaller than that of most calibrations; half or twice as much changes results of
+#: such lights by half a degree at the edge of the frame.
+NEAR_DEGREES = 1.0
 
 
 def assemble(
@@ -44,7 +49,7 @@ def assemble(
     ----------
     found : files of the capture
     options : how to read them
-    lazy : leave the photographs on disk; those under near lights are decoded, as they have to be corrected
+    lazy : leave the photographs on disk
     need_lights : whether the lights are estimated from the photographs if there is neither a light file nor a ball
     """
     opened = open_capture(found, options, control)
@@ -61,7 +66,7 @@ def put_together(
     estimate: bool = True,
     control: Control = SILENT,
 ) -> Capture:
-    """A capture from opened photographs and their lights: the mask, the truth and the correction of near lights."""
+    """A capture from opened photographs and their lights: the mask, the truth, and where near lights are."""
     found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
     truths = {label: framing.truth(label, truth) for label, truth in _truths(found, full).items()}
@@ -74,7 +79,7 @@ def put_together(
     automatic = isinstance(chosen, str) and chosen == "auto"
     # An automatic mask is found in color photographs, whatever is used later: they are read again.
     with framed.held() if automatic else nullcontext():
-        images = None if lazy and not lighting.lights.is_near else framed.all(control)
+        images = None if lazy else framed.all(control)
         mask, mask_notes = choose_mask(
             options,
             full,
@@ -118,10 +123,9 @@ def put_together(
             images = None if images is None else framed.all(control)
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
-        assert images is not None
-        images, lights, near_notes = correct_near_lights(
-            images, mask, lights.framed(framing, full).in_pixels(mask), control
-        )
+        focal = options.focal or focal_in_pixels([found.heads[file] for file in found.files], full)
+        lights = lights.seen_from(None if focal is None else [0.0, 0.0, focal])
+        lights, near_notes = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape)
     notes = [
         *found.notes,
         *map(str, found.faults),
@@ -195,20 +199,18 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     return np.asarray(np.minimum(share / len(photographs.files) * total, darkest), dtype=np.float32)
 
 
-def correct_near_lights(
-    images: NDArray[np.float32], mask: NDArray[np.bool_], lights: Lights, control: Control = SILENT
-) -> tuple[NDArray[np.float32], Lights, tuple[str, ...]]:
-    """Photographs as distant lights would have given them, those lights, and a note; unchanged if the lights are
-    so far that it makes no difference."""
-    turn = turn_over_frame(lights, (int(images.shape[1]), int(images.shape[2])))
+def _near_lights(lights: Lights, frame: tuple[int, ...]) -> tuple[Lights, tuple[str, ...]]:
+    """The lights and a note; distant ones if they are so far that it makes no difference."""
+    turn = lights.turn_over(frame)
     if turn <= NEAR_DEGREES:
-        return images, lights.as_distant(), ()
-    note = (
-        f"the lights are near (their direction changes by {turn:.0f}° over the frame): the photographs were corrected "
-        "to those of distant lights"
+        return lights.as_distant(), ()
+    seen = (
+        ""
+        if lights.camera is None
+        else f", and the camera has a focal length of {lights.camera[2]:.0f} pixels"
     )
-    corrected = np.asarray(as_if_distant(images, mask, lights, control=control), dtype=np.float32)
-    return corrected, lights.as_distant(from_positions=True), (note,)
+    note = f"the lights are near (their direction changes by {turn:.0f}° over the frame){seen}"
+    return lights, (note,)
 
 
 def build(path: Path, **parts: Any) -> Capture:

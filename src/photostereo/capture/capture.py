@@ -22,7 +22,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
-from photostereo.lights.lights import Lights, as_lights
+from photostereo.lights.lights import Lights, PixelLights, as_lights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.photographs.source import Photographs, PhotographsInMemory
 
@@ -238,6 +238,19 @@ class Capture(Displayed):
         """These rows, in memory; without the truth."""
         images, mask = self.photographs.rows(first, last), self.mask[first:last]
         return Capture(images=images, lights=self.lights, mask=mask, name=self.name)
+
+    def lights_at(self, index: NDArray[Any]) -> PixelLights:
+        """The lights as pixels see them, by their numbers in the frame, row by row."""
+        return self.lights.over(*np.divmod(index, self.frame[1]), self.frame)
+
+    def evened(self) -> Capture:
+        """The same capture without the fall-off of near lights, in memory; itself if its lights are distant."""
+        if not self.lights.is_near:
+            return self
+        fall_off = self.lights_at(np.arange(self.mask.size)).fall_off
+        assert fall_off is not None
+        by_frame = fall_off.T.reshape(len(self), *self.frame, *(1,) * self.is_color)
+        return replace(self, photographs=PhotographsInMemory(self.images / by_frame))
 
     @cached_property
     def pixel_count(self) -> int:

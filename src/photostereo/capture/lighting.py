@@ -16,6 +16,7 @@ from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.units import PixelSize
 from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.circle import Circle, mask_circle
@@ -210,7 +211,7 @@ def focal_of(
 def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions) -> Lighting:
     table = found.lights
     assert table is not None
-    if table.in_widths and options.crop is not None:
+    if table.unit == "widths" and options.crop is not None:
         raise CaptureError(
             f"{table.path} gives the positions of the lights in widths of the object, and a part of the frame may not "
             "contain the whole object. Use the whole frame, or give the positions in pixels (position_x, position_y, "
@@ -218,11 +219,14 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
             code="crop-with-widths",
             file=table.path,
         )
+    size = PixelSize.of(table.pixel_size if options.pixel_size is None else options.pixel_size)
+    table = table.placed(size.millimetres * options.scale if size.known else None, photographs.full_frame)
     vectors, positions = options.in_our_axes(table.vectors), table.positions
     lights = Lights(
         vectors,
         positions=None if positions is None else options.in_our_axes(positions),
-        position_unit="widths" if table.in_widths else "pixels",
+        position_unit="widths" if table.unit == "widths" else "pixels",
+        distances=table.distances,
         strengths=table.intensities,
         source=table.path.name,
         strengths_source="" if table.intensities is None else table.path.name,

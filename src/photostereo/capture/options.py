@@ -73,7 +73,9 @@ class ReadOptions:
     circle : sequence of 3 float, optional
         Center (x, y) and radius of the ball in pixels; by default it is found.
     focal : float, optional
-        Focal length in pixels, for the perspective of the ball.
+        Focal length in pixels, for the perspective of the ball and of near lights; by default from EXIF.
+    pixel_size : float or str, optional
+        Width that a pixel shows, in millimeters or such as ``"0.1mm"``: for positions of lights in millimeters.
     card : sequence of 4 int, optional
         Left, top, right and bottom of a gray card that faces the camera.
     crop : sequence of 4 int, optional
@@ -111,6 +113,7 @@ class ReadOptions:
     strict: bool = False
     circle: Sequence[float] | None = None
     focal: float | None = None
+    pixel_size: float | str | None = None
     card: Sequence[int] | None = None
     crop: Sequence[int] | None = None
     scale: float = 1.0

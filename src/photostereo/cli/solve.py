@@ -67,6 +67,8 @@ def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: 
         terminal.say(f"Expected error: {expected.words}")
         for reason in expected.reasons:
             terminal.say(f"  {reason.rendered('terminal')}")
+    if result.near:
+        terminal.say(result.near)
     if correction := describe_correction(result.strengths):
         terminal.say(correction)
     if "note" in written.summary.get("surface", {}):

@@ -28,6 +28,10 @@ REMEDIES: Mapping[str, Remedy] = {
         'Paint the object white and the background black, or pass mask="auto" to find it in the photographs.',
         "Paint the object white and the background black, or find it in the photographs with --mask auto.",
     ),
+    "pixel-size": Remedy(
+        'Pass pixel_size="0.1mm", or write "pixel_size" into a JSON light file.',
+        'Say it with --pixel-size 0.1mm, or as "pixel_size" in a JSON light file.',
+    ),
     "default-axes": Remedy(
         "Leave out lights_axes and reverse_lights.", "Leave out --lights-axes and --reverse-lights."
     ),

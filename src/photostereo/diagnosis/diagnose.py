@@ -18,6 +18,7 @@ from photostereo.diagnosis.checks import EFFECTS, Mistake, find_mistakes
 from photostereo.diagnosis.exposure import (
     dark_counts,
     dim_photographs,
+    directions_of,
     least_squares_normals,
     matte_residual,
     saturation_share,
@@ -105,6 +106,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     """
     seen = _SEEN.get(capture)
     shown = capture if result is not None and seen is not None else capture.gray()
+    shown = shown.evened()
     if seen is None:
         seen = _SEEN[capture] = _look_at(shown, control)
     control.check()
@@ -114,7 +116,8 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     control.check()
     apart = ("mistakes", "near")
     facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name not in apart}
-    residual = matte_residual(shown.images, normals, shown.lights.directions, shown.mask)
+    lights = directions_of(shown, np.flatnonzero(shown.mask))
+    residual = matte_residual(shown.images, normals, lights, shown.mask)
     control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
     found = (*map(_as_finding, seen.mistakes), *_about_near(seen.near))
@@ -170,8 +173,13 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),
-        mistakes=find_mistakes(
+        # Near lights differ over the object by more than most mistakes would make them.
+        mistakes=()
+        if gray.lights.is_near
+        else find_mistakes(
             gray.images, gray.lights.directions, gray.mask, axes_given=given, straightened=straightened
         ),
-        near=find_near_lights(gray.images, gray.lights.directions, gray.mask),
+        near=None
+        if gray.lights.is_near
+        else find_near_lights(gray.images, gray.lights.directions, gray.mask),
     )

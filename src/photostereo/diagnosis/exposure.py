@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.runtime.illumination import shading as shades
 
 #: A photograph counts as dark at a pixel below this share of the pixel's mean over all photographs ...
 DARK_SHARE_OF_MEAN = 0.1
@@ -97,7 +99,8 @@ class MatteFit:
 
 
 def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel.
+    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, under lights (d, 3)
+    or, of N pixels, (N, 3, d).
 
     Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
@@ -112,7 +115,10 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
         part = slice(first, first + block)
         values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
         values = gray_from_rgb(values) if values.ndim == 3 else values
-        shading = np.maximum(directions @ pixels[part].T, 0)
+        if directions.ndim == 2:
+            shading = np.maximum(directions @ pixels[part].T, 0)
+        else:
+            shading = np.maximum(shades(pixels[part], directions[part]).T, 0)
         squares[part] = np.einsum("jn,jn->n", values, values)
         shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
         products[part] = np.einsum("jn,jn->n", values, shading)
@@ -137,18 +143,25 @@ def least_squares_normals(images: FloatArray, lights: FloatArray) -> FloatArray:
     return np.moveaxis(np.tensordot(inverse, np.asarray(images, np.float32), axes=1), 0, -1)
 
 
+def directions_of(capture: Capture, index: NDArray[Any]) -> NDArray[Any]:
+    """Directions (d, 3), or (N, 3, d) of near lights at pixels with these numbers, for :func:`matte_fit`."""
+    return capture.lights_at(index).matrix if capture.lights.is_near else capture.lights.directions
+
+
 def typical_residual(normals: FloatArray, capture: Capture) -> float:
     """Median over an even sample of the pixels of the brightness that a matte surface leaves unexplained.
 
     The figure of a result where there is no truth: 0 is a perfect fit. A robust method may leave more and yet be
     right.
     """
-    index = np.flatnonzero(capture.mask)
+    capture, index = capture.evened(), np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
     images = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
     everything = np.ones((1, len(index)), dtype=bool)
     return float(
         np.median(
-            matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights.directions, everything)
+            matte_residual(
+                images, normals.reshape(1, -1, 3)[:, index], directions_of(capture, index), everything
+            )
         )
     )

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, to_numpy
+from photostereo.runtime.illumination import shading, some_lights, without_matte
 from photostereo.runtime.order import median
 
 #: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread.
@@ -79,7 +80,7 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
     Parameters
     ----------
     pixels : (N, d) intensities of the mask pixels in row-major order
-    lights : (3, d) unit columns
+    lights : (3, d) or (N, 3, d) unit columns
     mask : (H, W) bool
 
     Examples
@@ -91,7 +92,7 @@ def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -
     >>> round(noise_of_intensities(noisy, lights, np.ones((50, 50), bool)), 2)
     0.05
     """
-    return _measure(pixels, np.asarray(lights, dtype=np.float64), mask)[0]
+    return _measure(pixels, lights, mask)[0]
 
 
 def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, measured: float = 0.0) -> float:
@@ -108,7 +109,6 @@ def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, meas
     >>> noise_of_intensities(smooth, lights, mask) < 0.01, round(noise_over_blocks(smooth, lights, mask), 2)
     (True, 0.05)
     """
-    lights = np.asarray(lights, dtype=np.float64)
     return max(measured, float(np.sqrt(_power(pixels, lights, mask, distance=8))))
 
 
@@ -183,7 +183,7 @@ def second_differences(
     whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
     places = np.flatnonzero(whole)
     if not places.size:
-        return places, np.empty((0, lights.shape[1]))
+        return places, np.empty((0, lights.shape[-1]))
     rows, columns = np.divmod(places[:: max(1, places.size // most)], whole.shape[1])
     number = np.cumsum(mask.ravel(), dtype=np.int32).reshape(mask.shape) - 1
     corners = ((0, 0), (0, k), (k, 0), (k, k))
@@ -191,8 +191,8 @@ def second_differences(
     a, b, c, d = like(chosen, pixels)
     detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
     # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
-    if lights.shape[1] > 3:
-        detail = detail - (detail @ like(np.linalg.pinv(lights), detail)) @ like(lights, detail)
+    if lights.shape[-1] > 3:
+        detail = without_matte(detail, some_lights(lights, chosen[0]))
     return chosen[0], detail
 
 
@@ -203,7 +203,7 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
     detail = second_differences(pixels, lights, mask, distance=distance)[1]
     if not len(detail):
         return 0.0
-    freedom = lights.shape[1] - 3 if lights.shape[1] > 3 else lights.shape[1]
+    freedom = detail.shape[1] - 3 if detail.shape[1] > 3 else detail.shape[1]
     middle = median((detail * detail).sum(1))
     # 2 gammaincinv(k / 2, 1/2) is the median of χ² with k degrees of freedom.
     return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
@@ -294,7 +294,7 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     0.05
     """
     photographs = pixels.shape[1]
-    residuals = np.abs(to_numpy(pixels - normals @ lights))
+    residuals = np.abs(to_numpy(pixels - shading(normals, lights)))
     if residuals.size == 0:
         return 0.0
     share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, like, to_numpy
+from photostereo.runtime.illumination import mean_lights, without_matte
 
 #: Median of |x| for a Gaussian of unit variance, and where entries of a field are cut off: shadows and highlights.
 MEDIAN, WIDEST = 0.6745, 3.0
@@ -41,6 +42,7 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     (True, 1.0)
     """
     rng = np.random.default_rng(seed)
+    pixels, lights = _shared(pixels, lights)
     rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]
     if not len(rest):
         return like(rng.standard_normal((len(pixels), 3)), pixels)
@@ -73,6 +75,7 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     (True, 0.01)
     """
     rng = np.random.default_rng(seed)
+    pixels, lights = _shared(pixels, lights)
     count = lights.shape[1]
     rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]
     if not len(rest):
@@ -83,6 +86,11 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     mixture = rest.T @ (rest @ turned[order][:, order])
     fields = (to_numpy(pixels) @ mixture.astype(np.float32)) * np.float32(np.sqrt(count / len(rest)))
     return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
+
+
+def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any]]:
+    """Pixels and (3, d) lights; if each pixel has lights of its own, what they leave, and the mean lights."""
+    return (pixels, lights) if lights.ndim == 2 else (without_matte(pixels, lights), mean_lights(lights))
 
 
 def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:

@@ -61,7 +61,7 @@ class Noise:
     ) -> Noise:
         """The noise of (N, d) intensities of the mask's pixels under (3, d) lights; also over ``blocks`` if asked for."""
         coarse = None
-        if blocks and lights.shape[1] > 3 and has_blocks(pixels, np.asarray(lights, np.float64), mask):
+        if blocks and lights.shape[-1] > 3 and has_blocks(pixels, lights, mask):
             coarse = noise_table(pixels, lights, mask, JPEG_SIDE)
         return cls(noise_table(pixels, lights, mask), coarse)
 
@@ -101,7 +101,7 @@ def noise_table(
 
     ``distance`` is that between the pixels of a difference: 1, or 8 from block to block.
     """
-    count = lights.shape[1]
+    count = lights.shape[-1]
     a, detail = second_differences(pixels, lights, mask, distance=distance, most=BLOCKS)
     if count <= 3 or not len(detail):
         return None

@@ -1,8 +1,8 @@
 """The lights of a capture: directions, strengths, how accurate they are, and where each number came from.
 
 A distant light has the same direction everywhere. A near light at the position P lights the point X along
-(P - X) / |P - X| and with a strength that falls off as 1 / |P - X|². :meth:`Lights.at` and :meth:`Lights.strength_at`
-give both at any pixel, for either kind.
+(P - X) / |P - X| and with a strength that falls off as 1 / |P - X|². :meth:`Lights.over` gives both at pixels, for either
+kind: this is what models are built from.
 
 Coordinates are those of the package: x right, y up, z toward the camera, from the object to the light.
 """
@@ -10,7 +10,7 @@ Coordinates are those of the package: x right, y up, z toward the camera, from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +20,54 @@ from photostereo.core.errors import CaptureError
 from photostereo.lights.files.table import row_lengths
 from photostereo.lights.geometry import light_geometry
 from photostereo.photographs.framing import Framing
+from photostereo.runtime.arrays import Array, like
+from photostereo.runtime.illumination import projected, shading
 
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
 COPLANAR_RATIO = 1e-3
+
+
+class PixelLights(NamedTuple):
+    """Lights as N pixels see them.
+
+    Attributes
+    ----------
+    matrix : (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
+    fall_off : (N, d) brightness relative to where the strengths hold; None for distant lights
+    turn : (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
+    """
+
+    matrix: NDArray[Any]
+    fall_off: NDArray[np.float32] | None = None
+    turn: NDArray[np.float32] | None = None
+
+    def even(self, values: Array) -> Array:
+        """Divide intensities (N, d) or (N, d, 3) by the fall-off, in place."""
+        if self.fall_off is not None:
+            values /= like(self.fall_off if values.ndim == 2 else self.fall_off[..., None], values)
+        return values
+
+    def in_camera(self, normals: Array) -> Array:
+        """Normals (N, 3) of the pixels' frames in that of the camera."""
+        return normals if self.turn is None else shading(normals, like(self.turn, normals))
+
+    def in_view(self, normals: Array) -> Array:
+        """Normals (N, 3) of the camera's frame in those of the pixels."""
+        return normals if self.turn is None else projected(normals, like(self.turn, normals))
+
+
+def turns_to_z(vectors: FloatArray) -> NDArray[np.float32]:
+    """The smallest rotations (N, 3, 3) that bring vectors (N, 3) with z > 0 to (0, 0, 1).
+
+    >>> toward = np.array([[3.0, -1.0, 2.0]])
+    >>> (turns_to_z(toward)[0] @ (toward[0] / np.linalg.norm(toward))).round(6) + 0.0
+    array([0., 0., 1.])
+    """
+    x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
+    share = 1.0 / (1.0 + z)
+    rows = [[1.0 - share * x * x, -share * x * y, -x], [-share * x * y, 1.0 - share * y * y, -y], [x, y, z]]
+    return np.moveaxis(np.array(rows), -1, 0).astype(np.float32)
 
 
 class Lights:
@@ -47,6 +91,10 @@ class Lights:
     position_unit : ``"pixels"`` or ``"widths"``
     distances : (d,) array, optional
         The distances at which the strengths of near lights hold; by default those from the origin of the positions.
+    camera : (3,) array, optional
+        Of near lights: where the camera is, in pixels from the middle of the frame; by default infinitely far.
+    depth : (H, W) array, optional
+        Of near lights: the depth of the object toward the camera, in pixels from the origin of the positions.
     count : int, optional
         The number of lights, if nothing else is known of them.
 
@@ -75,6 +123,8 @@ class Lights:
         strengths_source: str = "",
         position_unit: str = "pixels",
         distances: ArrayLike | None = None,
+        camera: ArrayLike | None = None,
+        depth: ArrayLike | None = None,
         count: int | None = None,
     ) -> None:
         self._positions = None if positions is None else _vectors(positions, "positions")
@@ -83,11 +133,13 @@ class Lights:
         self._count = int(count or 0) if self._directions is None else len(self._directions)
         self._strengths = None if strengths is None else _frozen(strengths)
         self._error = _frozen(np.full(self._count, np.nan) if expected_error is None else expected_error)
-        self._distances = None if distances is None else _frozen(distances)
+        self.distances = None if distances is None else _frozen(distances)
         self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
         self.strengths_source = strengths_source
         self.position_unit = position_unit
-        for values in (self._positions, self._strengths, self._error, self._distances, self.source):
+        self.camera = None if camera is None else _frozen(camera)
+        self.depth = None if depth is None else _frozen(depth)
+        for values in (self._positions, self._strengths, self._error, self.distances, self.source):
             if values is not None and len(values) != self._count:
                 raise CaptureError(
                     f"There are {self._count} light directions but {len(values)} values for them.",
@@ -174,15 +226,47 @@ class Lights:
         gray = self.strengths if self.strengths.ndim == 1 else gray_from_rgb(self.strengths)
         if self._positions is None:
             return np.broadcast_to(gray, (len(where), self._count))
-        return np.asarray(gray * self.fall_off_at(where))
+        return np.asarray(gray * (self._strong_at / self._toward(where)[1]) ** 2)
 
-    def fall_off_at(self, points: ArrayLike) -> FloatArray:
-        """Brightness (N, d) at points as in :meth:`at`, relative to where the strengths hold; ones for distant lights."""
-        where = np.asarray(points, dtype=np.float64)
+    def over(self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]) -> PixelLights:
+        """What a model sees of the lights at pixels of a frame of this height and width.
+
+        Near lights are exact at every pixel, at its depth (:attr:`depth`; without one, on the plane of the positions'
+        origin).
+        """
         if self._positions is None:
-            return np.ones((len(where), self._count))
-        distances = row_lengths(self._positions) if self._distances is None else self._distances
-        return np.asarray((distances / self._toward(where)[1]) ** 2)
+            return PixelLights(self.matrix)
+        points = np.zeros((len(rows), 3))
+        points[:, 0] = columns - 0.5 * (frame[1] - 1)
+        points[:, 1] = 0.5 * (frame[0] - 1) - rows
+        turn = None
+        if self.camera is not None:
+            turn = turns_to_z(self.camera - points)
+        if self.depth is not None:
+            height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
+            along = (
+                np.array([0.0, 0.0, 1.0]) if self.camera is None else (self.camera - points) / self.camera[2]
+            )
+            points += height[:, None] * along
+        matrix = np.empty((len(rows), 3, self._count), np.float32)
+        fall_off = np.empty((len(rows), self._count), np.float32)
+        for number in range(self._count):
+            toward, distance = self._toward(points, number)
+            toward = toward / distance[:, None]
+            matrix[:, :, number] = toward if turn is None else (turn @ toward[:, :, None])[..., 0]
+            fall_off[:, number] = (self._strong_at[number] / distance) ** 2
+        return PixelLights(matrix, fall_off, turn)
+
+    def turn_over(self, frame: tuple[int, ...]) -> float:
+        """Degrees by which the direction of the nearest light changes from the middle of a frame to the end of its
+        longer side; 0 for distant lights.
+
+        >>> round(Lights(positions=[[0, 0, 500.0]]).turn_over((100, 100)), 1)
+        5.7
+        """
+        if self._positions is None:
+            return 0.0
+        return float(np.degrees(np.arctan2(0.5 * max(frame), row_lengths(self._positions).min())))
 
     def take(self, chosen: Sequence[int] | NDArray[Any]) -> Lights:
         """Some of the lights."""
@@ -195,7 +279,7 @@ class Lights:
             strengths=None if self._strengths is None else self._strengths[index],
             expected_error=self._error[index],
             source=[self.source[int(k)] for k in index],
-            distances=None if self._distances is None else self._distances[index],
+            distances=None if self.distances is None else self.distances[index],
         )
 
     def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
@@ -217,18 +301,49 @@ class Lights:
         """The same lights with other expected errors and sources."""
         return self._with(expected_error=expected_error, source=source)
 
-    def as_distant(self, *, from_positions: bool = False) -> Lights:
-        """Distant lights in the same directions, or in those from the middle of the frame to the positions."""
-        directions = self._positions if from_positions else self._directions
-        return self._with(directions=directions, positions=None, distances=None)
+    def as_distant(self) -> Lights:
+        """Distant lights in the same directions."""
+        return self._with(positions=None, distances=None, camera=None, depth=None)
 
     def framed(self, framing: Framing, full: tuple[int, int]) -> Lights:
         """The same lights with positions in pixels of a part of the frame; ``full`` is its whole height and width."""
-        if self._positions is None or self.position_unit != "pixels":
+        if self._positions is None:
             return self
+        camera = None if self.camera is None else framing.positions(self.camera[None], full)[0]
+        if self.position_unit != "pixels":
+            return self._with(camera=camera)
         return self._with(
             positions=framing.positions(self._positions, full),
-            distances=framing.scale * row_lengths(self._positions),
+            distances=framing.scale * self._strong_at,
+            camera=camera,
+        )
+
+    def seen_from(self, camera: ArrayLike | None) -> Lights:
+        """The same near lights, seen by a camera at this position (x, y, z in pixels, from the middle of the frame)."""
+        return self._with(camera=camera)
+
+    def with_depth(self, depth: ArrayLike) -> Lights:
+        """The same lights over an object of this depth (H, W)."""
+        return self._with(depth=depth)
+
+    def lowered(self, height: float) -> Lights:
+        """The same near lights as seen from this many pixels above the origin of their positions."""
+        assert self._positions is not None
+        return self._with(positions=self._positions - [0.0, 0.0, height], distances=self._strong_at)
+
+    def thinned(self, step: int, frame: tuple[int, int]) -> Lights:
+        """The same lights over every n-th pixel, from the first, of a frame of this height and width."""
+        if self._positions is None or step == 1:
+            return self
+        sides = np.array([-(-frame[1] // step), -(-frame[0] // step)])
+        # The middle of the smaller frame, as seen from that of the larger one.
+        x, y = 0.5 * (step * (sides - 1) - (np.array(frame[::-1]) - 1)) * [1, -1]
+        middle = np.array([x, y, 0.0])
+        return self._with(
+            positions=(self._positions - middle) / step,
+            distances=self._strong_at / step,
+            camera=None if self.camera is None else (self.camera - middle) / step,
+            depth=None if self.depth is None else self.depth[::step, ::step] / step,
         )
 
     def in_pixels(self, mask: BoolArray) -> Lights:
@@ -288,8 +403,14 @@ class Lights:
     def _strength_words(self) -> str:
         return "with strengths" if self.has_strengths else "equally strong"
 
-    def _toward(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Vectors (N, d, 3) from points to near lights, and their lengths."""
+    @property
+    def _strong_at(self) -> FloatArray:
+        """(d,) the distances at which the strengths hold."""
+        assert self._positions is not None
+        return row_lengths(self._positions) if self.distances is None else self.distances
+
+    def _toward(self, points: FloatArray, number: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Vectors (N, d, 3) from points to near lights, or (N, 3) to one of them, and their lengths."""
         assert self._positions is not None
         if self.position_unit != "pixels":
             raise CaptureError(
@@ -298,7 +419,7 @@ class Lights:
             )
         where = np.zeros((len(points), 3))
         where[:, : points.shape[1]] = points
-        toward = self._positions[None] - where[:, None]
+        toward = self._positions[None] - where[:, None] if number is None else self._positions[number] - where
         return toward, np.linalg.norm(toward, axis=-1)
 
     def _with(self, **changes: Any) -> Lights:
@@ -310,7 +431,9 @@ class Lights:
             "source": self.source,
             "strengths_source": self.strengths_source,
             "position_unit": self.position_unit,
-            "distances": self._distances,
+            "distances": self.distances,
+            "camera": self.camera,
+            "depth": self.depth,
         }
         return Lights(**{**same, **changes})
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import shading
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE, fit_lit
 from photostereo.runtime.order import known_medians, median
 
@@ -68,7 +69,7 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     Parameters
     ----------
     pixels : (N, d) gray intensities of a sample of the object, see :func:`strength_sample`
-    lights : (3, d) unit columns
+    lights : (3, d) or (N, 3, d) unit columns
     noise : (N,) variance of an intensity
 
     Examples
@@ -81,13 +82,14 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     >>> np.flatnonzero(found.factors != 1.0).tolist(), bool(abs(found.factors[3] - 1.25) < 0.05)
     ([3], True)
     """
-    count = lights.shape[1]
+    count = lights.shape[-1]
     as_stated = StrengthEstimate(np.ones(count), np.full(count, np.inf), np.ones(count, np.float32))
     if count < FEWEST_PHOTOGRAPHS or len(pixels) < FEWEST_PIXELS:
         return as_stated
     strengths, usable = like(np.ones(count), pixels), like(np.full(count, len(pixels)), pixels)
     directions, xp = like(np.asarray(lights, np.float64), pixels), namespace(pixels)
-    ratios_of = cuda_ratios if is_tensor(pixels) and pixels.is_cuda else readable_ratios
+    on_gpu = is_tensor(pixels) and pixels.is_cuda and lights.ndim == 2
+    ratios_of = cuda_ratios if on_gpu else readable_ratios
     for _ in range(ROUNDS):  # nothing is copied from a GPU before the end
         ratios = ratios_of(pixels, strengths, directions, noise)
         usable = xp.minimum(usable, (ratios == ratios).sum(0))
@@ -143,7 +145,7 @@ def readable_ratios(seen: Array, strengths: Array, lights: Array, noise: Array) 
     """
     xp = namespace(seen)
     fit = fit_lit(cast(seen / strengths, "float32"), to_numpy(lights), noise)
-    expected = cast(fit.scaled, "float64") @ lights
+    expected = shading(cast(fit.scaled, "float64"), lights)
     length = (fit.scaled * fit.scaled).sum(-1)[:, None] ** 0.5
     known = (expected > FACING * length) & (seen > 0) & (length > 0) & (fit.photographs[:, None] > FEWEST_LIT)
     return xp.where(known, seen / xp.where(known, expected, 1.0), np.nan)

@@ -212,11 +212,13 @@ class Pipeline(ReadingStages):
     @stage(uses=("_integration",), after=("solution",))
     def surface(self) -> Surface:
         """Depth, integrated from the normals."""
+        from photostereo.solver.near import camera_of
         from photostereo.surface import integrate
 
         method, options = self._integration
         self.control.stage("surface")
         normals, mask = self.solution.normals, self.solution.mask
+        options = {"camera": camera_of(self.capture), **options}
         return integrate(normals, mask, method=method, control=self.control, **options)
 
     @stage(after=("solution", "diagnosis"))

@@ -140,6 +140,7 @@ class Settings:
                 parts["surface"]["method"] = value
             elif name == "pixel_size":
                 parts["surface"]["pixel_size"] = PixelSize.of(value)
+                parts["reading"]["pixel_size"] = value
             elif part:
                 parts[part][name] = value
             elif name == "surface" and isinstance(value, bool):

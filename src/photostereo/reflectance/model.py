@@ -62,9 +62,10 @@ class Whole(Protocol):
 class Model(ABC):
     """What a :class:`~photostereo.solver.problem.Problem` needs of a reflectance model.
 
-    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one and (3, d) unit
-    columns. Four members have to be written; the others have defaults that serve a model without unknowns
-    of its own. The module's text explains the symbols.
+    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one and the lights, unit columns
+    (3, d) that all pixels share or (N, 3, d) of each pixel, seen along (0, 0, 1) in either case
+    (:mod:`photostereo.runtime.illumination` has the products). Four members have to be written; the others have defaults
+    that serve a model without unknowns of its own. The module's text explains the symbols.
     """
 
     #: Whether the model keeps sums of each pixel's photographs and lets go of these: see :meth:`join`.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like
+from photostereo.runtime.illumination import projected, some_lights
 
 #: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
 BATCH_VALUES = 1 << 23
@@ -29,11 +30,11 @@ def project(pixels: Array, lights: Array) -> Array:
     array([[0.6, 0. , 1.8]])
     """
     if not is_tensor(pixels):
-        return (pixels @ lights.T.astype(pixels.dtype)).astype(np.float64)
-    directions = like(np.asarray(lights.T, dtype=np.float64), pixels)
+        return projected(pixels, lights.astype(pixels.dtype)).astype(np.float64)
+    directions = like(np.asarray(lights, dtype=np.float64), pixels)
     out = empty((len(pixels), 3), pixels)
     for part in tensor_batches(pixels):
-        out[part] = cast(pixels[part], "float64") @ directions
+        out[part] = projected(cast(pixels[part], "float64"), some_lights(directions, part))
     return out
 
 

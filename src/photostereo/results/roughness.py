@@ -42,6 +42,7 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
 
     from photostereo.scenes.brdf import Ggx
 
+    capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
     n = np.asarray(normals[::step, ::step], dtype=np.float64)
     seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])

@@ -27,13 +27,13 @@ def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
 
 
 def symmetric_entries(matrix: Array) -> Array:
-    """The six entries xx, xy, xz, yy, yz, zz of a symmetric 3 × 3 matrix.
+    """The six entries xx, xy, xz, yy, yz, zz of symmetric matrices (..., 3, 3).
 
     >>> import numpy as np
     >>> symmetric_entries(np.diag([1.0, 2.0, 3.0]))
     array([1., 0., 0., 2., 0., 3.])
     """
-    return matrix[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
+    return matrix[..., [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
 
 
 def solve_symmetric_3x3(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from photostereo.runtime.algebra import inverse_symmetric_3x3
 from photostereo.runtime.arrays import Array, cast, like, namespace
+from photostereo.runtime.illumination import gram_of, projected, pseudo_inverse, shading
 
 #: A pixel is lit if it is brighter than this many standard deviations of the noise plus this share of its brightest
 #: photograph: above the noise, and above the light that bounces into a shadow.
@@ -51,13 +52,18 @@ class MatteFit:
 
 
 def fit_all(pixels: Array, lights: NDArray[Any]) -> MatteFit:
-    """Fit all of (N, d) intensities under (3, d) lights."""
-    scaled = pixels @ like(np.linalg.pinv(lights).astype(np.float32), pixels)
-    residual = pixels - scaled @ like(lights.astype(np.float32), pixels)
-    d = lights.shape[1]
-    gain = float(np.trace(np.linalg.inv(lights @ lights.T))) / 3.0
+    """Fit all of (N, d) intensities under (3, d) or (N, 3, d) lights."""
+    scaled = shading(pixels, like(pseudo_inverse(lights).astype(np.float32), pixels))
+    residual = pixels - shading(scaled, like(lights.astype(np.float32), pixels))
+    d = pixels.shape[1]
+    gain = cast(like(gain_of(lights), pixels), "float32")
     none = 0.0 * scaled[:, 0]
     return MatteFit(scaled, (residual * residual).sum(-1) / max(d - 3, 1), none + d, none + gain)
+
+
+def gain_of(lights: NDArray[Any]) -> NDArray[Any]:
+    """trace((L Lᵀ)⁻¹) / 3: a number, or (N,)."""
+    return np.asarray(np.trace(np.linalg.inv(gram_of(lights)), axis1=-2, axis2=-1) / 3.0)
 
 
 def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
@@ -65,14 +71,15 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
     xp = namespace(pixels)
     floor = LIT_NOISE * noise[:, None] ** 0.5 + LIT_SHARE * xp.amax(pixels, -1)[:, None]
     lit = cast(pixels > floor, "float32")
-    x, y, z = lights
-    products = like(np.stack([x * x, x * y, x * z, y * y, y * z, z * z], -1).astype(np.float32), pixels)
-    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(lit @ products, "float64"), ridge=LIT_RIDGE)
-    right = cast((lit * pixels) @ like(np.ascontiguousarray(lights.T, dtype=np.float32), pixels), "float64")
+    first, second = np.triu_indices(3)
+    products = like((lights[..., first, :] * lights[..., second, :]).astype(np.float32), pixels)
+    directions = like(lights.astype(np.float32), pixels)
+    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(projected(lit, products), "float64"), ridge=LIT_RIDGE)
+    right = cast(projected(lit * pixels, directions), "float64")
     bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
     rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)
     scaled = cast(xp.stack(rows, -1), "float32")
-    residual = lit * (pixels - scaled @ like(lights.astype(np.float32), pixels))
+    residual = lit * (pixels - shading(scaled, directions))
     count = lit.sum(-1)
     freedom = (count - 3.0) * (count > 4.0) + (count <= 4.0)
     gain = cast((xx + yy + zz) / 3.0, "float32") + UNUSABLE * (count < FEWEST_LIT)

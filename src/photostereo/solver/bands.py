@@ -156,14 +156,17 @@ def _built(
     pixels, colors = pixels_of_band(
         capture, band, learned.scale, colors=looks, device=device, control=control
     )
+    width = capture.frame[1]
+    index = np.flatnonzero(mask) + band.first * width
+    lights = capture.lights_at(index)
+    lights.even(pixels)
     noise = conditions.noise_of(entry.model.sees, pixels)
     conditions.correct(pixels)
     if colors is not None:
-        conditions.correct(colors)
-    width = capture.frame[1]
-    around = at_pixels(learned.whole, np.flatnonzero(mask) + band.first * width, width)
+        conditions.correct(lights.even(colors))
+    around = at_pixels(learned.whole, index, width)
     seen = also_seen(entry, mask, colors, noise, around)
-    return entry.model.build(pixels, capture.lights.matrix, **entry.of_model(learned.values), **seen)
+    return entry.model.build(pixels, lights.matrix, **entry.of_model(learned.values), **seen)
 
 
 def solve_band(
@@ -195,7 +198,7 @@ def solve_band(
     pictures = pictures_of(
         mask,
         learned.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else (),
-        capture.lights.directions,
+        capture.lights_at(np.flatnonzero(mask) + band.first * capture.frame[1]),
         model,
         solution,
         learned.scale,

@@ -13,6 +13,7 @@ from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.diagnosis.noise_table import Noise, PixelNoise
 from photostereo.lights.strengths import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
+from photostereo.runtime.illumination import some_lights
 
 #: Whether photographs that are brighter or darker than their light strengths say are corrected, or used as they are.
 STRENGTHS = ("auto", "given")
@@ -52,7 +53,7 @@ class Conditions:
 def measure_conditions(
     pixels: Any, lights: NDArray[Any], mask: NDArray[np.bool_], *, strengths: str, model_needs_noise: bool
 ) -> Conditions:
-    """Measure noise and strengths of (N, d) intensities under (3, d) lights.
+    """Measure noise and strengths of (N, d) intensities under (3, d) or (N, 3, d) lights.
 
     Examples
     --------
@@ -77,5 +78,7 @@ def measure_conditions(
     noise = Noise.measure(pixels, lights, mask, blocks=model_needs_noise)
     if strengths == "given":
         return Conditions(noise)
-    sample = pixels[strength_sample(len(pixels))]
-    return Conditions(noise, estimate_strengths(sample, lights, noise.variance(sample)).factors)
+    some = strength_sample(len(pixels))
+    sample = pixels[some]
+    found = estimate_strengths(sample, some_lights(lights, some), noise.variance(sample))
+    return Conditions(noise, found.factors)

@@ -18,8 +18,10 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
+from photostereo.lights.lights import PixelLights
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import pseudo_inverse, shading, some_lights
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -64,7 +66,8 @@ def with_colors(
             yield frame / factor
             control.advance()
 
-    along = _along_frames(result.normals[inside], inside, corrected(), capture.lights.directions, control)
+    lights = capture.lights_at(np.flatnonzero(inside))
+    along = _along_frames(lights.in_view(result.normals[inside]), inside, corrected(), lights, control)
     gray, tinted = result.albedo[inside], np.empty(along.shape, np.float32)
     for part in _parts(len(gray)):
         tinted[part] = _tinted(gray[part], along[part])
@@ -75,7 +78,7 @@ def with_colors(
 def pictures_of(
     mask: NDArray[np.bool_],
     frames: Iterable[NDArray[Any]],
-    lights: NDArray[Any],
+    lights: PixelLights,
     model: Model,
     solution: Solution,
     scale: float,
@@ -98,7 +101,7 @@ def pictures_of(
     gray = (length if own is None else own) * scale
     tinted = gray
     if color and colors is not None:
-        tinted = _tinted(gray, _along(unit, colors, lights))
+        tinted = _tinted(gray, _along(unit, colors, lights.matrix))
     elif color:
         tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights))
     largest = np.finfo(np.float32).max
@@ -113,7 +116,7 @@ def pictures_of(
         for name, values in model.maps(scaled, solution.unknowns).items()
         if math.prod(values.shape[1:]) <= map_values
     }
-    return Pictures(picture_of(unit, mask), picture_of(tinted, mask), maps)
+    return Pictures(picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask), maps)
 
 
 def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -130,7 +133,7 @@ def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
 
 def _along(unit: Array, colors: Array, lights: NDArray[Any]) -> Array:
     """(N, 3) each channel's least-squares albedo along the normal found, from the colors (N, d, 3)."""
-    shares = cast(unit @ like(np.linalg.pinv(lights), unit), "float32")
+    shares = cast(shading(unit, like(pseudo_inverse(lights).swapaxes(-1, -2), unit)), "float32")
     return cast((shares[..., None] * colors).sum(1), "float64")
 
 
@@ -138,15 +141,16 @@ def _along_frames(
     unit: NDArray[Any],
     mask: NDArray[np.bool_],
     frames: Iterable[NDArray[Any]],
-    lights: NDArray[Any],
+    lights: PixelLights,
     control: Control = SILENT,
 ) -> NDArray[Any]:
     """:func:`_along` with one photograph at a time."""
-    along = np.zeros((len(unit), 3))
-    for frame, share in zip(frames, np.linalg.pinv(lights).T, strict=True):
-        seen = frame[mask]
+    along, back, fall_off = np.zeros((len(unit), 3)), pseudo_inverse(lights.matrix), lights.fall_off
+    for number, frame in enumerate(frames):
+        seen = frame[mask] if fall_off is None else frame[mask] / fall_off[:, number, None]
         for part in _parts(len(unit)):
-            along[part] += (unit[part] @ share)[:, None] * seen[part]
+            share = some_lights(back, part)[..., number, :, None]
+            along[part] += shading(unit[part], share) * seen[part]
             control.check()
     return along
 

@@ -14,6 +14,7 @@ from photostereo.diagnosis.advice import Finding
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angle_between
+from photostereo.solver.near import depth_of
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 
@@ -40,7 +41,10 @@ def second_opinion(result: Reconstruction, capture: Capture, control: Control = 
     if not some.any() or not capture.lights.known or capture.frame != normals.shape[:2]:
         return None
     # Blocks are not an object that the context network could look at.
-    blocks = replace(capture, mask=some)
+    lights = capture.lights
+    if lights.is_near:
+        lights = lights.with_depth(depth_of(normals, capture))
+    blocks = replace(capture, mask=some, lights=lights)
     opinion = solve(blocks, "net", strengths="auto", context=False, control=control.unreported())
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)

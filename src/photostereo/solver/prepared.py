@@ -23,6 +23,7 @@ from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise_table import PixelNoise
+from photostereo.lights.lights import PixelLights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
@@ -82,6 +83,7 @@ class Prepared:
     device: Device
     colors: Array | None
     conditions: Conditions
+    lights: PixelLights
     whole: Whole | None = None
 
     @cached_property
@@ -89,13 +91,13 @@ class Prepared:
         """Of the noise of the scaled intensities: computed only if a strength is chosen from it."""
         pixels = self.pixels[0] if self.pixels else None
         if pixels is None:
-            pixels = self.conditions.correct(intensities(self.capture, self.device).pixels)
-        lights = self.capture.lights.matrix
+            pixels = self._corrected(intensities(self.capture, self.device).pixels)
+        lights = self.lights.matrix
 
         def again(other: Array) -> Model:
             colors = self.colors
             if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
-                colors = self.conditions.correct(self.capture.colors(self.scale))
+                colors = self._corrected(self.capture.colors(self.scale))
             seen = also_seen(self.method, self.sample.mask, colors, around=self._surroundings)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
@@ -179,6 +181,9 @@ class Prepared:
             self.whole,
         )
 
+    def _corrected(self, values: Array) -> Array:
+        return self.conditions.correct(self.lights.even(values))
+
     @property
     def _surroundings(self) -> Any:
         return at_pixels(self.whole, self.sample.index, self.capture.frame[1])
@@ -186,7 +191,7 @@ class Prepared:
     @property
     def _truth(self) -> NDArray[Any] | None:
         truth = self.capture.truth
-        return None if truth is None else truth.reshape(-1, 3)[self.sample.index]
+        return None if truth is None else self.lights.in_view(truth.reshape(-1, 3)[self.sample.index])
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
         """Model and prior; strengths that are open are chosen from the noise, and the answer then stays within it."""
@@ -208,7 +213,7 @@ class Prepared:
         pictures = pictures_of(
             self.capture.mask,
             self.conditions.correct_frames(self.capture.images) if self.capture.is_color else (),
-            self.capture.lights.directions,
+            self.lights,
             self.model,
             solution,
             self.scale,
@@ -254,7 +259,7 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    sees, lights, digest = entry.model.sees, capture.lights.matrix, ""
+    sees, digest = entry.model.sees, ""
     if sample is None:
         sample = Sample.whole(capture.mask)
         capture.require_light()
@@ -262,19 +267,20 @@ def prepare(
     else:
         small = SmallPhotographs(capture, entry)
         seen, digest = _survey(capture, sample, where, control, small, colors="colors" in sees)
-    pixels, colors = seen.pixels, seen.colors
+    lights = capture.lights_at(sample.index)
+    pixels, colors = lights.even(seen.pixels), seen.colors
     conditions = measure_conditions(
-        pixels, lights, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
+        pixels, lights.matrix, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
     )
     noise = conditions.noise_of(sees, pixels)
     conditions.correct(pixels)
     if colors is not None:
-        conditions.correct(colors)
+        conditions.correct(lights.even(colors))
     whole = small.look(seen.scale, conditions, values) if sample.side else None
     clock.lap("prepare")
     around = at_pixels(whole, sample.index, capture.frame[1])
     beyond = also_seen(entry, sample.mask, colors, noise, around)
-    model = entry.model.build(pixels, lights, **values, **beyond)
+    model = entry.model.build(pixels, lights.matrix, **values, **beyond)
     if sample.side:
         model.lead(capture.pixel_count)
     clock.lap("statistics")
@@ -294,6 +300,7 @@ def prepare(
         where,
         colors,
         conditions,
+        lights,
         whole,
     )
 

@@ -62,6 +62,8 @@ class Reconstruction(Displayed):
     strengths : (d,) array or None
         What each photograph was divided by, 1 for those that were not corrected; None if the light strengths were used
         as given.
+    near : str
+        How near lights and the depth were found in turn; empty if the lights are distant.
     """
 
     normals: FloatArray
@@ -81,6 +83,7 @@ class Reconstruction(Displayed):
     versions: Mapping[str, str] = field(default_factory=dict)
     chosen: str = ""
     strengths: NDArray[np.float32] | None = None
+    near: str = ""
 
     def __post_init__(self) -> None:
         for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
@@ -100,6 +103,7 @@ class Reconstruction(Displayed):
             "digest": self.digest,
             "method": self.method,
             "chosen": self.chosen,
+            "near_lights": self.near,
             "parameters": {name: _plain(value) for name, value in self.parameters.items()},
             "seconds": dict(self.seconds),
             "iterations": self.iterations,
@@ -204,6 +208,7 @@ class Reconstruction(Displayed):
                 angular_error=ErrorSummary(**error) if error else None,
                 versions=facts["versions"],
                 chosen=facts.get("chosen") or "",
+                near=facts.get("near_lights") or "",
                 strengths=_strengths_of(facts.get("strengths")),
             )
 

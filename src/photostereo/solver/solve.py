@@ -18,6 +18,7 @@ from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, solve_
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import Pictures, reconstruction_of
 from photostereo.solver.methods import Method, find_method, method_for
+from photostereo.solver.near import with_depth
 from photostereo.solver.prepared import Clock, Learned, Prepared, device_for, prepare
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.sample import CROPS, SAMPLE_PIXELS, choose_sample
@@ -114,7 +115,9 @@ def solve(
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     where = device_for(entry, device)
-    bands = None
+    bands, near = None, ""
+    if prepared is None:
+        capture, near = _settled(capture, entry, values, device, strengths, control)
     if prepared is None and resume is None and checkpoint is None:
         bands = _tiles(capture, entry, values, where, memory, crops)
     if prepared is None:
@@ -128,7 +131,27 @@ def solve(
         )
     else:
         result = _solve_tiles(prepared, values, bands, control, deal)
-    return replace(result, chosen=why) if why else result
+    return replace(result, chosen=why, near=near) if why or near else result
+
+
+def _settled(
+    capture: Capture,
+    entry: Method,
+    values: Mapping[str, Any],
+    device: str,
+    strengths: str,
+    control: Control,
+) -> tuple[Capture, str]:
+    """The capture with near lights that know its depth, and how it was found; itself if its lights are distant."""
+    if not capture.lights.is_near or capture.lights.depth is not None:
+        return capture, ""
+    alone, parameters = find_method(entry.model.name), entry.of_model(values)
+
+    def normals(small: Capture) -> Reconstruction:
+        quiet = control.unreported()
+        return solve(small, alone, device=device, strengths=strengths, control=quiet, **parameters)
+
+    return with_depth(capture, normals, control)
 
 
 def _tiles(
@@ -281,6 +304,7 @@ def solve_grid(
     if not values:
         return []
     if prepared is None:
+        capture = _settled(capture, entry, values[0], device, strengths, control)[0]
         prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
     prepared.require(capture, entry, values[0], device_for(entry, device))
     control.stage("settings", len(values))

@@ -34,6 +34,8 @@ SUMMED_AT_A_TIME = 250_000
 OF_A_MODEL = 220
 #: Patches, codes and workspace of a pixel in the dictionary prior (8 × 8 × 3 values, stride 4).
 OF_A_PRIOR = 260
+#: Directions and fall-off of a near light at a pixel.
+OF_NEAR_LIGHTS = 16
 #: The pictures of the result, of a pixel of the frame: normals, albedo, mask.
 OF_A_RESULT = 40
 #: What the program itself takes: libraries, compiled kernels, the sample that the dictionary is learned on.
@@ -165,7 +167,7 @@ def bands_of(
         prior=method.has_prior,
         colors=capture.is_color and method.sees_colors,
         sums=method.model.joins,
-        workspace=method.model.workspace,
+        workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
         neighbors="mask" in method.model.sees,
         step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
         rows=(int(present[0]), int(present[-1]) + 1),

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT
@@ -29,7 +28,8 @@ from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise_fields import more_noise
 from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, misfit_around
 from photostereo.reflectance.model import Model
-from photostereo.runtime.arrays import Array, cast, like, namespace
+from photostereo.runtime.arrays import Array, cast, namespace
+from photostereo.runtime.illumination import least_squares
 from photostereo.runtime.matte_fits import MatteFit, fit_all
 
 #: ε, in standard deviations of the noise.
@@ -68,7 +68,7 @@ def try_noise(
     ----------
     build : the model of other pixels
     pixels : (N, d) intensities
-    lights : (3, d) unit columns
+    lights : (3, d) or (N, 3, d) unit columns
     normals : (N, 3) of the model
     mask : (H, W) where the pixels lie
     disturbing, common : see :class:`photostereo.solver.within_noise.NoiseEvidence`
@@ -76,13 +76,12 @@ def try_noise(
     more = more_noise(pixels, lights, disturbing)
     again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
     normals = cast(normals, "float64")
-    back = like(np.linalg.pinv(lights), normals)
     fit = fit_all(cast(pixels, "float32"), lights)
     longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
     return TriedNoise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
-        matte_noise=longer * (cast(more, "float64") @ back),
+        matte_noise=longer * least_squares(cast(more, "float64"), lights),
         matte=_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask),
     )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.lights.lights import PixelLights
 from photostereo.lights.unknown.crops import Crop
 from photostereo.reflectance.model import Whole
 from photostereo.solver.conditions import Conditions
@@ -36,13 +37,24 @@ class SmallPhotographs:
         if self._crop is None:
             return None
         colors = np.stack(self._images, 1) / np.float32(scale)
-        conditions.correct(colors)
+        lights = self._lights()
+        conditions.correct(lights.even(colors))
         gray, tinted = gray_from_rgb(colors), colors if self._capture.is_color else None
         kind: Any = self._method.model.kind
         whole: Whole | None = kind.see_whole(
-            gray, self._capture.lights.matrix, self._crop.mask, self._capture.mask, colors=tinted, **values
+            gray, lights.matrix, self._crop.mask, self._capture.mask, colors=tinted, **values
         )
         return whole
+
+    def _lights(self) -> PixelLights:
+        """Where the middles of the small pixels are."""
+        assert self._crop is not None
+        frame, lights = self._capture.frame, self._capture.lights
+        if not lights.is_near:
+            return PixelLights(lights.matrix)
+        rows, columns = np.indices(frame, dtype=np.float32)
+        places = (self._crop.shrink(part)[self._crop.mask, 0] for part in (rows, columns))
+        return lights.over(*places, frame)
 
 
 def at_pixels(whole: Whole | None, index: NDArray[np.integer], width: int) -> Any:

@@ -88,15 +88,15 @@ class NoiseEvidence:
         own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
         disturbing = measured if own is None else own
         common = noise_over_blocks(pixels, lights, mask, measured)
-        doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[1] - 3, 1)))
+        doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[-1] - 3, 1)))
         tried = partial(try_noise, build, pixels, lights, mask=mask, disturbing=disturbing, common=common)
         return cls(
-            sigma=noise_to(model, lights.shape[1], measured),
+            sigma=noise_to(model, lights.shape[-1], measured),
             disturbing=disturbing,
             common=common,
             doubtful=doubtful,
             fields=noise_fields(pixels, lights, measured),
-            most=most_noise(lights.shape[1] - 3) if model.scales_noise else float("inf"),
+            most=most_noise(lights.shape[-1] - 3) if model.scales_noise else float("inf"),
             tried=tried if model.bends and pixels.shape[1] > 3 else None,
         )
 

@@ -28,6 +28,7 @@ from photostereo.io.memory import require_memory
 from photostereo.io.safe import read_npz
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
+from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_values
 
 LAYOUT = "npz"
@@ -102,6 +103,9 @@ def read(path: Path, options: ReadOptions) -> Capture:
         axes=options.axes_given(),
     )
     lights = options.in_our_axes(np.asarray(lights))
+    if chosen is None and "positions" in content:
+        near: dict[str, Any] = {label: content.get(label) for label in ("positions", "distances", "camera")}
+        lights = Lights(lights, **near).framed(framing, full)
     return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
 
 
@@ -124,6 +128,12 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
     present = {label: array for label, array in arrays.items() if array is not None}
     if capture.lights.known:
         present["lights"] = capture.lights.directions
+    near = capture.lights.positions, capture.lights.distances, capture.lights.camera
+    present |= {
+        label: value
+        for label, value in zip(("positions", "distances", "camera"), near, strict=True)
+        if value is not None
+    }
     with replacing_file(target, force=force) as partial:
         np.savez(partial, name=np.array(capture.name), **present)
     return target

@@ -73,7 +73,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
         by_name = {file.name.casefold(): file for file in files}
         files = [by_name[name.casefold()] for name in table.files]
-    notes = list(table.length_note() if table.positions is None else ())
+    notes = list(table.length_note() if table.positions is None and options.pixel_size is None else ())
     if chosen is None and len(present) > 1:
         notes.append(
             f"several light files: {source.name} is used, {', '.join(p.name for p in present[1:])} not"

@@ -11,11 +11,14 @@ Text and CSV
     Below a header, empty cells leave a direction or a strength open: it is estimated from the photographs.
 
     Columns ``position_x``, ``position_y``, ``position_z`` say where near lights stand, in pixels from the middle of the
-    frame; columns ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from its middle.
+    frame; ``mm_x``, ``mm_y``, ``mm_z`` in millimeters; ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from
+    its middle.
 
 JSON
     A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
-    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes.
+    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes. ``"position"`` in place of
+    ``"direction"`` is in millimeters, or in the ``"unit"`` (``"cm"``, ``"m"``, ...) beside ``"lights"``, where
+    ``"pixel_size"``, the millimeters that a pixel shows, may stand, too.
 
 MATLAB
     A ``.mat`` file with ``light_directions`` (or the only array of three columns or rows), perhaps
@@ -32,7 +35,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_json, read_text
 from photostereo.lights.ball.lines import balls_in
 from photostereo.lights.files.foreign import from_meshroom, is_meshroom, read_mat
@@ -52,8 +56,8 @@ _STRENGTH_WORDS = {
     **dict.fromkeys(("g", "green", "intensity_g", "ig", "i_g"), 1),
     **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
 }
-_POSITION_WORDS = ("position_x", "position_y", "position_z")
-_WIDTHS_WORDS = ("widths_x", "widths_y", "widths_z")
+#: Columns of positions begin with these words, by their unit.
+_POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
 #: What :mod:`.writing` says of lights that were estimated from the photographs.
 ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
@@ -189,10 +193,8 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
     strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
     names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
-    places = [header.index(word) for word in _POSITION_WORDS if word in header]
-    in_widths = not places and all(word in header for word in _WIDTHS_WORDS)
-    if in_widths:
-        places = [header.index(word) for word in _WIDTHS_WORDS]
+    words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), "position")
+    places = [header.index(f"{words}_{axis}") for axis in "xyz" if f"{words}_{axis}" in header]
     if not axes and len(places) == 3:  # where a light stands says in which direction it is seen
         axes = dict(enumerate(places))
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
@@ -229,7 +231,7 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
         intensity,
         files,
         positions,
-        in_widths=in_widths,
+        unit=_POSITION_UNITS[words],
         open_directions=open_directions,
         open_strengths=open_strengths,
         errors=_errors_of_estimates(header, body),
@@ -349,9 +351,11 @@ def _from_json(path: Path) -> LightTable:
     )
     data = read_json(path, "light file", remedy=shape[0].upper() + shape[1:] + ".")
     strengths: Any = None
+    unit, pixel_size, is_position = "mm", None, False
     try:
         if isinstance(data, dict):
             strengths = data.get("intensities")
+            unit, pixel_size = data.get("unit", "mm"), data.get("pixel_size")
             data = data["lights"]
         if not data:
             raise CaptureError(f"{path} contains no lights; {shape}.", code="light-file-empty", file=path)
@@ -363,7 +367,8 @@ def _from_json(path: Path) -> LightTable:
                 files = tuple(base_name(str(entry["file"])) for entry in data)
             if "intensity" in data[0]:
                 strengths = [entry["intensity"] for entry in data]
-            data = [entry["direction"] for entry in data]
+            is_position = "direction" not in data[0] and "position" in data[0]
+            data = [entry["position" if is_position else "direction"] for entry in data]
         vectors = np.array(data, dtype=np.float64)
         if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
             vectors = vectors.T
@@ -381,4 +386,12 @@ def _from_json(path: Path) -> LightTable:
             code="light-file-shape",
             file=path,
         )
-    return LightTable(path, np.ascontiguousarray(vectors), intensities, files)
+    table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
+    if not is_position:
+        return table
+    try:
+        scale = PixelSize.of(f"1{unit}").millimetres
+        size = None if pixel_size is None else PixelSize.of(pixel_size).millimetres
+    except ParameterError as error:
+        raise CaptureError(f"{path}: {error}", code="light-units", file=path, unit=unit) from error
+    return replace(table, positions=scale * table.vectors, unit="mm", pixel_size=size)

@@ -14,6 +14,11 @@ from photostereo.core.errors import CaptureError
 
 #: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
 STRENGTHS = (1e-20, 1e20)
+#: Vectors longer than this are no directions that were written carelessly, but may be positions in millimeters.
+LEAST_MM = 2.0
+#: The distance of the nearest light over the longer side of the frame: closer, it would be in the picture; farther, it would
+#: be a distant one, and nobody would have measured its position.
+NEAREST, FARTHEST = 0.2, 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +31,10 @@ class LightTable:
     vectors : (d, 3) directions as written, not normalized, none of them zero
     intensities : (d,) or (d, 3) strengths, or None
     files : base names of the photographs, one per light, or None
-    positions : (d, 3) of near lights in pixels from the middle of the frame, or None
-    in_widths : the positions are in widths of the object from its middle instead
+    positions : (d, 3) of near lights, from the middle of the frame or, in widths, of the object; None if not given
+    unit : of the positions: ``"pixels"``, ``"widths"`` of the object, or ``"mm"``
+    pixel_size : millimeters that a pixel shows, if the file says so
+    distances : (d,) at which the strengths hold, in the unit of the positions; None for those of the positions
     balls : (column, row, radius) of balls in the photographs that the lights were found from
     open_directions, open_strengths : (d,) which the file leaves open: their cells are empty, or the photograph is not
         named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is
@@ -40,7 +47,9 @@ class LightTable:
     intensities: NDArray[np.float64] | None = None
     files: tuple[str, ...] | None = None
     positions: NDArray[np.float64] | None = None
-    in_widths: bool = False
+    unit: str = "pixels"
+    pixel_size: float | None = None
+    distances: NDArray[np.float64] | None = None
     balls: tuple[tuple[float, float, float], ...] = ()
     open_directions: NDArray[np.bool_] | None = None
     open_strengths: NDArray[np.bool_] | None = None
@@ -56,6 +65,48 @@ class LightTable:
     def lengths(self) -> NDArray[np.float64]:
         """The norm of each vector as written; in some layouts it carries the strength of the light."""
         return row_lengths(self.vectors)
+
+    def placed(self, pixel_size: float | None, frame: tuple[int, int]) -> LightTable:
+        """This table with positions in millimeters as positions in pixels, of which each shows ``pixel_size`` millimeters.
+
+        If that is known, vectors much longer than 1 are such positions, too. The strengths are then those of the lights
+        themselves: equal ones are not equally bright at the object if their distances differ.
+
+        Raises
+        ------
+        CaptureError
+            ``"lights-need-scale"`` without the size of a pixel, ``"light-units"`` if the lights would be inside the object
+            or out of sight: another unit was meant.
+        """
+        in_mm, lengths = self.positions if self.unit == "mm" else None, self.lengths
+        free = self.positions is None and not np.array_equal(
+            self.intensities, lengths
+        )  # lengths may be strengths
+        if free and pixel_size is not None and lengths.min() > LEAST_MM:
+            in_mm = self.vectors
+        if in_mm is None:
+            return self
+        if pixel_size is None:
+            raise CaptureError(
+                f"{self.path} has the positions of lights in millimeters. How many millimeters does a pixel show?",
+                code="lights-need-scale",
+                remedy="pixel-size",
+                file=self.path,
+            )
+        positions = in_mm / pixel_size
+        nearest = float(row_lengths(positions).min())
+        if not NEAREST < nearest / max(frame) < FARTHEST:
+            raise CaptureError(
+                f"The nearest light in {self.path} is {pixel_size * nearest:.3g} mm from the middle of the frame, which "
+                f"shows {pixel_size * max(frame):.3g} mm. Check the unit of the positions and the size of a pixel.",
+                code="light-units",
+                remedy="pixel-size",
+                file=self.path,
+                distance=pixel_size * nearest,
+                frame=pixel_size * max(frame),
+            )
+        typical = np.full(len(positions), np.median(row_lengths(positions)))
+        return replace(self, positions=positions, unit="pixels", distances=typical)
 
     def length_note(self) -> tuple[str, ...]:
         """A note for the user if the vectors are not unit and their lengths are not used."""

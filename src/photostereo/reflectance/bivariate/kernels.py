@@ -77,26 +77,28 @@ def _accumulate(x, lit, lights, angles, order, scale, phi, triangle, T, Q):  # t
 
 
 @njit(cache=True, parallel=True)
-def statistics(Y, L, angle_basis, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
+def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
     """``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
 
     Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative intensity and
-    row k of ``angle_basis`` (m × d), times ``unit`` times the pixel's maximum. A pixel is not usable where the
+    row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's maximum. A pixel is not usable where the
     curve cannot be determined (no light, no range, too few lit photographs); it gets the statistics of the
     Lambertian model as one coefficient that is fixed at 1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
     """
     pixels, d = Y.shape
-    m = angle_basis.shape[0]
+    m = all_angles.shape[1]
     size = order * m
-    full, whole = np.empty(6), np.empty((3, 3))
-    _lights_gram(L, d, full)
-    spanning = invert_if_regular(full, whole)
     for first in prange((pixels + CHUNK - 1) // CHUNK):
         x = np.empty(d)
         phi, triangle = np.empty((size, d)), np.empty((order + 1, d))
         lights, angles = np.empty((3, d)), np.empty((m, d))
-        inverse = np.empty((3, 3))
+        full, inverse, spanning = np.empty(6), np.empty((3, 3)), False
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
+            own = min(np.int64(p), len(all_lights) - 1)
+            L, angle_basis = all_lights[own], all_angles[own]
+            if own or p == first * CHUNK:
+                _lights_gram(L, d, full)
+                spanning = invert_if_regular(full, inverse)
             low, top = value_range(Y[p])
             usable[p] = top > 0.0 and low < top
             lit = d

@@ -13,9 +13,9 @@ from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import project
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array
+from photostereo.runtime.illumination import for_loops, least_squares, some_lights
 
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]
@@ -100,7 +100,6 @@ class Bivariate(Model):
         from photostereo.reflectance.bivariate import kernels
 
         first, second = _checked_orders(orders)
-        lights = np.ascontiguousarray(lights, dtype=np.float64)
         count, width = len(pixels), second + 1
         size = first * width
         self._gamma = gamma
@@ -112,10 +111,11 @@ class Bivariate(Model):
         unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
         self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
         self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
-        basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(lights[2])).T)
+        directions = for_loops(lights)
+        basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2))
         kernels.statistics(
             np.ascontiguousarray(pixels),
-            lights,
+            directions,
             basis,
             first,
             shadow,
@@ -128,7 +128,7 @@ class Bivariate(Model):
         self._least_squares = np.zeros((count, 3))
         untold = ~self._usable
         if untold.any():
-            self._least_squares[untold] = project(pixels[untold], np.linalg.pinv(lights).T)
+            self._least_squares[untold] = least_squares(pixels[untold], some_lights(lights, untold))
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._lights_gram)
@@ -192,19 +192,19 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
 
 
 def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Onto [0, 1]; zero where all lights stand at one angle to the view."""
-    spread = np.ptp(cosines)
-    return (cosines - cosines.min()) / spread if spread > 0 else np.zeros_like(cosines)
+    """Onto [0, 1] along the last axis; zero where all lights stand at one angle to the view."""
+    spread = np.ptp(cosines, axis=-1, keepdims=True)
+    return (cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
 
 
 def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The order + 1 Bernstein polynomials at x in [0, 1], one per column.
+    """The order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis).
 
     >>> bernstein_basis(2, np.array([0.0, 0.5]))
     array([[1.  , 0.  , 0.  ],
            [0.25, 0.5 , 0.25]])
     """
-    return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=1)
+    return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1)
 
 
 def monotone_cone(first: int, second: int, along: Slope) -> NDArray[np.float64]:

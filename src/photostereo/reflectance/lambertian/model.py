@@ -14,6 +14,7 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
 from photostereo.runtime.algebra import symmetric_entries
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
+from photostereo.runtime.illumination import gram_of, shading
 
 
 class Lambertian(Model):
@@ -30,8 +31,8 @@ class Lambertian(Model):
     ----------
     pixels : (N, d) array
         Intensities.
-    lights : (3, d) array
-        Unit columns.
+    lights : (3, d) or (N, 3, d) array
+        Unit columns, shared or of each pixel.
 
     References
     ----------
@@ -48,42 +49,45 @@ class Lambertian(Model):
 
     joins = True
 
-    def __init__(self, pixels: Array, lights: Array) -> None:
+    def __init__(self, pixels: Array, lights: NDArray[Any]) -> None:
         self._energies = squared_lengths(pixels)
+        self._energy = self._energies.sum()
         self._freedom = max(pixels.shape[1] - 3, 1)
-        self._reduce(lights, project(pixels, lights), self._energies.sum())
+        self._projected = project(pixels, lights)
+        gram = gram_of(lights)
+        self._strength, self._basis, self._gram = (like(a, pixels) for a in (*np.linalg.eigh(gram), gram))
 
     @classmethod
     def join(cls, parts: Sequence[Lambertian]) -> Lambertian:
         whole = copy(parts[0])
-        whole._projected = np.concatenate([part._projected for part in parts])
-        whole._energies = np.concatenate([part._energies for part in parts])
+        of_pixels = ["_projected", "_energies"]
+        of_pixels += ["_strength", "_basis", "_gram"] if whole._gram.ndim == 3 else []
+        for name in of_pixels:
+            setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
         whole._energy = np.sum([part._energy for part in parts])
         return whole
 
-    def _reduce(self, lights: Array, projected: Array, energy: Array) -> None:
-        gram = lights @ lights.T
-        self._strength, self._basis, self._gram = (like(a, projected) for a in (*np.linalg.eigh(gram), gram))
-        self._projected = projected
-        self._energy = energy
-
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return to_numpy(self._gram)
+        return to_numpy(self._gram if self._gram.ndim == 2 else self._gram.mean(0))
 
     def alone(self, control: Control) -> Fit:
-        return Fit(namespace(self._gram).linalg.solve(self._gram, self._projected.T).T)
+        solve = namespace(self._gram).linalg.solve
+        if self._gram.ndim == 2:
+            return Fit(solve(self._gram, self._projected.T).T)
+        return Fit(solve(self._gram, self._projected[..., None])[..., 0])
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        rotated = (self._projected + pull) @ self._basis
-        return (rotated / (self._strength + weight[..., None])) @ self._basis.T
+        rotated = shading(self._projected + pull, self._basis)
+        return shading(rotated / (self._strength + weight[..., None]), self._basis.swapaxes(-1, -2))
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
-        return symmetric_entries(self._gram)[None], self._projected
+        return symmetric_entries(self._gram).reshape(-1, 6), self._projected
+
+    def _terms(self, normals: Array) -> Array:
+        return shading(normals, self._gram) * normals - 2.0 * normals * self._projected
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
-        return terms.sum((-2, -1)) + self._energy
+        return self._terms(normals).sum((-2, -1)) + self._energy
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        terms = (normals @ self._gram) * normals - 2.0 * normals * self._projected
-        return (terms.sum(-1) + self._energies).clip(0.0) / self._freedom
+        return (self._terms(normals).sum(-1) + self._energies).clip(0.0) / self._freedom

@@ -143,7 +143,7 @@ def _predict(
     control: Control,
 ) -> tuple[Array, Array]:
     """The network's normals and expected errors of the pixels in ``index``, or of all."""
-    directions = np.ascontiguousarray(lights.T, dtype=np.float32)
+    directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
 

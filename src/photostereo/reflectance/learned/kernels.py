@@ -39,6 +39,7 @@ from photostereo.reflectance.learned.constants import (
     UNKNOWN_ERROR,
 )
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
+from photostereo.runtime.illumination import shading, some_lights
 from photostereo.runtime.loops import njit, prange
 
 Floats = NDArray[np.float32]
@@ -63,7 +64,7 @@ def predict(
     Parameters
     ----------
     colors : (N, d, 3) linear intensities; gray photographs have three equal channels
-    lights : (d, 3) unit directions
+    lights : (d, 3) unit directions, or (N, d, 3)
     weights : the network's numbers
     index : the pixels to predict; all by default
     control : hears of every batch of pixels
@@ -72,12 +73,13 @@ def predict(
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
     packed = [_packed(weights, stage) for stage in range(stages_of(weights.arrays))]
-    size = max(1, TOKENS_AT_ONCE // lights.shape[0])
+    size = max(1, TOKENS_AT_ONCE // colors.shape[1])
     control.stage("network", count)
     for first in range(0, count, size):
         part = slice(first, min(first + size, count))
-        values = np.ascontiguousarray(colors[part if index is None else index[part]], dtype=np.float32)
-        normals[part], errors[part] = _predict_batch(values, lights, packed)
+        which = part if index is None else index[part]
+        values = np.ascontiguousarray(colors[which], dtype=np.float32)
+        normals[part], errors[part] = _predict_batch(values, some_lights(lights, which), packed)
         control.advance(part.stop - part.start)
     return normals, errors
 
@@ -106,8 +108,11 @@ def _predict_batch(
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
+    for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one of each pixel
     for matrices, vectors in packed:
-        _run_stage(gray, scaled, lights, matrices, vectors, together, get_num_threads(), normal, log_error)
+        _run_stage(
+            gray, scaled, for_tokens, matrices, vectors, together, get_num_threads(), normal, log_error
+        )
     return normal, np.exp(log_error)
 
 
@@ -115,8 +120,9 @@ def first_guess(gray: Floats, lights: Floats) -> Floats:
     """A normal from ridge regression on compressed intensities, in front of the object."""
     v = np.maximum(gray, 0.0)
     v = v / (v + np.float32(GUESS_HALF))
-    gram = lights.T @ lights + RIDGE * len(lights) * np.eye(3, dtype=np.float32)
-    normal = v @ np.linalg.solve(gram, lights.T).T.astype(np.float32)
+    across = lights.swapaxes(-1, -2)
+    gram = across @ lights + RIDGE * gray.shape[1] * np.eye(3, dtype=np.float32)
+    normal = shading(v, np.linalg.solve(gram, across).swapaxes(-1, -2).astype(np.float32))
     normal[:, 2] = np.maximum(normal[:, 2], LEAST_Z)
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
@@ -168,7 +174,8 @@ def _run_stage(
             rows = n * d
             for q in range(n):
                 p = first + q
-                _fill_tokens(gray[p], colors[p], lights, normal[p], log_error[p], tokens[q * d : (q + 1) * d])
+                own, rows_of = lights[min(np.int64(p), len(lights) - 1)], tokens[q * d : (q + 1) * d]
+                _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
             _multiply(tokens[:rows], matrices[0], x[:rows])
             _activate(x[:rows], vectors[0], vectors[1], vectors[2])
             _multiply(x[:rows], matrices[1], y[:rows])

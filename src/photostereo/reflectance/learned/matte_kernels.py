@@ -8,22 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.reflectance.algebra_kernels import inverse_3x3, times_3x3
+from photostereo.runtime.illumination import for_loops, pseudo_inverse
 from photostereo.runtime.loops import njit, prange
-from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_RIDGE, LIT_SHARE, UNUSABLE, MatteFit
+from photostereo.runtime.matte_fits import (
+    FEWEST_LIT,
+    LIT_NOISE,
+    LIT_RIDGE,
+    LIT_SHARE,
+    UNUSABLE,
+    MatteFit,
+    gain_of,
+)
 
 
 def fit_both(
     pixels: NDArray[np.float32], lights: NDArray[Any], noise: NDArray[np.float32]
 ) -> tuple[MatteFit, MatteFit]:
-    """``fit_all`` and ``fit_lit`` of (N, d) intensities under (3, d) lights."""
+    """``fit_all`` and ``fit_lit`` of (N, d) intensities under (3, d) or (N, 3, d) lights."""
     count, d = pixels.shape
     scaled, misfit = np.empty((2, count, 3), np.float32), np.empty((2, count), np.float32)
     photographs, gain = np.empty((2, count), np.float32), np.empty((2, count), np.float32)
-    photographs[0], gain[0] = d, np.trace(np.linalg.inv(lights @ lights.T)) / 3.0
+    photographs[0], gain[0] = d, gain_of(lights)
     _fit_both(
         pixels,
-        np.ascontiguousarray(lights.T, dtype=np.float64),
-        np.ascontiguousarray(np.linalg.pinv(lights), dtype=np.float64),
+        for_loops(lights.swapaxes(-1, -2)),
+        for_loops(pseudo_inverse(lights)),
         noise,
         scaled,
         misfit,
@@ -37,8 +46,8 @@ def fit_both(
 @njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _fit_both(
     pixels: Any,
-    lights: Any,
-    inverse: Any,
+    all_lights: Any,
+    inverses: Any,
     noise: Any,
     scaled: Any,
     misfit: Any,
@@ -48,6 +57,10 @@ def _fit_both(
     count, d = pixels.shape
     for p in prange(count):
         row = pixels[p]
+        lights, inverse = (
+            all_lights[min(np.int64(p), len(all_lights) - 1)],
+            inverses[min(np.int64(p), len(inverses) - 1)],
+        )
         x = y = z = 0.0
         top = row[0]
         for j in range(d):

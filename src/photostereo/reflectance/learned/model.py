@@ -25,6 +25,7 @@ from photostereo.reflectance.learned.weights import context_network, set_network
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import mean_lights, shading, some_lights
 
 #: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
 MARGIN = 12
@@ -140,17 +141,18 @@ class Learned(Model):
         correction = self._correction(evidence)
         found = correction.together(evidence.network, evidence.matte)
         some = slice(0, None, max(1, len(pixels) // TRIED))
-        few, fixed = evidence.some(some), correction.some(some)
+        few, fixed, those = evidence.some(some), correction.some(some), some_lights(lights, some)
 
         def again(pixels: Array, colors: Array | None) -> Witness:
-            matte = matte_witness(fit_both(pixels, lights, few.noise), few.noise, few.around)
-            network = ask_network(matte, pixels, colors, lights, self._network)
+            matte = matte_witness(fit_both(pixels, those, few.noise), few.noise, few.around)
+            network = ask_network(matte, pixels, colors, those, self._network)
             return fixed.together(network, matte)
 
         before = Witness(found.normals[some] + 0, found.variance[some] + 0)
-        tried = cache(partial(try_noise, again, before, few.pixels, few.colors, few.fine, lights))
+        shared = mean_lights(lights)
+        tried = cache(partial(try_noise, again, before, few.pixels, few.colors, few.fine, shared))
         variance = found.variance
-        if self._captured and not is_tensor(pixels):
+        if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # it learns one set of lights
             part = 2.0 * noise_part(np.log(variance), tried())
             seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
             self._student = learn(*seen, part, self._captured, control)
@@ -275,7 +277,9 @@ class Learned(Model):
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """The albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         length = namespace(normals).sqrt((normals * normals).sum(-1))[..., None] + 1e-30
-        facing = cast(normals / length, "float32") @ like(self._lights.astype(np.float32), self._pixels)
+        facing = shading(
+            cast(normals / length, "float32"), like(self._lights.astype(np.float32), self._pixels)
+        )
         facing = facing * (facing > 0)
         return cast((self._pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6), "float64")
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned.torch_network import SetNetwork, Stage
 from photostereo.reflectance.learned.weights import Weights, stages_of, width_of
+from photostereo.runtime.illumination import some_lights
 
 #: Tokens at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
@@ -47,9 +48,10 @@ def predict(
     size = max(1, CHUNK // values.shape[1])
     control.stage("network", count)
     for first in range(0, count, size):
-        part = values[first : first + size] if index is None else values[index[first : first + size]]
+        which = slice(first, first + size) if index is None else index[first : first + size]
+        part, own = values[which], some_lights(directions, which)
         part = part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part
-        normal, log_error = network(part.float(), directions, run)[-1]
+        normal, log_error = network(part.float(), own, run)[-1]
         normals.append(normal)
         errors.append(log_error.exp())
         control.advance(len(part))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, empty, like, namespace, to_numpy
+from photostereo.runtime.illumination import mean_lights, shading
 
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH, LARGEST = 1.5, 1e7
 #: Entries that are worked on at once: temporaries of a few megabytes, and a few milliseconds between two chances to
 #: cancel. The result depends on it to rounding only.
 AT_ONCE = 1 << 18
+#: Entries darker than this share of a pixel's brightest shading lie in an attached shadow and are not compared.
+LEAST_SHADING = 0.05
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ class LowRank(Model):
         return self._clean(control)[0]
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return np.asarray(self._lights @ self._lights.T)
+        return self._clean(SILENT)[1].mean_hessian(unknowns)
 
     def alone(self, control: Control) -> Fit:
         parts, model = self._clean(control)
@@ -219,16 +222,38 @@ class LowRank(Model):
 
     def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
         if self._cleaned is None:
+            even = self._evenness()
             parts = robust_pca(
-                self._pixels,
+                self._pixels if even is None else self._pixels * even,
                 weight=self._weight,
                 observed=self._lit() if self._shadow > 0 else None,
                 tol=self._tol,
                 max_iter=self._max_iter,
                 control=control,
             )
+            if even is not None:
+                parts = replace(parts, low_rank=parts.low_rank / even)
             self._cleaned = parts, Lambertian(parts.low_rank, self._lights)
         return self._cleaned
+
+    def _evenness(self) -> Array | None:
+        """(N, d) shading under the mean lights over that under the pixel's own, which alone is not of rank three.
+
+        With the normals of a robust fit, whose error counts only times the angle between the two lights.
+        """
+        if self._lights.ndim == 2:
+            return None
+        from photostereo.reflectance.sparse.model import SparseBayes
+
+        normals = cast(SparseBayes(self._pixels, self._lights).alone(SILENT).normals, "float32")
+        mean = mean_lights(self._lights)
+        own, shared = (
+            shading(normals, like(part.astype(np.float32), normals))
+            for part in (self._lights, mean / np.linalg.norm(mean, axis=0))
+        )
+        xp = namespace(normals)
+        known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
+        return xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
 
     def _lit(self) -> Array:
         """Which entries are brighter than the share of their pixel's maximum that makes a shadow."""

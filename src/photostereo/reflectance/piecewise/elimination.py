@@ -57,12 +57,12 @@ class Reduced:
 
 
 def eliminate_slopes(
-    stats: PiecewiseStatistics, pixels: Array, lights: NDArray[Any], gamma: float
+    stats: PiecewiseStatistics, pixels: Array, lights: NDArray[Any], lights_gram: NDArray[Any], gamma: float
 ) -> Reduced:
     """Minimize over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
     xp, p = namespace(stats.gram), stats.gram.shape[1]
     usable, (rows, cols) = stats.usable, np.triu_indices(3)
-    lights_gram = like(lights @ lights.T, stats.gram)
+    lights_gram = like(lights_gram, stats.gram)
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
     # M = T + γ 11ᵀ by Sherman and Morrison: γ never meets the ridge in one matrix, whose condition would be

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from photostereo.reflectance.algebra_kernels import dot, quadratic_3x3, value_range
 from photostereo.reflectance.piecewise.elimination import RIDGE, PiecewiseStatistics
+from photostereo.runtime.illumination import for_loops
 from photostereo.runtime.loops import njit, prange
 
 #: Pixels that a thread takes at a time.
@@ -22,7 +23,7 @@ def statistics(pixels: NDArray[Any], lights: F64, p: int, from_minimum: bool = F
     count = len(pixels)
     gram, cross = np.empty((count, p, p)), np.empty((count, p, 3))
     usable = np.empty(count, dtype=np.bool_)
-    _statistics(pixels, np.ascontiguousarray(lights, dtype=np.float64), p, from_minimum, gram, cross, usable)
+    _statistics(pixels, for_loops(lights), p, from_minimum, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
 
 
@@ -62,7 +63,7 @@ def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: 
                 for m in range(k + 1):
                     T[k, m] = T[m, k] = dot(pieces[k], pieces[m])
                 for axis in range(3):
-                    Q[k, axis] = dot(pieces[k], lights[axis])
+                    Q[k, axis] = dot(pieces[k], lights[min(np.int64(i), len(lights) - 1), axis])
                 trace += T[k, k]
             for k in range(p):
                 T[k, k] += RIDGE * trace

@@ -17,6 +17,7 @@ from photostereo.reflectance.piecewise.elimination import constrained_fit, elimi
 from photostereo.reflectance.projection import project
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
+from photostereo.runtime.illumination import gram_of, shading
 
 Knots = Literal["max", "range"]
 #: Pixels from which the certainty of the normals is estimated.
@@ -78,14 +79,14 @@ class Piecewise(Model):
         begin: Literal["pls", "ls"] = "pls",
     ) -> None:
         self._kernels = kernels = _kernels_for(pixels)
-        self._lights_gram = lights @ lights.T
+        self._lights_gram = gram_of(lights)
         self._begin = begin
         self._pieces = p
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
         self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
-        self._reduced = eliminate_slopes(self._statistics, pixels, lights, gamma)
+        self._reduced = eliminate_slopes(self._statistics, pixels, lights, self._lights_gram, gamma)
         inverse = like(np.linalg.inv(self._lights_gram), pixels)
-        self._least_squares = project(pixels, lights) @ inverse
+        self._least_squares = shading(project(pixels, lights), inverse)
 
     @classmethod
     def join(cls, parts: Sequence[Piecewise]) -> Piecewise:

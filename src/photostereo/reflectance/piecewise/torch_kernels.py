@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from photostereo.reflectance.piecewise.elimination import RIDGE, PiecewiseStatistics
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.runtime.arrays import like
+from photostereo.runtime.illumination import some_lights
 
 Tensor = Any
 
@@ -20,7 +21,7 @@ def statistics(
     """T = CᵀC and Q = CᵀLᵀ of every pixel."""
     import torch
 
-    directions = like(np.asarray(lights.T, dtype=np.float64), pixels)
+    directions = like(np.asarray(lights.swapaxes(-1, -2), dtype=np.float64), pixels)
     piece = torch.arange(p, device=pixels.device, dtype=torch.float64)
     gram = torch.empty(len(pixels), p, p, dtype=torch.float64, device=pixels.device)
     cross = torch.empty(len(pixels), p, 3, dtype=torch.float64, device=pixels.device)
@@ -37,7 +38,7 @@ def statistics(
         C = (y[:, None, :] - starts[:, :, None]).clamp(min=0.0).minimum((ends - starts)[:, :, None])
         C *= usable[part][:, None, None]
         gram[part] = C @ C.transpose(1, 2)
-        cross[part] = C @ directions
+        cross[part] = C @ some_lights(directions, part)
     diagonal = gram.diagonal(dim1=1, dim2=2)
     diagonal += RIDGE * diagonal.sum(1, keepdim=True)
     return PiecewiseStatistics(gram, cross, usable)

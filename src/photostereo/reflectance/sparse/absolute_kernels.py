@@ -195,7 +195,7 @@ def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
+def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
     """``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting brings it near, the vertex descent ends it exactly.
 
     Fills ``n`` and ``iterations`` (reweighting steps; negative where neither way proved its end).
@@ -217,6 +217,7 @@ def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ig
             y[j] = Y[i, j] / top
         for c in range(3):
             x[c] = start[i, c] / top
+        L = lights[min(np.int64(i), len(lights) - 1)]
         done = _l1_reweight(y, L[0], L[1], L[2], x, floor, tol, max_iter)
         before = _absolute_sum(y, L, x)
         vertex[:] = x

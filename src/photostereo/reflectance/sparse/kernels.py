@@ -24,12 +24,13 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     ``settled``.
     """
     pixels, d = Y.shape
-    l0 = L[0]
-    l1 = L[1]
-    l2 = L[2]
     keep = weights.shape[0] == pixels
     precision = 1.0 / prior_variance
     for i in prange(pixels):
+        own = L[min(np.int64(i), len(L) - 1)]
+        l0 = own[0]
+        l1 = own[1]
+        l2 = own[2]
         top = scale[i]
         if top == 0.0:
             n[i, :] = 0.0
@@ -114,10 +115,11 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
     weight one.
     """
     pixels, d = Y.shape
-    l0 = L[0]
-    l1 = L[1]
-    l2 = L[2]
     for i in prange(pixels):
+        own = L[min(np.int64(i), len(L) - 1)]
+        l0 = own[0]
+        l1 = own[1]
+        l2 = own[2]
         tau = threshold[i]
         x0 = n[i, 0]
         x1 = n[i, 1]

@@ -20,6 +20,7 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, tensor_batches
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
@@ -59,7 +60,8 @@ class _Reweighted(Model):
 
     def __init__(self, pixels: Array, lights: Array) -> None:
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
-        self._lights = like(np.ascontiguousarray(lights, dtype=np.float64), pixels)
+        shared = lights.ndim == 2
+        self._lights = like(np.ascontiguousarray(lights, dtype=np.float64 if shared else None), pixels)
         self._threshold: Array | None = None
         self._own: Array | None = None
         self._measured: float | None = None
@@ -71,15 +73,17 @@ class _Reweighted(Model):
         else:
             from photostereo.reflectance.sparse import absolute_kernels as kernels  # type: ignore[no-redef]
 
-        pixels = self._pixels if every == 1 else contiguous(self._pixels[::every])
+        pixels, lights = self._pixels, self._lights
+        if every > 1:
+            pixels, lights = contiguous(pixels[::every]), some_lights(lights, slice(None, None, every))
         count = len(pixels)
         normals = empty((count, 3), pixels)
         iterations = empty((count,), pixels, "int64")
-        starts = project(pixels, np.linalg.pinv(to_numpy(self._lights)).T)
+        starts = project(pixels, pseudo_inverse(to_numpy(lights)).swapaxes(-1, -2))
         for part in self._batches(control, "least absolute residuals", count):
             kernels.l1_regression(
                 pixels[part],
-                self._lights,
+                for_loops(some_lights(lights, part)),
                 starts[part],
                 1e-6,
                 1e-8,
@@ -101,7 +105,8 @@ class _Reweighted(Model):
         """One threshold for the capture, from the residuals of the least absolute fit of a sample."""
         every = residual_step(len(self._pixels))
         own = self._least_absolute(control, every=every)[0] if own is None else own[::every]
-        self._measured = noise_of_residuals(self._pixels[::every], self._lights, own)
+        lights = some_lights(self._lights, slice(None, None, every))
+        self._measured = noise_of_residuals(self._pixels[::every], lights, own)
         self._threshold = self._everywhere(max(self._measured, SMALLEST_NOISE) ** 2)
 
     def _thresholds(self) -> Array:
@@ -157,7 +162,14 @@ class _Reweighted(Model):
         count = len(own)
         gram, moment, rest = (empty((count, *entries), self._pixels) for entries in ((6,), (3,), ()))
         _kernels_for(self._pixels).reweigh(
-            self._pixels, self._lights, self._own, self._thresholds(), self._redescending, gram, moment, rest
+            self._pixels,
+            for_loops(self._lights),
+            self._own,
+            self._thresholds(),
+            self._redescending,
+            gram,
+            moment,
+            rest,
         )
         return {"gram": gram, "moment": moment, "rest": rest}
 
@@ -187,7 +199,8 @@ class _Reweighted(Model):
         own = contiguous(cast(normals, "float64")) if self._own is None else self._own
         xp, thresholds = namespace(weights), self._thresholds()
         for part in tensor_batches(weights, copies=3):
-            squared, limit = (self._pixels[part] - own[part] @ self._lights) ** 2, thresholds[part][:, None]
+            expected = shading(own[part], some_lights(self._lights, part))
+            squared, limit = (self._pixels[part] - expected) ** 2, thresholds[part][:, None]
             outlier = (squared > limit) & (limit > 0)
             share = xp.where(outlier, limit / xp.where(outlier, squared, 1.0), 1.0)
             weights[part] = cast(share if self._redescending else share**0.5, "float32")
@@ -359,7 +372,7 @@ class SparseBayes(_Reweighted):
         for part in self._batches(control, "sparse Bayesian learning", count):
             _kernels_for(self._pixels).sbl_em(
                 self._pixels[part],
-                self._lights,
+                for_loops(some_lights(self._lights, part)),
                 scale[part],
                 noise,
                 PRIOR_VARIANCE,

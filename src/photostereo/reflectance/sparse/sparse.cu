@@ -1,12 +1,13 @@
 // Sparse regression on a GPU: the loops of sparse_kernels.py and absolute_kernels.py, a pixel per thread, or
 // per few threads.
 //
-// Compiled at run time with INTENSITY (float or double), the type of Y. Y (N, d), L (3, d), contiguous. What
+// Compiled at run time with INTENSITY (float or double), the type of Y, and DIRECTION, that of L. Y (N, d), L (3, d) of
+// all pixels or, `own` numbers apart, of each (own = 3 d, else 0), contiguous. What
 // a pixel keeps per photograph lies in `scratch`, so that neighboring threads read neighboring addresses.
 
 #define EACH_PIXEL(i, count) \
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += gridDim.x * blockDim.x)
-#define LIGHT(c, j) L[(c) * d + (j)]
+#define LIGHT(c, j) (double)L[(c) * d + (j)]
 #define SHADE(j, x) (LIGHT(0, j) * (x)[0] + LIGHT(1, j) * (x)[1] + LIGHT(2, j) * (x)[2])
 
 // A d-vector of one pixel.
@@ -57,13 +58,14 @@ __device__ void sum_over_lanes(System& system, unsigned lanes) {
 
 // Expectation maximization of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x N x d.
 // Launched with SHARING threads per pixel.
-extern "C" __global__ void sbl_em(const INTENSITY* Y, const double* L, const double* scale, double noise,
+extern "C" __global__ void sbl_em(const INTENSITY* Y, const DIRECTION* lights, const double* scale, double noise,
                                   double prior_variance, double tol, double settled, int max_iter, double* n,
                                   long long* iterations, float* weights, double* scratch, int count, int d,
-                                  int keep) {
+                                  int keep, int own) {
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) / SHARING, lane = threadIdx.x % SHARING;
     if (i >= count) return;
     const unsigned lanes = ((1u << SHARING) - 1u) << (threadIdx.x % 32 / SHARING * SHARING);
+    const DIRECTION* L = lights + (size_t)i * own;
     const double top = scale[i];
     if (top == 0.0) {
         if (lane < 3) n[3 * i + lane] = 0.0;
@@ -112,11 +114,12 @@ extern "C" __global__ void sbl_em(const INTENSITY* Y, const double* L, const dou
 
 // The weighted system of every pixel at given normals; see reweigh in sparse_kernels.py. n (problems, N, 3),
 // and the outputs likewise.
-extern "C" __global__ void reweigh(const INTENSITY* Y, const double* L, const double* n,
+extern "C" __global__ void reweigh(const INTENSITY* Y, const DIRECTION* lights, const double* n,
                                    const double* threshold, double* gram, double* moment, double* rest,
-                                   int problems, int count, int d, int redescending) {
+                                   int problems, int count, int d, int redescending, int own) {
     EACH_PIXEL(k, problems * count) {
         const int i = k % count;
+        const DIRECTION* L = lights + (size_t)i * own;
         const double tau = threshold[i], root = sqrt(tau), *x = n + 3 * (size_t)k;
         System system;
         double energy = 0.0, dual = 0.0;
@@ -137,7 +140,7 @@ extern "C" __global__ void reweigh(const INTENSITY* Y, const double* L, const do
 }
 
 // Inverse of the matrix whose rows are the three lights of the basis; false where they do not span.
-__device__ bool inverse_rows(const double* L, int d, const int basis[3], double inverse[3][3]) {
+__device__ bool inverse_rows(const DIRECTION* L, int d, const int basis[3], double inverse[3][3]) {
     double a[3], b[3], c[3];
     for (int k = 0; k < 3; ++k) {
         a[k] = LIGHT(k, basis[0]);
@@ -169,7 +172,7 @@ __device__ int next_smallest(Column r, int d, int last) {
     return best;
 }
 
-__device__ bool nearest_vertex(Column r, const double* L, int d, int basis[3], double inverse[3][3]) {
+__device__ bool nearest_vertex(Column r, const DIRECTION* L, int d, int basis[3], double inverse[3][3]) {
     basis[0] = next_smallest(r, d, -1);
     int &second = basis[1], &third = basis[2];
     for (second = next_smallest(r, d, basis[0]); second >= 0; second = next_smallest(r, d, second))
@@ -184,7 +187,7 @@ __device__ void fit_basis(Column y, const int basis[3], const double inverse[3][
 }
 
 // Descent along edges to a proven minimizer of sum |y_j - l_j . x|; see _l1_vertex in absolute_kernels.py.
-__device__ bool vertex_descent(Column y, const double* L, int d, double x[3], Column r, int basis[3]) {
+__device__ bool vertex_descent(Column y, const DIRECTION* L, int d, double x[3], Column r, int basis[3]) {
     double inverse[3][3];
     for (int j = 0; j < d; ++j) r[j] = y[j] - SHADE(j, x);
     if (!nearest_vertex(r, L, d, basis, inverse)) return false;
@@ -234,18 +237,19 @@ __device__ bool vertex_descent(Column y, const double* L, int d, double x[3], Co
     return false;
 }
 
-__device__ double absolute_sum(Column y, const double* L, int d, const double x[3]) {
+__device__ double absolute_sum(Column y, const DIRECTION* L, int d, const double x[3]) {
     double total = 0.0;
     for (int j = 0; j < d; ++j) total += fabs(y[j] - SHADE(j, x));
     return total;
 }
 
 // Least absolute residuals; see l1_regression in absolute_kernels.py. scratch: 3 x d x N.
-extern "C" __global__ void l1_regression(const INTENSITY* Y, const double* L, const double* start, double
+extern "C" __global__ void l1_regression(const INTENSITY* Y, const DIRECTION* lights, const double* start, double
 floor_,
                                          double tol, int max_iter, double* n, long long* iterations,
-                                         double* scratch, int count, int d) {
+                                         double* scratch, int count, int d, int own) {
     EACH_PIXEL(i, count) {
+        const DIRECTION* L = lights + (size_t)i * own;
         const size_t each = (size_t)d * count;
         const Column y = {scratch + i, count}, r = {scratch + each + i, count}, nudged = {scratch + 2 * each +
         i, count}; double top = 0.0;

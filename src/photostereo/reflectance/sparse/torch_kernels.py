@@ -41,7 +41,7 @@ def sbl_em(
         torch_loops.sbl_em(Y, L, scale, *numbers, n, iterations, weights)
         return
     count, photographs = Y.shape
-    sizes = (count, photographs, len(weights) == count)
+    sizes = (count, photographs, len(weights) == count, _apart(L))
     scratch = n.new_empty(2 * count * photographs)
     arguments = (Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes)
     _launch("sbl_em", Y, arguments, threads=SHARING * count)
@@ -64,7 +64,9 @@ def l1_regression(
     count, photographs = Y.shape
     scratch = n.new_empty(3 * count * photographs)
     numbers = (float(floor), float(tol), int(max_iter))
-    _launch("l1_regression", Y, (Y, L, start, *numbers, n, iterations, scratch, count, photographs))
+    _launch(
+        "l1_regression", Y, (Y, L, start, *numbers, n, iterations, scratch, count, photographs, _apart(L))
+    )
 
 
 def reweigh(
@@ -81,18 +83,22 @@ def reweigh(
     count, photographs = Y.shape
     outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]
     if Y.is_cuda:
-        sizes = (rest.numel() // count, count, photographs, redescending)
+        sizes = (rest.numel() // count, count, photographs, redescending, _apart(L))
         _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), threads=rest.numel())
         return
     for g, normals in enumerate(n.view(-1, count, 3)):
         torch_loops.reweigh(Y, L, normals, threshold, redescending, *(array[g] for array in outputs))
 
 
+def _apart(L: Tensor) -> int:
+    """Numbers from the lights of one pixel to those of the next."""
+    return 0 if len(L) == 1 else L[0].numel()
+
+
 def _launch(name: str, Y: Tensor, arguments: tuple[Any, ...], *, threads: int | None = None) -> None:
     from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
 
     with device_of(Y):
-        kernel = compile_kernel(
-            "photostereo.reflectance.sparse", "sparse.cu", name, INTENSITY=c_name(Y.dtype)
-        )
+        types = {"INTENSITY": c_name(Y.dtype), "DIRECTION": c_name(arguments[1].dtype)}
+        kernel = compile_kernel("photostereo.reflectance.sparse", "sparse.cu", name, **types)
         kernel.launch(-(-(threads or len(Y)) // THREADS), THREADS, arguments)

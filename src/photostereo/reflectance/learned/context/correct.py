@@ -19,6 +19,7 @@ from photostereo.reflectance.learned.context.network import predict
 from photostereo.reflectance.learned.evidence import Evidence
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, cast, like, namespace
+from photostereo.runtime.illumination import mean_lights, some_lights
 
 #: Pixels whose features are computed together.
 AT_ONCE = 8192
@@ -91,7 +92,7 @@ def maps_of(
     known = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
-    constants = np.broadcast_to(constants_of(lights, lights.shape[1]), (SIDE, SIDE, 5))
+    constants = np.broadcast_to(constants_of(mean_lights(lights), lights.shape[-1]), (SIDE, SIDE, 5))
     cover = count / np.maximum(square.pixels, 1.0)
     maps = np.concatenate([values, constants, cover[..., None]], -1) * known[..., None]
     return maps.astype(np.float32), known
@@ -108,7 +109,7 @@ def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
             features_of(
                 evidence.pixels[some],
                 None if evidence.colors is None else evidence.colors[some],
-                there,
+                some_lights(there, some),
                 cast(evidence.noise[some], "float32"),
                 Witness(found.normals[some], found.variance[some]),
                 Witness(evidence.matte.normals[some], evidence.matte.variance[some]),

@@ -12,6 +12,7 @@ from typing import Any
 
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.runtime.arrays import Array, cast, namespace
+from photostereo.runtime.illumination import projected, shading
 
 #: Maps of a pixel, and constants of the capture that follow them; the mask's share of a cell comes last.
 NAMES = [
@@ -62,14 +63,14 @@ BEHIND = -0.03
 def features_of(
     gray: Array, colors: Array | None, lights: Array, noise: Array, found: Witness, matte: Witness
 ) -> Array:
-    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) lights with noise of variance (N,).
+    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of variance (N,).
 
     ``found`` is what the pixels' witnesses say together, ``matte`` the matte fit alone; ``colors`` (N, d, 3) or None.
     """
     xp = namespace(gray)
     rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
     v = (gray / rms[:, None]).clip(0.0, MOST_V)
-    cosine = cast(found.normals, "float32") @ lights
+    cosine = shading(cast(found.normals, "float32"), lights)
     facing = cosine.clip(0.0)
     albedo = (v * facing).sum(-1) / ((facing * facing).sum(-1) + TINY)
     rest = v - albedo[:, None] * facing
@@ -82,10 +83,10 @@ def features_of(
     def share_and_source(part: Array) -> list[Array]:
         """The sum of what each light adds, and the sum of the lights, each by that."""
         part = part / total
-        sources = part @ lights.T
+        sources = projected(part, lights)
         return [part.sum(-1), sources[:, 0], sources[:, 1], sources[:, 2]]
 
-    arriving = v @ lights.T / (v.sum(-1) + TINY)[:, None]
+    arriving = projected(v, lights) / (v.sum(-1) + TINY)[:, None]
     maps = [*(found.normals[:, k] for k in range(3)), *(matte.normals[:, k] for k in range(3))]
     maps += [_half_log(found.variance, xp) + 2.0, _half_log(matte.variance, xp) + 2.0]
     maps += [_half_log(noise / (rms * rms), xp) + 2.0]

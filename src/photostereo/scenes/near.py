@@ -1,0 +1,103 @@
+"""Photographs under near lights, by an orthographic or a perspective camera, in closed form on an analytic surface.
+
+Every pixel is the intersection of its viewing ray with z(x, y), found by Newton's method; its normal is the gradient there,
+and each light has its own direction and distance. Nothing is shared with what the solver computes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.lights.lights import Lights
+from photostereo.scenes.brdf import Brdf, brdf_named
+from photostereo.scenes.jets import Array
+from photostereo.scenes.render import HEADROOM
+
+#: The mask's radius and the dome's height, in half frames; waves across the dome, and their height in half frames.
+RADIUS, DOME, WAVES, WAVE = 0.9, 0.35, 3.0, 0.02
+
+
+def render_near(
+    positions: Array,
+    *,
+    size: int = 96,
+    distant: bool = False,
+    focal: float | None = None,
+    reflectance: str | Brdf = "lambertian",
+    noise: float = 0.0,
+    base: float = 0.0,
+) -> Capture:
+    """A wavy dome, its mean depth at z = 0, with true normals (of the camera's frame) and depth.
+
+    Parameters
+    ----------
+    positions : (d, 3) of the lights, in sizes of the object, which is the diameter of its mask
+    size : pixels along a side of the frame
+    distant : render the same lights infinitely far away, equally bright in the middle
+    focal : of the camera, in pixels; None for an orthographic one
+    reflectance : as for :func:`photostereo.scenes.render_scene`
+    noise : standard deviation of Gaussian noise, as a share of the mean intensity
+    base : how far above the origin of the positions the object's mean depth is, in sizes of the object
+
+    Examples
+    --------
+    >>> scene = render_near(np.array([[0, 0, 2.0], [1, 0, 2], [0, 1, 2]]), size=32)
+    >>> scene.lights
+    Lights(3 near lights: from given; equally strong)
+    """
+    half, unit = 0.5 * size, RADIUS * size
+    columns, rows = np.meshgrid(np.arange(size), np.arange(size))
+    plane = np.stack([columns - half + 0.5, half - 0.5 - rows, 0.0 * rows], axis=-1)
+    # A point at the parameter t of the ray from the plane z = 0 to the camera.
+    axis = np.array([0.0, 0.0, 1.0])
+    ray = np.broadcast_to(axis, plane.shape) if focal is None else (focal * axis - plane) / focal
+    t = np.zeros((size, size))
+    mean = float(np.mean(_height(plane[np.hypot(plane[..., 0], plane[..., 1]) < RADIUS * half], half)[0]))
+    for _ in range(30):
+        points = plane + t[..., None] * ray
+        height, dx, dy = _height(points, half)
+        t -= (points[..., 2] - height + mean) / (ray[..., 2] - dx * ray[..., 0] - dy * ray[..., 1])
+    points = plane + t[..., None] * ray
+    _, dx, dy = _height(points, half)
+    normals = np.stack([-dx, -dy, np.ones_like(dx)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    view = ray / np.linalg.norm(ray, axis=-1, keepdims=True)
+    nv = (normals * view).sum(-1)
+    mask = (np.hypot(points[..., 0], points[..., 1]) < RADIUS * half) & (nv > 0.1)
+    given = unit * np.asarray(positions, dtype=np.float64)
+    lights = given - unit * base * axis
+    brdf, albedo = brdf_named(reflectance), 0.6 + 0.2 * np.sin(points[..., 0] * 12 / size)
+    images = []
+    for light, level in zip(lights, np.linalg.norm(given, axis=1), strict=True):
+        toward = light - (0.0 * points if distant else points)
+        distance = np.linalg.norm(toward, axis=-1)
+        toward = toward / distance[..., None]
+        nl = (normals * toward).sum(-1).clip(0.0)
+        diffuse, specular = brdf.terms(nl.clip(1e-6), nv.clip(1e-6), (toward * view).sum(-1))
+        images.append((albedo * diffuse + specular) * nl * (level / distance) ** 2)
+    stack = np.array(images) * mask
+    stack *= HEADROOM / stack.max()
+    sigma = noise * stack[:, mask].mean()
+    stack = (stack + np.random.default_rng(0).normal(0.0, sigma, stack.shape)).clip(0.0) * mask
+    camera = None if focal is None else focal * axis
+    return Capture(
+        images=stack,
+        lights=Lights(given) if distant else Lights(positions=given, camera=camera),
+        mask=mask,
+        name="dome",
+        truth=np.where(mask[..., None], normals, 0.0),
+        truth_depth=np.where(mask, points[..., 2], np.nan),
+    )
+
+
+def _height(points: Array, half: float) -> tuple[Array, Array, Array]:
+    """z(x, y) and its derivatives; z is in the units of the points, pixels."""
+    x, y, k = points[..., 0], points[..., 1], 2 * np.pi * WAVES / half
+    height = DOME * half * (1 - (x * x + y * y) / (RADIUS * half) ** 2) + WAVE * half * np.sin(
+        k * x / 2
+    ) * np.cos(k * y / 2)
+    down = -2 * DOME / (RADIUS**2 * half)
+    dx = down * x + WAVE * half * k / 2 * np.cos(k * x / 2) * np.cos(k * y / 2)
+    dy = down * y - WAVE * half * k / 2 * np.sin(k * x / 2) * np.sin(k * y / 2)
+    return height, dx, dy
