@@ -39,7 +39,7 @@ def gram_of(lights: NDArray[Any]) -> NDArray[Any]:
     """``L Lᵀ``: (3, 3), or (N, 3, 3) in double precision."""
     if lights.ndim == 2:
         return np.asarray(lights @ lights.T)
-    return np.einsum("nij,nkj->nik", lights, lights, dtype=np.float64)
+    return np.asarray(np.einsum("nij,nkj->nik", lights, lights, dtype=np.float64))
 
 
 def pseudo_inverse(lights: NDArray[Any]) -> NDArray[Any]:

@@ -67,7 +67,8 @@ def render_near(
     mask = (np.hypot(points[..., 0], points[..., 1]) < RADIUS * half) & (nv > 0.1)
     given = unit * np.asarray(positions, dtype=np.float64)
     lights = given - unit * base * axis
-    brdf, albedo = brdf_named(reflectance), 0.6 + 0.2 * np.sin(points[..., 0] * 12 / size)
+    brdf = brdf_named(reflectance) if isinstance(reflectance, str) else reflectance
+    albedo = 0.6 + 0.2 * np.sin(points[..., 0] * 12 / size)
     images = []
     for light, level in zip(lights, np.linalg.norm(given, axis=1), strict=True):
         toward = light - (0.0 * points if distant else points)

@@ -53,8 +53,8 @@ class SmallPhotographs:
         if not lights.is_near:
             return PixelLights(lights.matrix)
         rows, columns = np.indices(frame, dtype=np.float32)
-        places = (self._crop.shrink(part)[self._crop.mask, 0] for part in (rows, columns))
-        return lights.over(*places, frame)
+        down, right = (self._crop.shrink(part)[self._crop.mask, 0] for part in (rows, columns))
+        return lights.over(down, right, frame)
 
 
 def at_pixels(whole: Whole | None, index: NDArray[np.integer], width: int) -> Any:

@@ -102,11 +102,11 @@ def read(path: Path, options: ReadOptions) -> Capture:
         notes=(*notes, *options.axes_notes()),
         axes=options.axes_given(),
     )
-    lights = options.in_our_axes(np.asarray(lights))
+    lit: Any = options.in_our_axes(np.asarray(lights))
     if chosen is None and "positions" in content:
         near: dict[str, Any] = {label: content.get(label) for label in ("positions", "distances", "camera")}
-        lights = Lights(lights, **near).framed(framing, full)
-    return build(path, images=images, lights=lights, mask=mask, name=name, origin=origin, **truths)
+        lit = Lights(lit, **near).framed(framing, full)
+    return build(path, images=images, lights=lit, mask=mask, name=name, origin=origin, **truths)
 
 
 def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool = False) -> Path:

@@ -79,9 +79,8 @@ class LightTable:
             or out of sight: another unit was meant.
         """
         in_mm, lengths = self.positions if self.unit == "mm" else None, self.lengths
-        free = self.positions is None and not np.array_equal(
-            self.intensities, lengths
-        )  # lengths may be strengths
+        is_strength = self.intensities is not None and np.array_equal(self.intensities, lengths)
+        free = self.positions is None and not is_strength
         if free and pixel_size is not None and lengths.min() > LEAST_MM:
             in_mm = self.vectors
         if in_mm is None:

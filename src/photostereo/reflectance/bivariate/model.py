@@ -194,7 +194,7 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
 def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Onto [0, 1] along the last axis; zero where all lights stand at one angle to the view."""
     spread = np.ptp(cosines, axis=-1, keepdims=True)
-    return (cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray((cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
 
 
 def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -174,7 +174,7 @@ def _run_stage(
             rows = n * d
             for q in range(n):
                 p = first + q
-                own, rows_of = lights[min(np.int64(p), len(lights) - 1)], tokens[q * d : (q + 1) * d]
+                own, rows_of = lights[p if len(lights) > 1 else 0], tokens[q * d : (q + 1) * d]
                 _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
             _multiply(tokens[:rows], matrices[0], x[:rows])
             _activate(x[:rows], vectors[0], vectors[1], vectors[2])
