@@ -51,6 +51,9 @@ BALL_FRAMES, BALL_PIXELS = 8, 120_000
 #: Masks that are enlarged by more than the first factor are smoothed by this many of their pixels: the steps of the
 #: reduced frame disappear, and details that it cannot show do not matter.
 SMOOTH_FROM, SMOOTHING = 1.5, 1.0
+#: Pixels on either side of an outline in which its edges are, and along it over which their distance is averaged. On five
+#: rendered tables 3.5 and 3 change the overlap by -0.003 to -0.008.
+BAND, ALONG = 2.5, 2.0
 #: A ball is the object if it has this share of the light that was found.
 IS_THE_OBJECT = 0.7
 
@@ -117,17 +120,27 @@ def find_object(
         found = _whole(found, odds, known.light)
     found = found & ~out if out.any() else _with_balls(found, stack, known.light, control)
     doubt = _doubt(found, odds, known)
-    return FoundObject(_enlarged(found, shape), doubt)
+    return FoundObject(_enlarged(_on_edges(found, known.edges, out), shape), doubt)
 
 
-def _enlarged(mask: BoolArray, shape: tuple[int, ...]) -> BoolArray:
+def _enlarged(soft: Float32, shape: tuple[int, ...]) -> BoolArray:
     """A mask in the size of the photographs; if these are much larger its outline is smoothed, not a staircase."""
-    if mask.shape == shape:
-        return mask
-    soft = mask.astype(np.float32)
-    if shape[0] > SMOOTH_FROM * mask.shape[0]:
+    if shape[0] > SMOOTH_FROM * soft.shape[0]:
         soft = cv2.GaussianBlur(soft, (0, 0), SMOOTHING)
     return np.asarray(cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5)
+
+
+def _on_edges(mask: BoolArray, edges: Float32, out: BoolArray) -> Float32:
+    """The mask with its outline on the edges that it follows, to a part of a pixel: above one half is object.
+
+    The outline is moved by the mean distance of the edges around it: a cut calls mixed pixels object, because they
+    are not ground.
+    """
+    inside, outside = (cv2.distanceTransform(part.astype(np.uint8), cv2.DIST_L2, 5) for part in (mask, ~mask))
+    depth = np.where(mask, inside - 0.5, 0.5 - outside).astype(np.float32)
+    weight = (edges**2 * (np.abs(depth) <= BAND) * ~out).astype(np.float32)
+    total, moment = (cv2.GaussianBlur(part, (0, 0), ALONG) for part in (weight, weight * depth))
+    return np.asarray(np.clip(depth - moment / (total + 1e-12) + 0.5, 0, 1), np.float32)
 
 
 def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:
