@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -35,6 +35,14 @@ def available_memory() -> int:
     except (OSError, ValueError):  # no container, or one without a limit
         pass
     return max(min(found), 0)
+
+
+def give_back_memory() -> None:
+    """Return memory that was freed to the system, as far as the C library keeps it (GNU's keeps hundreds of MB)."""
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextmanager

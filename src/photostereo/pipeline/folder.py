@@ -14,6 +14,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import write_json
+from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
@@ -84,6 +85,7 @@ def fill_results(
     shown: dict[str, Any] = {}
     if surface is not None:
         began = time.perf_counter()
+        give_back_memory()
         facts, shown = make_surface(
             folder, result, surface, integrate, normal_map=False, flip_y=output.flip_y, control=control
         )
@@ -101,6 +103,7 @@ def fill_results(
         from photostereo.report import write_report
 
         began = time.perf_counter()
+        give_back_memory()
         control.stage("report")
         files = files_to_offer(folder, summary)
         write_report(

@@ -26,7 +26,7 @@ from photostereo.solver.within_noise import WithinNoise
 
 #: Steps in which the progress of a band is reported; the share of them after reading, and after the model's own answer.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
-#: Of several bands, maps with more values per pixel are left out: those of every photograph would fill the memory.
+#: Maps with more values per pixel are left out if those of every photograph would fill the memory.
 MAP_VALUES = 8
 #: Pixels that are transposed at a time.
 BLOCK = 4096
@@ -194,7 +194,6 @@ def solve_band(
         solution = problem.follow(learned.iterations, control)
     control.check()
     own = slice(band.own_first - band.first, band.own_last - band.first)
-    several = np.count_nonzero(capture.mask) > np.count_nonzero(mask[own])
     pictures = pictures_of(
         mask,
         learned.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else (),
@@ -203,7 +202,7 @@ def solve_band(
         solution,
         learned.scale,
         color=capture.is_color,
-        map_values=MAP_VALUES if several else math.inf,
+        map_values=math.inf if band.maps else MAP_VALUES,
     )
     maps = {name: picture[own] for name, picture in pictures.maps.items()}
     kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)

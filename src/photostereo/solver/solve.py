@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
+from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
 from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
@@ -208,6 +209,7 @@ def _solve_tiles(
         if deal is not None:
             control.advance(STEPS_OF_A_BAND)
     clock.lap("solve")
+    give_back_memory()
     return reconstruction_of(
         capture,
         Pictures(normals, albedo, maps),
@@ -228,6 +230,7 @@ def _one_by_one(
     prepared: Prepared, learned: Learned, bands: Sequence[Band], control: Control
 ) -> Iterator[tuple[Band, SolvedBand]]:
     for band in bands:
+        give_back_memory()
         inside = Within(control, STEPS_OF_A_BAND)
         yield (
             band,

@@ -21,9 +21,10 @@ from photostereo.solver.methods import Method
 
 #: Rows of a halo: three patches of the default size; the pull of pixels beyond them cannot be seen.
 HALO = 24
-#: Pixels of a band at most, however much memory there is: more do not make it faster, but its steps longer. Halos are then
-#: a twentieth of the work.
+#: Pixels of a band at most, however much memory there is: more do not make it faster, but its steps longer.
 MOST_PIXELS = 2_000_000
+#: Smaller bands take less memory: this many rows, of which halos are an eighth, or pixels, whichever is more.
+ROWS, PIXELS = 400, 600_000
 #: No band has fewer rows of its own.
 SMALLEST = 64
 #: Photographs of a band that are read at a time: enough for the threads, few enough to be cancelled in between.
@@ -47,12 +48,14 @@ TEMPORARIES = 3
 
 @dataclass(frozen=True)
 class Band:
-    """Rows ``first`` to ``last`` are solved, ``own_first`` to ``own_last`` of them are kept."""
+    """Rows ``first`` to ``last`` are solved, ``own_first`` to ``own_last`` of them are kept; ``maps`` says whether there is
+    memory for the maps with a value for every photograph."""
 
     first: int
     last: int
     own_first: int
     own_last: int
+    maps: bool = False
 
 
 def bytes_of_row(
@@ -88,13 +91,14 @@ def plan_bands(
     workspace: int = 0,
     neighbors: bool = False,
     step: int = 4,
-    rows: tuple[int, int] | None = None,
+    inside: tuple[int, int] | None = None,
     most_pixels: float = MOST_PIXELS,
+    small: bool = False,
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
 
-    They have a halo if there is a prior, or if the model itself looks at ``neighbors``; the other options are those of
-    :func:`bytes_of_row`.
+    They have a halo if there is a prior, or if the model itself looks at ``neighbors``, and are ``small`` if less memory is
+    worth more work; the other options are those of :func:`bytes_of_row`.
 
     Raises
     ------
@@ -108,16 +112,17 @@ def plan_bands(
     (13, 24)
     """
     height, width = frame
-    top, bottom = (0, height) if rows is None else rows
+    top, bottom = (0, height) if inside is None else inside
     halo = -(-HALO // step) * step if prior or neighbors else 0
     row = bytes_of_row(
         width, photographs, channels, prior=prior, colors=colors, sums=sums, workspace=workspace
     )
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
-    maps = width * 4 * photographs  # one band keeps those of every photograph
-    if spare // (row + maps) >= bottom - top and (bottom - top) * width <= most_pixels:
-        return [Band(top, bottom, top, bottom)]
-    most = int(min(spare // row - 2 * halo, max(most_pixels / width, SMALLEST + step)))
+    maps = spare // (row + width * 4 * photographs) >= bottom - top and (bottom - top) * width <= most_pixels
+    rows = max(ROWS, PIXELS / width) if small else math.inf
+    if maps and bottom - top <= rows:
+        return [Band(top, bottom, top, bottom, maps)]
+    most = int(min(spare // row - 2 * halo, max(most_pixels / width, SMALLEST + step), rows))
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
@@ -136,7 +141,7 @@ def plan_bands(
     bands = []
     for own in range(start, bottom, each):
         first, last = max(own, top), min(own + each, bottom)
-        bands.append(Band(max(own - halo, 0), min(last + halo, height), first, last))
+        bands.append(Band(max(own - halo, 0), min(last + halo, height), first, last, maps))
     return bands
 
 
@@ -170,8 +175,9 @@ def bands_of(
         workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
         neighbors="mask" in method.model.sees,
         step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
-        rows=(int(present[0]), int(present[-1]) + 1),
+        inside=(int(present[0]), int(present[-1]) + 1),
         most_pixels=math.inf if device.uses_torch or capture.pixel_count <= MOST_PIXELS else MOST_PIXELS,
+        small=capture.pixel_count > PIXELS and not device.uses_torch,
     )
 
 
