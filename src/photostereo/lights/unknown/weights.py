@@ -10,7 +10,7 @@ from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import expected_shapes
 
-SHIPPED_DIGEST = "fc3e4ff5694b129d649adfe198a40096bb217a4b36da5906239a8868219c588c"
+SHIPPED_DIGEST = "17162c0df7463551858608b025b3f48344724dd3a3db5d6474e816754ff16fed"
 
 
 def _shapes(arrays: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
