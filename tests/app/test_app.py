@@ -18,7 +18,7 @@ from photostereo.app.findings import differences
 from photostereo.app.reporting import Reporter
 from photostereo.app.tasks import Tasks
 from photostereo.capture.capture import Origin
-from photostereo.capture.edits import EDITS_FILE, read_edits
+from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import ParameterError
 
 from .conftest import BALL
@@ -133,6 +133,26 @@ def test_a_solve_that_is_cancelled_or_killed_leaves_nothing(served, folder):
     board = served.wait(desk, lambda b: job(b)["state"] == "failed")
     assert board["job"]["error"]["code"] == "worker-out-of-memory"
     assert not list((folder / "results").glob("*/*")) and board["results"] == []
+
+
+def test_a_correction_shows_before_lights_are_estimated_again(folder, tmp_path):
+    write_edits(folder, Edits(lights="estimate"))
+    events, tasks = [], Tasks()
+    control = Reporter(lambda event, **facts: events.append((event, facts)))
+    about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
+    tasks.do_open(**about)
+    tasks.do_look(**about)
+    found = next(facts["lights"] for event, facts in events if event == "lights")
+    assert found["kind"] == "estimated"
+    events.clear()
+    write_edits(folder, Edits(lights="estimate", leave_out=("IMG_3.JPG",)))
+    tasks.do_look(**about)
+    told = [event if event != "progress" else facts["stage"] for event, facts in events]
+    assert told.index("glance") < told.index("estimating lights") and told.count("glance") == 2
+    lights = [facts["lights"] for event, facts in events if event == "lights"]
+    assert [one["kind"] for one in lights] == ["estimated", "estimated"]
+    kept = [place for place, name in enumerate(found["files"]) if name != "IMG_3.JPG"]
+    assert np.allclose(lights[0]["directions"], np.array(found["directions"])[kept], atol=1e-4)
 
 
 def test_a_worker_that_was_killed_is_replaced(served, folder):

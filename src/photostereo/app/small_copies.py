@@ -112,7 +112,7 @@ class SmallCopies:
         """
         if edits.circle is not None:
             circle = self.scale.circle(edits.circle, up=False)
-        lights = edits.lights if edits.lights == "estimate" else None
+        lights = edits.lights if edits.lights in ("estimate", "estimated.csv") else None
         small = Edits(
             mask=mask,
             lights=lights,

@@ -20,11 +20,14 @@ from photostereo.capture.loading import find_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
-from photostereo.io.atomic import write_bytes
+from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.png import encode_png
 
 #: Codes of errors about lights: the photographs can be shown all the same.
 _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
+
+#: Estimated lights of the small copies.
+_ESTIMATED = "estimated.csv"
 
 
 class Tasks:
@@ -43,6 +46,8 @@ class Tasks:
         self.faults: dict[str, str] | None = None
         self.moved: frozenset[str] = frozenset()
         self.ambient: Path | None = None
+        self.estimated: dict[str, str] = {}  # lines of a light file
+        self.estimated_for: tuple[Any, Any] = (None, None)
         self.mask_notes: list[str] = []
 
     def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
@@ -65,7 +70,7 @@ class Tasks:
         self.folder = Path(folder)
         found, problem = find_photographs(self.folder)
         self.found, self.pipeline = found, None
-        self.circle, self.found_masks, self.faults, self.ambient = None, {}, None, None
+        self.circle, self.found_masks, self.faults, self.ambient, self.estimated = None, {}, None, None, {}
         return found, problem
 
     def _at(self, folder: str, work: str) -> SmallCopies:
@@ -76,18 +81,32 @@ class Tasks:
         return self.copies
 
     def do_look(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
-        """Lights, mask, findings and a glance at the normals, each sent as soon as it is known."""
-        from photostereo.app.findings import findings_of, lights_facts
+        """Lights, mask, findings and a glance at the normals, each sent as soon as it is known.
 
-        copies = self._at(folder, work)
+        Estimating lights takes seconds: a correction is shown with those that are known, then with new ones.
+        """
+        from photostereo.app.findings import findings_of
+
+        self._at(folder, work)
+        if self._may_guess():
+            self._show(self._small_pipeline(control, guess=True), control)
         pipeline = self._small_pipeline(control)
-        lighting = pipeline.lighting
+        self._show(pipeline, control)
+        if self._judge(control):
+            return self.do_look(folder, work, control)
+        return {"findings": findings_of(pipeline, self)}
+
+    def _show(self, pipeline: Any, control: Reporter) -> None:
+        from photostereo.app.findings import lights_facts
+
+        assert self.copies is not None
+        work, lighting = self.copies.work, pipeline.lighting
         if lighting.is_complete:
             control.emit("lights", lights=lights_facts(self, lighting.lights, lighting.calibration))
         capture = pipeline.capture
         self.version = max(self.version + 1, int(time.time()))
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
-        write_bytes(copies.work / "mask.png", encode_png(mask))
+        write_bytes(work / "mask.png", encode_png(mask))
         notes = list(capture.origin.notes) if capture.origin else []
         about = [note for note in notes if "mask" in note and EDITS_FILE not in note]
         if read_edits(self.folder).mask in (None, "auto"):  # said when it was found
@@ -96,14 +115,33 @@ class Tasks:
         control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
         if not lighting.is_complete:
             control.emit("lights", lights=lights_facts(self, capture.lights, None))
+            self._keep_estimate(capture)
         self._keep(lighting.calibration, mask)
         normals = pipeline.solution.normals
         picture = np.dstack([encode_normals(normals, capture.mask, bits=8), mask])
-        write_bytes(copies.work / "glance.png", encode_png(picture, fast=True))
+        write_bytes(work / "glance.png", encode_png(picture, fast=True))
         control.emit("glance", glance={"version": self.version})
-        if self._judge(control):
-            return self.do_look(folder, work, control)
-        return {"findings": findings_of(pipeline, self)}
+
+    def _may_guess(self) -> bool:
+        """Whether lights that were estimated before can be shown; only of them are the rows kept."""
+        edits = read_edits(self.folder)
+        if (edits.lights, edits.circle) != self.estimated_for:
+            self.estimated = {}
+        self.estimated_for = (edits.lights, edits.circle)
+        return bool(self.estimated)
+
+    def _keep_estimate(self, capture: Any) -> None:
+        from photostereo.lights.ball.circle import Circle
+        from photostereo.lights.ball.lines import ball_line
+        from photostereo.lights.files.writing import lights_table
+
+        assert self.copies is not None
+        if not read_edits(self.folder).moved_lights:
+            head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
+            self.estimated |= {row.split(",")[0]: row for row in rows}
+            nowhere = ball_line(Circle(-9, -9, 1))  # so that no ball is searched for, which takes a second
+            lines = [nowhere, head, *self.estimated.values(), ""]
+            write_text(self.copies.capture / _ESTIMATED, "\n".join(lines))
 
     def _keep(self, calibration: Any, mask: Any) -> None:
         """What need not be searched for again when something else is corrected."""
@@ -251,7 +289,7 @@ class Tasks:
             write_diligent(add_poisson(clean, 25.0, rng=0), Path(folder))
         return {"folder": folder}
 
-    def _small_pipeline(self, control: Reporter) -> Any:
+    def _small_pipeline(self, control: Reporter, *, guess: bool = False) -> Any:
         """The pipeline of the small copies with the present corrections; stages that did not change are kept."""
         from photostereo.app.findings import original
         from photostereo.pipeline.pipeline import Pipeline
@@ -263,6 +301,8 @@ class Tasks:
             unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
             every = tuple(file.name for file in self.found.files)
             edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
+        if guess:
+            edits = replace(edits, lights=_ESTIMATED)
         self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
         if self.pipeline is None:
             self.pipeline = Pipeline(

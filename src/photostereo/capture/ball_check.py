@@ -19,7 +19,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.geometry import Camera
-from photostereo.lights.ball.search import ball_at, find_balls, scene_misfit
+from photostereo.lights.ball.search import ball_at, scene_misfit
 from photostereo.lights.lights import Lights
 
 #: Beside an object on ground darker than this share of it nothing is searched.
@@ -122,7 +122,7 @@ def check_lights(
     longest = max(frame)
     focals = [None, *(share * longest for share in FOCALS)] if focal is None else [focal * factor]
     given = lights.directions
-    for ball in find_balls(small, control=control):
+    for ball in opened.balls(control):
         disc = ball.circle.inside(frame)
         beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
         witness = inside & ~ball.circle.inside(frame, share=1.1)

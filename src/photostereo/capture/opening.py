@@ -15,6 +15,7 @@ from photostereo.capture.found import Found, open_photographs, with_brackets
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.search import FoundBall, find_balls
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.alignment.finding import SMALLEST, find_alignment
 from photostereo.photographs.faults import (
@@ -48,6 +49,12 @@ class Opened:
     photographs: PhotographFiles
     alignment: Alignment | None
     small: NDArray[np.float32]
+
+    def balls(self, control: Control = SILENT) -> list[FoundBall]:
+        """Balls in the small photographs; searched for once."""
+        if "_balls" not in vars(self):
+            object.__setattr__(self, "_balls", find_balls(self.small, control=control))
+        return list(vars(self)["_balls"])
 
 
 def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) -> Opened:
