@@ -25,7 +25,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.search import find_balls
-from photostereo.masks.ground import Clues, clues, level_around, shrunk
+from photostereo.masks.ground import DARK, Clues, clues, level_around, shrunk
 from photostereo.masks.relaxed_cut import cheapest_outline
 
 Float32 = NDArray[np.float32]
@@ -54,6 +54,8 @@ SMOOTH_FROM, SMOOTHING = 1.5, 1.0
 #: Pixels on either side of an outline in which its edges are, and along it over which their distance is averaged. On five
 #: rendered tables 3.5 and 3 change the overlap by -0.003 to -0.008.
 BAND, ALONG = 2.5, 2.0
+#: A ground that has at least this share of the object's brightness is seen beside it.
+SEEN = 0.1
 #: A ball is the object if it has this share of the light that was found.
 IS_THE_OBJECT = 0.7
 
@@ -120,7 +122,7 @@ def find_object(
         found = _whole(found, odds, known.light)
     found = found & ~out if out.any() else _with_balls(found, stack, known.light, control)
     doubt = _doubt(found, odds, known)
-    return FoundObject(_enlarged(_on_edges(found, known.edges, out), shape), doubt)
+    return FoundObject(_enlarged(_on_edges(found, known, out), shape), doubt)
 
 
 def _enlarged(soft: Float32, shape: tuple[int, ...]) -> BoolArray:
@@ -130,17 +132,21 @@ def _enlarged(soft: Float32, shape: tuple[int, ...]) -> BoolArray:
     return np.asarray(cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5)
 
 
-def _on_edges(mask: BoolArray, edges: Float32, out: BoolArray) -> Float32:
+def _on_edges(mask: BoolArray, known: Clues, out: BoolArray) -> Float32:
     """The mask with its outline on the edges that it follows, to a part of a pixel: above one half is object.
 
     The outline is moved by the mean distance of the edges around it: a cut calls mixed pixels object, because they
-    are not ground.
+    are not ground. But the rim of an object before black fades, and its edge lies inside: then nothing is moved.
     """
+    if not mask.any():
+        return mask.astype(np.float32)
+    bright = np.exp(known.level) - DARK
+    visible = np.median(bright[~mask & ~out]) / max(SEEN * float(np.median(bright[mask])), 1e-9)
     inside, outside = (cv2.distanceTransform(part.astype(np.uint8), cv2.DIST_L2, 5) for part in (mask, ~mask))
     depth = np.where(mask, inside - 0.5, 0.5 - outside).astype(np.float32)
-    weight = (edges**2 * (np.abs(depth) <= BAND) * ~out).astype(np.float32)
+    weight = (known.edges**2 * (np.abs(depth) <= BAND) * ~out).astype(np.float32)
     total, moment = (cv2.GaussianBlur(part, (0, 0), ALONG) for part in (weight, weight * depth))
-    return np.asarray(np.clip(depth - moment / (total + 1e-12) + 0.5, 0, 1), np.float32)
+    return np.asarray(np.clip(depth - min(visible, 1.0) * moment / (total + 1e-12) + 0.5, 0, 1), np.float32)
 
 
 def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:

@@ -29,7 +29,7 @@ DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
 SLIGHT = 0.15
 #: Quantile over the photographs at which a pixel is lit and shows no highlight. On the ground beside an object up to half
 #: of the photographs are in its shadow.
-LIT = 0.85
+LIT = 0.75
 #: Quantiles over the photographs between which a pixel is compared with the ground: the lower ones may be in shadow. On
 #: five rendered tables 0.5 instead of 0.6 changes the overlap by less than 0.003.
 FOLLOWS = (0.6, 0.9)
