@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,20 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
-from photostereo.io.spool import Spool, Spooled, open_spool
+from photostereo.io.spool import open_spool
 from photostereo.photographs.alignment.motion import moved_back
+from photostereo.photographs.alike import (
+    CONTAINED,
+    companion_mismatch,
+    include_exposure,
+    mode_mismatch,
+    not_finite,
+    require_alike,
+)
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
 from photostereo.photographs.framing import Framing
+from photostereo.photographs.kept import Kept, in_turn
 from photostereo.photographs.source import Float32, bad_values
 from photostereo.runtime.threads import processors
 
@@ -33,19 +40,6 @@ from photostereo.runtime.threads import processors
 DARKEST_FLAT = 0.05
 #: Photographs that take no more than this, as they are stored, wait in memory for their next reader.
 HELD_BYTES = 200_000_000
-
-
-@dataclass
-class _Kept:
-    """Photographs that have been decoded: some until they are used, and those in a temporary file."""
-
-    first: dict[Path, NDArray[Any]]
-    spool: Spool | None = None
-    places: dict[Path, Spooled] = field(default_factory=dict)
-    holds: bool = False
-
-    def __reduce__(self) -> Any:  # another process decodes for itself
-        return _Kept, ({},)
 
 
 class PhotographFiles:
@@ -107,8 +101,12 @@ class PhotographFiles:
         #: How viewers turn the photographs, if they turn all of them alike.
         self.orientation = common_orientation(shots)
         exposed, self.camera_notes = exposures(lit)
-        if exposed is not None and intensities is not None and _contain(intensities, exposed[: len(files)]):
-            exposed, self.camera_notes = None, (*self.camera_notes[:-1], _CONTAINED)
+        if (
+            exposed is not None
+            and intensities is not None
+            and include_exposure(intensities, exposed[: len(files)])
+        ):
+            exposed, self.camera_notes = None, (*self.camera_notes[:-1], CONTAINED)
         if self._brackets:
             every = [shot for group in self._bracket_shots.values() for shot in group]
             total = len(files) - len(self._brackets) + len(every)
@@ -120,7 +118,11 @@ class PhotographFiles:
         self.digests: dict[Path, str] = {}
         first = self._decode(files[0])
         self.full_frame = (int(first.shape[0]), int(first.shape[1]))
-        self._require_declared_alike()
+        for path in files[1:]:  # before any is decoded
+            declared = self._heads[path].frame
+            if declared is not None:
+                turned = declared[::-1] if self.orientation > 4 else declared
+                require_alike(turned, path, self.full_frame, files[0])
         self.is_color = first.ndim == 3
         frame = self._framing.frame(self.full_frame)
         self.shape: tuple[int, ...] = (
@@ -142,7 +144,7 @@ class PhotographFiles:
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
         #: Decoded photographs on disk; shared with the parts and other views of these photographs.
-        self._kept = _Kept(first={files[0]: first})
+        self._kept = Kept(first={files[0]: first})
 
     def keep_decoded(self) -> None:
         """From now on decode every photograph once and keep its numbers on disk, if there is room for them.
@@ -263,13 +265,7 @@ class PhotographFiles:
             self._develop_part(large, part, number, lambda whole: whole[lines, columns])
             target[:] = self._framing.shrink(large, self.full_frame)[rows]
         if part.dtype.kind == "f" and (bad := bad_values(target)):
-            raise CaptureError(
-                f"{self.files[number]} has {bad} values that are NaN, infinite or beyond 1e15. Export it again without "
-                "undefined pixels, or leave it out together with its light.",
-                code="photograph-not-finite",
-                file=self.files[number],
-                found=bad,
-            )
+            raise not_finite(self.files[number], bad)
 
     def _stored(self, number: int, rows: slice) -> NDArray[Any]:
         """These rows of a photograph as they are stored, decoded or as they were kept."""
@@ -314,37 +310,11 @@ class PhotographFiles:
         self.kinds[path] = stored.dtype
         return merge_exposures(linear, times, full)
 
-    def _require_declared_alike(self) -> None:
-        """Raise if a header declares another size than the first photograph, before any is decoded."""
-        for path in self.files[1:]:
-            frame = self._heads[path].frame
-            if frame is not None and self.orientation > 4:
-                frame = frame[::-1]
-            if frame is not None and frame != self.full_frame:
-                raise self._unlike_first(frame, path)
-
-    def _unlike_first(self, frame: tuple[int, int], path: Path) -> CaptureError:
-        return CaptureError(
-            f"{path} is {frame[1]} × {frame[0]} pixels (width × height) but {self.files[0].name} is "
-            f"{self.full_frame[1]} × {self.full_frame[0]}. All photographs must be taken from the same position and have "
-            "the same size: export them again without cropping or rotating.",
-            code="size-mismatch",
-            file=path,
-            found=frame,
-            expected=self.full_frame,
-        )
-
     def _require_like_first(self, stored: NDArray[Any], path: Path) -> None:
         """Raise if a photograph has another size or mode than the first."""
-        if stored.shape[:2] != self.full_frame:
-            raise self._unlike_first((stored.shape[0], stored.shape[1]), path)
+        require_alike(stored.shape[:2], path, self.full_frame, self.files[0])
         if (stored.ndim == 3) != self.is_color:
-            own, first = ("RGB", "gray") if not self.is_color else ("gray", "RGB")
-            raise CaptureError(
-                f"{path} is {own} but {self.files[0].name} is {first}. Export all photographs in the same mode.",
-                code="mode-mismatch",
-                file=path,
-            )
+            raise mode_mismatch(path, self.files[0], first_is_color=self.is_color)
 
     def _develop_part(
         self, target: Float32, part: NDArray[Any], number: int, same: Callable[[Float32], Float32]
@@ -366,12 +336,7 @@ class PhotographFiles:
         """A further photograph of the same frame, linear, full scale 1."""
         stored = upright(decode_image(path), self.orientation)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
-            raise CaptureError(
-                f"{path} does not have the size or the color mode of {self.files[0].name}. Take it with the same camera "
-                "settings as the photographs, or move it out of the folder.",
-                code="companion-mismatch",
-                file=path,
-            )
+            raise companion_mismatch(path, self.files[0])
         return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)
 
     def frames(self) -> Iterator[Float32]:
@@ -392,18 +357,7 @@ class PhotographFiles:
                 return error
             return target
 
-        with ThreadPoolExecutor(max_workers=self.workers) as pool:
-            waiting = deque(pool.submit(read, k) for k in range(min(self.workers, len(self.files))))
-            following = len(waiting)
-            try:
-                while waiting:
-                    frame = waiting.popleft().result()
-                    if following < len(self.files):
-                        waiting.append(pool.submit(read, following))
-                        following += 1
-                    yield frame
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        yield from in_turn(read, len(self.files), self.workers)
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
         """These rows of all photographs, or of some, decoded in parallel."""
@@ -439,24 +393,3 @@ class PhotographFiles:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-
-
-#: If the strengths of a light file follow the exposures.
-_CONTAINED = (
-    "the exposure changes between the photographs, and the strengths in the light file change with it: they are assumed "
-    "to include the exposure, which is not compensated again"
-)
-#: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
-#: Independent strengths leave more than 1, measured ones that include it less than 0.1.
-_LEFT = 0.35
-
-
-def _contain(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
-    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice.
-
-    >>> _contain(np.array([[1.1], [2.0], [3.9]]), [0.5, 1.0, 2.0]), _contain(np.ones((3, 1)), [0.5, 1.0, 2.0])
-    (True, False)
-    """
-    exposure = np.log(np.asarray(exposed))
-    rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
-    return bool(np.std(rest) < _LEFT * np.std(exposure))
