@@ -138,3 +138,16 @@ def test_control_c_ends_a_large_solve_soon(large, tmp_path, delay) -> None:
     assert error.splitlines()[-1] == "Interrupted; nothing was left half-written."
     assert list(tmp_path.iterdir()) == []
     assert waited < LATENCY + 3.0  # the interpreter's own end included, and other programs
+
+
+def test_a_call_that_cannot_be_cancelled_is_left_behind() -> None:
+    control, end = ps.Control(), threading.Event()
+    assert control.aside(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        control.aside(lambda: 1 / 0)
+    threading.Timer(0.2, control.cancel).start()
+    began = time.perf_counter()
+    with pytest.raises(Cancelled):
+        control.aside(lambda: end.wait(20))
+    assert time.perf_counter() - began < 10
+    end.set()

@@ -17,9 +17,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+#: Seconds between two checks while another thread works.
+LONGEST_WAIT = 0.1
 
 
 class Cancelled(BaseException):
@@ -144,6 +149,23 @@ class Control:
         if self._cancelled.is_set():
             raise Cancelled
 
+    def awaited(self, job: Future[T]) -> T:
+        """The result of work in another thread; a cancellation does not wait for it."""
+        while not wait([job], timeout=LONGEST_WAIT).done:
+            self.check()
+        self.check()
+        return job.result()
+
+    def aside(self, work: Callable[[], T]) -> T:
+        """The result of a long call that cannot be cancelled: made in a thread of its own, which is left behind if need be.
+
+        Not for compiled loops that use several threads: one caller at a time may start them.
+        """
+        pool = ThreadPoolExecutor(1)
+        job = pool.submit(work)
+        pool.shutdown(wait=False)
+        return self.awaited(job)
+
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a stage of ``total`` steps, if their number is known."""
         self.check()
@@ -198,6 +220,9 @@ class _Silent(Control):
 
     def iteration(self, record: Iteration) -> None:
         pass
+
+    def aside(self, work: Callable[[], T]) -> T:
+        return work()
 
 
 SILENT = _Silent()

@@ -388,7 +388,7 @@ class PhotographFiles:
             ]
             try:
                 for job in pending:  # in the order of the files: the first bad one is named
-                    job.result()
+                    control.awaited(job)
                     control.advance()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)

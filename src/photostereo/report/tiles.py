@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,19 +80,10 @@ def _level(
             [pool.submit(channel.encode, level, row, col) for row, col in places] for channel in channels
         ]
         try:
-            return [[_awaited(tile, control) for tile in tiles] for tiles in waiting]
+            return [[control.awaited(tile) for tile in tiles] for tiles in waiting]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _awaited(tile: Future[str], control: Control) -> str:
-    while True:
-        control.check()
-        try:
-            return tile.result(timeout=0.1)
-        except TimeoutError:
-            pass
 
 
 def page_levels(channel: Channel) -> Mapping[str, Any]:

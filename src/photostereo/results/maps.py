@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import MissingDependencyError, OutputError
 from photostereo.core.units import PixelSize
@@ -112,12 +113,21 @@ def write_heights_tiff(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize
 
 
 def write_normal_png(
-    path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False, size: PixelSize | None = None
+    path: Path,
+    normals: ArrayLike,
+    mask: Bool,
+    *,
+    flip_y: bool = False,
+    size: PixelSize | None = None,
+    control: Control = SILENT,
 ) -> Path:
     """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
-    picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
-    data = encode_png(picture, size=size, comment=describe_normals(flip_y, signed=False))
-    write_bytes(path, data)
+
+    def encoded() -> bytes:
+        picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
+        return encode_png(picture, size=size, comment=describe_normals(flip_y, signed=False))
+
+    write_bytes(path, control.aside(encoded))
     return path
 
 

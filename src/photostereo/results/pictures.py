@@ -42,10 +42,14 @@ def write_pictures(
     dict
         File name → what its numbers mean; also of the arrays beside them.
     """
-    write_normal_png(folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size)
-    control.check()
-    albedo = encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
-    write_bytes(folder / "albedo.png", albedo)
+    write_normal_png(
+        folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size, control=control
+    )
+
+    def albedo() -> bytes:
+        return encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
+
+    write_bytes(folder / "albedo.png", control.aside(albedo))
     arrays = {name: said for name, said in ARRAYS.items() if (folder / name).is_file()}
     return {**arrays, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 

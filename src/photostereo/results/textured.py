@@ -12,6 +12,7 @@ photometric map, whatever was lost of the geometry.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,7 +177,8 @@ def _resized_albedo(
             )
         shown = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
         np.nan_to_num(shown, copy=False, posinf=0.0)
-        linear = _resized(_padded(shown, mask[crop]), size) / np.float32(white_of(values, mask))
+        padded = control.aside(partial(_padded, shown, mask[crop]))
+        linear = control.aside(lambda: _resized(padded, size) / np.float32(white_of(values, mask)))
     picture = np.empty(linear.shape, dtype=np.uint8)
     for rows in row_bands(*size):
         control.check()

@@ -162,12 +162,14 @@ class Reconstruction(Displayed):
         for name in ("normals", "albedo", "mask"):
             control.check()
             write_array(folder / f"{name}.npy", getattr(self, name))
+        control.check()
         if "dictionary" in self.arrays:
             write_array(folder / "dictionary.npy", self.arrays["dictionary"])
         extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}
         extras |= {f"array_{name}": value for name, value in self.arrays.items()}
         if extras:
             write_arrays(folder / "extras.npz", **extras)
+            control.check()
         write_json(folder / "summary.json", self.summary())
 
     @classmethod

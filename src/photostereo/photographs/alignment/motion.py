@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import cv2
@@ -105,8 +106,11 @@ def estimate_motion(
             if before is not None and np.array_equal(applied, before):
                 break
             before = applied
-            undone = np.stack([moved_back(p, size * m) for p, m in zip(small, applied, strict=True)])
-            tiles = tile_shifts(undone, _side(undone))
+            undone = np.empty_like(small)
+            for k, move in enumerate(applied):
+                undone[k] = moved_back(small[k], size * move)
+                control.check()
+            tiles = control.aside(partial(tile_shifts, undone, _side(undone)))
             found = _consensus(tiles, np.where(far > STILL, far, 0.0), reach * factor)
             moved = applied + found.moves / size
             moved -= np.median(moved, axis=0)
