@@ -19,18 +19,8 @@ from photostereo.reflectance.learned.torch_network import SetNetwork, angles
 
 #: Numbers of photographs, each with the share of batches drawn with it.
 COUNTS = {
-    4: 0.05,
-    5: 0.05,
-    6: 0.08,
-    8: 0.1,
-    10: 0.14,
-    12: 0.08,
-    16: 0.08,
-    20: 0.18,
-    32: 0.08,
-    48: 0.06,
-    96: 0.1,
-}
+    4: 0.05, 5: 0.05, 6: 0.08, 8: 0.1, 10: 0.14, 12: 0.08, 16: 0.08, 20: 0.18, 32: 0.08, 48: 0.06, 96: 0.1
+}  # fmt: skip
 #: Pixels along a side of the scenes, and the share of solids.
 SIDE, SOLIDS = 96, 0.7
 
