@@ -18,7 +18,7 @@ from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
 from photostereo.batch.cluster import connect
-from photostereo.batch.options import RunControl, RunOptions
+from photostereo.batch.options import RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
@@ -118,31 +118,6 @@ def test_maps_are_kept_for_the_trials_that_want_them(captures, client, tmp_path)
     assert [path.stem for path in (tmp_path / "arrays").iterdir()] == [wanted.hash]
 
 
-class KillsAWorker(RunControl):
-    """Kills a worker process when some trials are done."""
-
-    def __init__(self, client, after):
-        self.client, self.after, self.killed = client, after, None
-
-    def progress(self, now):
-        if self.killed is None and now.done >= self.after:
-            name, process = next(iter(self.client.run(os.getpid).items()))
-            os.kill(process, signal.SIGKILL)
-            self.killed = name
-
-
-@pytest.mark.slow
-def test_trials_of_a_killed_worker_are_retried(captures, tmp_path):
-    plan = a_plan(captures, seeds=tuple(range(4)))
-    with connect(workers=2) as client:
-        control = KillsAWorker(client, after=5)
-        store = Store(tmp_path)
-        end = run_trials(plan.trials, store, client, control=control)
-    assert control.killed is not None
-    assert (end.done, end.failed) == (len(plan.trials), 0)
-    assert set(store.rows()) == {trial.hash for trial in plan.trials}
-
-
 class Poison(WorkerPlugin):
     """In every worker, also in those that are started anew: trials with seed 3 end the process."""
 
@@ -218,18 +193,6 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path
     assert {key: after[key] for key in before} == before
     for name in TABLES:
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-@pytest.mark.slow
-def test_two_runs_on_one_store_at_once(write_plan, tmp_path):
-    plan = write_plan(1)
-    out = tmp_path / "both"
-    first, second = start_sweep(plan, out), start_sweep(plan, out)
-    assert (first.wait(150), second.wait(150)) == (0, 0)
-    rows = Store(out).rows()
-    assert {row["status"] for row in rows.values()} == {"done"}
-    with sqlite3.connect(out / "results.sqlite") as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,6 @@ from photostereo.lab.sweeps.summary import results_of
 from photostereo.lab.sweeps.sweep import run_trials
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """How a named run ended."""
-
-    name: str
-    done: int
-    failed: int
-
-
 def reproduce(
     names: Sequence[str],
     data: str | Path | None,
@@ -43,7 +33,7 @@ def reproduce(
     options: RunOptions = HERE,
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
-) -> list[RunSummary]:
+) -> list[Progress]:
     """Run experiments of the paper and write their tables and figures.
 
     Parameters
@@ -88,13 +78,13 @@ def _run(
     store: Store,
     compute: Callable[..., Progress],
     control: RunControl,
-) -> RunSummary:
+) -> Progress:
     for note in notes:
         control.say(f"{run.name}: {note}")
     store.keep_plan(plan, {"notes": notes})
     if not plan.trials:
         control.say(f"{run.name}: none of its objects is in the data folder.")
-        return RunSummary(run.name, 0, 0)
+        return Progress(0)
     control.stage(run.name, len(plan.trials))
     try:
         compute(plan.trials, control=control)
@@ -108,7 +98,7 @@ def _run(
     return _redraw(run, store, control)
 
 
-def _redraw(run: NamedRun, store: Store, control: RunControl) -> RunSummary:
+def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
     """Tables, figures and the page of a run, from the store."""
     remembered = store.plan(run.name)
     if remembered is None:
@@ -132,7 +122,7 @@ def _redraw(run: NamedRun, store: Store, control: RunControl) -> RunSummary:
         notes = [line for note in out.notes for line in (note, "")]
         write_text(out.folder / "page.md", "\n".join([*heading, *notes, *out.page]))
     failed = sum(row["status"] == "failed" for row in out.rows.values())
-    return RunSummary(run.name, len(out.rows) - failed, failed)
+    return Progress(len(plan.trials), len(out.rows) - failed, failed)
 
 
 def _write_index(store: Store, control: RunControl) -> Path:
