@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -417,23 +416,6 @@ def test_leftovers_of_a_killed_run_are_removed_by_the_next(tmp_path, kind):
         (folder / "b").write_text("new")
     assert content(tmp_path) == {"out/b": "new"}
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [".out.partial-mine", "out"]
-
-
-@pytest.mark.parametrize("mark", [None, b""])
-def test_a_leftover_that_was_killed_before_its_lock_is_removed_later(tmp_path, mark):
-    """Its marker is missing or empty; a living process is in that state for microseconds only."""
-    left = tmp_path / ".out.partial-0123abcd"
-    left.mkdir()
-    if mark is not None:
-        (left / MARK).write_bytes(mark)
-        (left / "half.txt").write_text("half")
-    staging.clear_leftovers(tmp_path / "out")
-    assert left.is_dir()
-    long_ago = time.time() - 2 * staging.UNLOCKED_SECONDS
-    for path in (*left.iterdir(), left):
-        os.utime(path, (long_ago, long_ago))
-    staging.clear_leftovers(tmp_path / "out")
-    assert not left.exists()
 
 
 def test_folders_that_only_look_like_leftovers_stay(tmp_path):

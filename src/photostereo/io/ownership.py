@@ -49,11 +49,7 @@ def foreign_files(folder: Path) -> dict[str, str]:
             foreign[name] = "was not written by photostereo"
         else:
             size, checksum = listed[name]
-            # Earlier versions wrote the time instead of a checksum: then only the size is compared.
-            same = path.stat().st_size == size and (
-                not isinstance(checksum, str) or _checksum(path) == checksum
-            )
-            if not same:
+            if path.stat().st_size != size or _checksum(path) != checksum:
                 foreign[name] = "has changed since photostereo wrote it"
     return foreign
 

@@ -17,7 +17,6 @@ import re
 import secrets
 import shutil
 import stat
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,10 +29,6 @@ try:
     import fcntl
 except ImportError:  # Windows: no locks, leftovers stay
     fcntl = None  # type: ignore[assignment]
-
-#: Seconds after which a stage that was never locked is a leftover. A living process locks it within microseconds,
-#: so any value that outlasts a stalled disk does.
-UNLOCKED_SECONDS = 60.0
 
 
 @contextmanager
@@ -146,22 +141,12 @@ def _locked(path: Path) -> Iterator[int | None]:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether the process that made a stage is gone."""
+    """Whether the process that made a stage is gone; one that never locked its stage may be about to."""
     if path.is_symlink() or not (path.is_dir() or path.is_file()):
         return False
-    file = _lock_file(path)
-    if not file.exists():
-        return next(path.iterdir(), None) is None and _is_old(path)
     with _locked(path) as handle:
-        if handle is None:
-            return False
-        facts = os.fstat(handle)
-        # An empty lock file may belong to a process that is about to lock it.
-        return stat.S_ISREG(facts.st_mode) and (facts.st_size > 0 or _is_old(file))
-
-
-def _is_old(path: Path) -> bool:
-    return time.time() - path.stat().st_mtime > UNLOCKED_SECONDS
+        facts = None if handle is None else os.fstat(handle)
+        return facts is not None and stat.S_ISREG(facts.st_mode) and facts.st_size > 0
 
 
 def _remove(path: Path) -> None:
