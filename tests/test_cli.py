@@ -567,8 +567,7 @@ def test_bad_input(call, plain_folder, tmp_path, spoil, words: str) -> None:
     code, _said, error = call("solve", plain_folder, "--out", out, *method, *extra)
     assert code == 2
     assert words in error.replace("\n", " ")
-    lines = [line for line in error.splitlines() if not line.startswith("Compiling")]
-    assert lines[0].startswith("Error:") and "Traceback" not in error
+    assert "\nError:" in f"\n{error}" and "Traceback" not in error  # a busy machine also shows progress
     assert not out.exists()
     assert {path.name for path in tmp_path.iterdir()} == {plain_folder.name}
 

@@ -30,15 +30,7 @@ _AS_TEXT = {"surface": bool, "surface_method": str, "pixel_size": str, "memory":
 
 
 def read_plan(file: Path) -> tuple[list[Path], Settings]:
-    """A plan of a batch: captures and settings, as TOML.
-
-    ::
-
-        captures = ["/data/coins", "one-more/capture"]   # captures, or folders of captures; relative to the plan
-        method = "pls"
-        lights = "rig/lights.csv"
-        parameters = { p = 3 }
-    """
+    """The captures and settings of a plan of a batch, in TOML; paths are relative to the plan."""
     document = read_toml(file, "plan")
     check_facts(document, _plan_spec(), lambda problem: _bad_plan(file, problem), closed=True)
     captures = document.pop("captures")

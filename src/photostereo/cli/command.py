@@ -1,16 +1,7 @@
 """Declares a command: groups of options as dataclasses, ``--quiet`` and ``--json`` for all that print results.
 
-A parameter whose type is a dataclass stands for its fields, each an option::
-
-    @dataclass(frozen=True)
-    class Size:
-        width: Annotated[int, typer.Option(help="Pixels.")] = 3
-
-    @command
-    def draw(name: str, size: Size, terminal: Terminal) -> dict[str, Any]: ...
-
-Typer sees ``draw(name, width, quiet, as_json)``. The command talks to its ``terminal`` and returns facts, which are
-printed as one JSON object if ``--json`` was given.
+A parameter whose type is a dataclass stands for its fields, each an option. The command talks to its ``terminal`` and
+returns facts, which are printed as one JSON object if ``--json`` was given.
 """
 
 from __future__ import annotations

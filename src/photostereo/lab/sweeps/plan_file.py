@@ -1,19 +1,4 @@
-"""Plans that users write: TOML in, a checked :class:`Plan` out.
-
-    data = "/data/diligent/pmsData"        # folder of the captures; by default the folder of this file
-    captures = ["catPNG", { path = "pot2PNG", name = "pot2" }]
-    images = [20, "all"]                   # numbers of randomly chosen photographs; default all
-    corruptions = ["none", { poisson = [5, 15] }, { salt_pepper = 0.1 }]
-    seeds = 3                              # 0, 1, 2; or a list
-
-    [[methods]]
-    name = "ls"
-
-    [[methods]]
-    name = "pdlnv"
-    fixed = { p = 2 }
-    grid = { lam = [1, 10], mu = [0.05, 0.1] }
-    defaults = true                        # also without the grid
+"""Plans that users write: TOML in, a checked :class:`Plan` out; ``docs/lab/sweeps.md`` shows one.
 
 Everything is checked before anything runs: methods, parameters and their ranges, captures (each is opened), counts.
 """
