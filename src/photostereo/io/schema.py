@@ -1,12 +1,4 @@
-"""What a file that we read back must hold, checked once where it is opened.
-
-Code behind the door may then rely on names, shapes, types and ranges::
-
-    ARRAYS = {"normals": ArraySpec("H W 3", low=-1.01, high=1.01), "mask": ArraySpec("H W", kinds="b")}
-    check_arrays(arrays, ARRAYS, fail)
-
-    FACTS = {"method": str, "iterations": int, "surface?": {"pixel_size": NUMBER}}
-    check_facts(facts, FACTS, fail)
+"""What a file that we read back must hold (names, shapes, types, ranges), checked once, when it is opened.
 
 ``fail`` makes the error of a problem in words; the first problem is raised.
 """

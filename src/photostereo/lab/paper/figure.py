@@ -56,18 +56,12 @@ def draw_figure(
 
     Parameters
     ----------
-    columns : sequence of Column
-        Of one size.
-    truth : (H, W, 3) array, optional
-        Becomes the first column, and the errors are against it; without one there are no error maps.
-    zooms : sequence of (rows, columns)
-        A row of close-ups each, framed in the whole pictures.
-    lights : sequence of directions
-        A row of relit pictures each.
-    limit : float, optional
-        Degrees at which the colors of the errors end; by default the 98th percentile of all of them.
-    width : float
-        Inches.
+    columns : of one size
+    truth : (H, W, 3), becomes the first column, and the errors are against it; without one there are no error maps
+    zooms : a row of close-ups each, framed in the whole pictures
+    lights : a row of relit pictures each
+    limit : degrees at which the colors of the errors end; by default the 98th percentile of all of them
+    width : inches
     """
     mask = _common_mask(columns, truth, zooms)
     errors = {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}

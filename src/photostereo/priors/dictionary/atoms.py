@@ -53,18 +53,13 @@ def initial_dictionary(
 
     Parameters
     ----------
-    kind : str or (K, m) array
-        ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y
-        and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m.
-        ``"random-patches"``: K different patches, normalized. An array is checked and normalized to rounding.
-    size : (w_x, w_y, w_z)
-        Patch size, ``m = w_x w_y w_z``.
-    atoms : int, optional
-        K; by default m, or the number of rows of the array.
-    patches : (w, m) array
-        Needed for ``"random-patches"``.
-    rng : numpy Generator or seed
-        For ``"random-patches"``.
+    kind : ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y and x.
+        ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m. ``"random-patches"``: K different
+        patches, normalized. An array is checked and normalized to rounding.
+    size : (w_x, w_y, w_z), patch size, ``m = w_x w_y w_z``
+    atoms : K; by default m, or the number of rows of the array
+    patches : (w, m), needed for ``"random-patches"``
+    rng : for ``"random-patches"``
 
     Raises
     ------

@@ -62,16 +62,11 @@ def dictionary_pass(
 
     Parameters
     ----------
-    R : (w, m) array, float32 or float64
-        The residual ``P - B^T D``; on return that of the new D and B.
-    D : (K, m) array
-        One unit atom per row; updated.
-    B : (K, w) array
-        The codes, row i those of atom i; updated.
-    mu, q : float
-        Threshold and bound of the codes, ``q >= mu``.
-    update_atoms : bool
-        False keeps the dictionary and updates the codes only.
+    R : (w, m), the residual ``P - B^T D``; on return that of the new D and B
+    D : (K, m), one unit atom per row; updated
+    B : (K, w), the codes, row i those of atom i; updated
+    mu, q : threshold and bound of the codes, ``q >= mu``
+    update_atoms : false keeps the dictionary and updates the codes only
 
     Notes
     -----

@@ -68,12 +68,9 @@ class PatchGrid:
 
         Parameters
         ----------
-        mask : (H, W) array of bool
-            Pixels of the object; all True for the full frame.
-        size : (w_x, w_y, w_z)
-            Columns, rows and components of a patch; ``w_z`` is 1 or 3.
-        stride : int or (s_x, s_y)
-            Distance between neighboring patches, at most the patch's width, so that every pixel is covered.
+        mask : (H, W), pixels of the object; all True for the full frame
+        size : (w_x, w_y, w_z), columns, rows and components of a patch; ``w_z`` is 1 or 3
+        stride : distance between neighboring patches, at most the patch's width, so that every pixel is covered
 
         Raises
         ------

@@ -29,23 +29,15 @@ class DictionaryPrior(Prior):
 
     Parameters
     ----------
-    grid : PatchGrid
-        The patches of a mask.
-    lam : array
-        λ, the weight.
-    mu, q
-        Threshold and bound of the codes, μ ≤ q.
-    atoms, dictionary, rng
-        See :func:`.initial_dictionary`.
-    learn : bool
-        Update the atoms; otherwise the codes only.
-    lessons : sequence of Lesson
-        The atoms after each pass of a descent elsewhere (:meth:`lesson`), which replace learning: each atom takes
-        its place at the moment when it would have been learned.
-    dtype : dtype
-        Of the pass, float32 or float64.
-    device : Device
-        Where the normals and the state live.
+    grid : the patches of a mask
+    lam : λ, the weight
+    mu, q : threshold and bound of the codes, μ ≤ q
+    atoms, dictionary, rng : see :func:`.initial_dictionary`
+    learn : update the atoms; otherwise the codes only
+    lessons : the atoms after each pass of a descent elsewhere (:meth:`lesson`), which replace learning: each atom
+        takes its place at the moment when it would have been learned
+    dtype : of the pass, float32 or float64
+    device : where the normals and the state live
 
     With tensors, λ and μ may be tensors too, one value for each of the problems on the leading axis.
     """

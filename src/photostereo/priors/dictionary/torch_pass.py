@@ -30,12 +30,10 @@ def dictionary_pass(
 
     Parameters
     ----------
-    R, D, B : (..., w, m), (..., K, m), (..., K, w) tensors of one floating type
-        Residual, atoms and codes; contiguous. A leading axis counts the problems.
-    mu, q : number or tensor (...)
-        Threshold and bound of the codes, one for all problems or one for each.
-    update_atoms : bool
-        False keeps the dictionaries and updates the codes only.
+    R, D, B : (..., w, m), (..., K, m), (..., K, w) residual, atoms and codes, contiguous, of one
+        floating type. A leading axis counts the problems.
+    mu, q : threshold and bound of the codes, one for all problems or one for each
+    update_atoms : false keeps the dictionaries and updates the codes only
     """
     import torch
 

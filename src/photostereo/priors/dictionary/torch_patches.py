@@ -20,14 +20,6 @@ _THREADS = 256
 class TorchPatches:
     """The patches of a grid for tensors on one device: the same methods as :class:`.PatchGrid`, same results.
 
-    Parameters
-    ----------
-    grid : PatchGrid
-    device : str
-        torch's name of the device.
-
-    Examples
-    --------
     >>> import torch
     >>> grid = PatchGrid.from_mask(np.ones((12, 9), bool), size=(4, 4, 3), stride=2)
     >>> patches, n = TorchPatches(grid, "cpu"), torch.ones(grid.n_pixels, 3)

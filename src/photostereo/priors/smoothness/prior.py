@@ -56,14 +56,10 @@ class SmoothnessPrior(Prior):
 
     Parameters
     ----------
-    domain : Domain
-        The pixels.
-    lam : array
-        λ, the weight.
-    delta : array
-        δ, the difference beyond which two neighbors lie across an edge.
-    device : Device
-        Where the normals live.
+    domain : the pixels
+    lam : λ, the weight
+    delta : δ, the difference beyond which two neighbors lie across an edge
+    device : where the normals live
 
     With tensors, λ and δ may be tensors too, one value for each of the problems on the leading axis.
     """
