@@ -1,0 +1,101 @@
+"""What goes wrong with a phone, from files to the grade: an object on a table with a ball, spoiled in the usual ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture import Capture, load
+from photostereo.pipeline.pipeline import Pipeline
+from tests.ball_scenes.phone import PhoneCapture, phone_scene, photograph_table
+
+FRAME, COUNT = (240, 360), 12
+#: A third of the photographs moved by 1.4 % of the width, and one by less.
+MOVES = {1: (5.0, 0.0), 4: (5.0, 0.0), 7: (5.0, 0.0), 10: (5.0, 0.0), 8: (2.2, -1.5)}
+
+
+@pytest.fixture(scope="module")
+def scene() -> Capture:
+    return phone_scene("figure", size=384, count=COUNT, rng=1)
+
+
+@pytest.fixture(scope="module")
+def table(scene: Capture) -> PhoneCapture:
+    return photograph_table(scene, frame=FRAME, rng=2)
+
+
+def write(table: PhoneCapture, folder: Path, moves: Mapping[int, tuple[float, float]] | None = None) -> Path:
+    for number, data in enumerate(table.files):
+        if moves and number in moves:
+            x, y = moves[number]
+            picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+            onto = np.array([[1, 0, x], [0, 1, y]])
+            picture = cv2.warpAffine(
+                picture, onto, FRAME[::-1], flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
+            )
+            data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
+        (folder / f"IMG_{number:02d}.jpg").write_bytes(data)
+    return folder
+
+
+def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.degrees(np.arccos(np.clip((a * b).sum(axis=-1), -1, 1)))
+
+
+def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(table: PhoneCapture, tmp_path: Path) -> None:
+    capture = load(write(table, tmp_path, MOVES))
+    assert capture.origin is not None and capture.origin.alignment is not None
+    assert np.flatnonzero(capture.origin.alignment.corrected.any(axis=1)).tolist() == sorted(MOVES)
+    assert any("the camera moved" in note for note in capture.origin.notes)
+    assert degrees(capture.lights.directions, table.lights).max() < 3
+
+
+def test_a_result_of_a_moved_camera_is_not_called_good(table: PhoneCapture, tmp_path: Path) -> None:
+    expected = Pipeline(write(table, tmp_path, MOVES), method="net", align="off", scale=0.5).expected
+    assert expected is not None and expected.grade != "good" and expected.reasons
+
+
+def test_a_falling_exposure_is_corrected_and_said(scene: Capture, tmp_path: Path) -> None:
+    gains = np.linspace(1, 0.55, COUNT)
+    table = photograph_table(scene, frame=FRAME, gains=gains, rng=2)
+    folder = write(table, tmp_path)
+    lines = [f"IMG_{k:02d}.jpg,{x},{y},{z}" for k, (x, y, z) in enumerate(table.lights)]
+    (folder / "lights.csv").write_text("\n".join(["file,x,y,z", *lines]))
+    pipeline = Pipeline(folder, method="ls", mask="auto", scale=0.5)
+    factors = pipeline.solution.strengths
+    assert factors is not None
+    found = np.asarray(factors) / np.mean(factors)
+    assert np.abs(found / (gains / gains.mean()) - 1).max() < 0.12
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_photograph_with_the_lights_off_is_subtracted(scene: Capture, named: bool, tmp_path: Path) -> None:
+    folder = write(photograph_table(scene, frame=FRAME, ambient=0.25, rng=2), tmp_path)
+    off = photograph_table(scene, frame=FRAME, ambient=0.25, room_only=True, rng=2).files[0]
+    (folder / ("ambient.jpg" if named else "IMG_99.jpg")).write_bytes(off)
+    capture = load(folder)
+    assert capture.origin is not None and len(capture) == COUNT
+    assert any("is subtracted" in note for note in capture.origin.notes)
+
+
+def test_copies_blurred_and_dark_photographs_are_left_out(table: PhoneCapture, tmp_path: Path) -> None:
+    folder = write(table, tmp_path)
+    (folder / "IMG_03 (1).jpg").write_bytes(table.files[3])
+    blurred = cv2.GaussianBlur(
+        cv2.imdecode(np.frombuffer(table.files[5], np.uint8), cv2.IMREAD_COLOR), (0, 0), 5
+    )
+    cv2.imwrite(str(folder / "IMG_05.jpg"), blurred)
+    cv2.imwrite(str(folder / "IMG_09.jpg"), np.full((*FRAME, 3), 2, np.uint8))
+    capture = load(folder)
+    assert capture.origin is not None
+    faults = {fault.file: fault.reason for fault in capture.origin.faults}
+    assert (
+        len(faults) == 3
+        and faults["IMG_05.jpg"] == "blurred"
+        and faults["IMG_09.jpg"] in ("dark", "light-off")
+    )
+    assert sorted(faults.values())[1:] != ["blurred", "blurred"] and "duplicate" in faults.values()
