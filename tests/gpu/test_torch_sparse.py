@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture(scope="module")
-def problem():
+@pytest.fixture(scope="module", params=["shared", "of each pixel"])
+def problem(request):
     """Noisy pixels with outliers, some without light: Y, L, least-squares start."""
     rng = np.random.default_rng(0)
     L = np.ascontiguousarray(dome_lights(14).T)
@@ -22,7 +22,8 @@ def problem():
     Y = np.maximum(normals @ L, 0) + rng.normal(0, 0.01, (400, 14))
     Y[rng.random(Y.shape) < 0.15] = 1.7
     Y[:5] = 0.0
-    return Y.astype(np.float32), L, Y.astype(np.float32) @ np.linalg.pinv(L)
+    lights = L[None] + 0.0 if request.param == "shared" else L + rng.normal(0, 0.02, (400, 1, 1))
+    return Y.astype(np.float32), lights, Y.astype(np.float32) @ np.linalg.pinv(L)
 
 
 def both(compiled, name, arguments, outputs):
