@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.files.table import row_lengths
 from photostereo.lights.geometry import light_geometry
@@ -106,7 +106,7 @@ class Lights:
     >>> lights.matrix.shape, lights.at(np.zeros((5, 2))).shape
     ((3, 3), (5, 3, 3))
     >>> near = Lights(positions=[[0, 0, 100.0]])
-    >>> near.strength_at(np.array([[0.0, 0.0], [100.0, 0.0]])).round(3).tolist()
+    >>> near.over(np.array([0, 0]), np.array([0, 100]), (1, 1)).fall_off.round(3).tolist()
     [[1.0], [0.5]]
     >>> Lights(count=3).known
     False
@@ -218,15 +218,6 @@ class Lights:
             return np.broadcast_to(self.directions, (len(where), self._count, 3))
         toward, distance = self._toward(where)
         return np.asarray(toward / distance[..., None])
-
-    def strength_at(self, points: ArrayLike) -> FloatArray:
-        """Strengths (N, d) at points as in :meth:`at`, with the fall-off of near lights; in gray if they differ by
-        channel."""
-        where = np.asarray(points, dtype=np.float64)
-        gray = self.strengths if self.strengths.ndim == 1 else gray_from_rgb(self.strengths)
-        if self._positions is None:
-            return np.broadcast_to(gray, (len(where), self._count))
-        return np.asarray(gray * (self._strong_at / self._toward(where)[1]) ** 2)
 
     def over(self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]) -> PixelLights:
         """What a model sees of the lights at pixels of a frame of this height and width.
