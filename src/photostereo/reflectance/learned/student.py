@@ -132,7 +132,7 @@ def learn(
     ]
     nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
     some = slice(0, None, 1 + len(known) // JUDGED)
-    shown, taught, variance = shown[some], taught[some], variance[some]
+    shown, taught, variance = shown[some].copy(), taught[some], variance[some]
     one, other = Student(center, scale, networks, nothing, 0.0).tell(shown)
     far = ((0.5 * (one + other)[:, :3] - taught[:, :3]) ** 2).sum(1)
     far = (far - noise[known[some]]).clip(0.0) / variance
