@@ -169,6 +169,15 @@ def test_pictures_and_results_beside_captures_are_no_captures(one, tmp_path):
     assert find_captures([tmp_path], out=tmp_path / "out") == [tmp_path / "coin"]
 
 
+@pytest.mark.parametrize(("shots", "names"), [(4, ["coin"]), (3, ["chrome", "coin"])])
+def test_the_ball_of_a_capture_is_no_capture(shots, names, tmp_path):
+    for name, count in (("coin", 4), ("chrome", shots)):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            (tmp_path / name / f"{number + 1}.png").write_bytes(b"x")
+    assert [path.name for path in find_captures([tmp_path], out=tmp_path / "out")] == names
+
+
 def test_a_folder_without_captures_is_an_error_and_makes_nothing(tmp_path):
     for code, settings in (("no-captures", PLAIN), ("unknown-method", Settings().changed(method="lss"))):
         with pytest.raises(PhotostereoError) as caught:

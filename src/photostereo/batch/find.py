@@ -35,7 +35,7 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
     """Captures at or inside the places, in the order of their names.
 
     A place is a capture itself, or a folder that contains captures: then every folder in it counts, also one that
-    cannot be read, except hidden ones, results and ``out``.
+    cannot be read, except hidden ones, results, balls of other captures and ``out``.
 
     Raises
     ------
@@ -62,11 +62,33 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
     if place.is_file() or recognize(place) is not None or len(list_images(place)) >= FEWEST_PHOTOGRAPHS:
         yield place
         return
+    found = []
     for entry in sorted(place.iterdir()):
         if entry.name.startswith(".") or entry == out or out in entry.parents or is_result(entry):
             continue
         if entry.is_dir() or entry.suffix.lower() in CAPTURE_FILES:
-            yield entry
+            found.append(entry)
+    balls = _balls_of(found)
+    yield from (entry for entry in found if entry.resolve() not in balls)
+
+
+def _balls_of(entries: Sequence[Path]) -> set[Path]:
+    """Folders whose photographs of a ball give other captures their lights."""
+    from photostereo.capture.ball_series import find_ball_series, is_ball_series
+    from photostereo.capture.layouts.folder import photographs_and_mask
+
+    found: set[Path] = set()
+    if not any(is_ball_series(entry) for entry in entries):
+        return found
+    for entry in entries:
+        if entry.is_dir() and not is_ball_series(entry):
+            try:
+                photographs, _ = photographs_and_mask(entry)
+            except CaptureError:
+                continue
+            if photographs:
+                found.update(folder.resolve() for folder in find_ball_series(entry, photographs))
+    return found
 
 
 def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None) -> list[Item]:
