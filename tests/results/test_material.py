@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import cv2
 import numpy as np
 import pytest
 
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import ParameterError, PhotostereoWarning
 from photostereo.core.units import PixelSize
 from photostereo.results.material import encode_material, flatten, make_material
 from photostereo.results.occlusion import ambient_occlusion
@@ -85,6 +86,42 @@ def test_a_tileable_material_has_no_seam(plaster) -> None:
     lively = read(wraps, "BaseColor").astype(float).std(axis=(0, 2))
     strips = np.convolve(np.tile(lively, 2), np.ones(24) / 24, mode="valid")
     assert strips.min() > 0.7 * strips.mean()
+
+
+@pytest.mark.parametrize(("size", "tileable"), [(256, True), (64, True), (128, False)])
+def test_a_size_gives_a_square_of_that_many_texels(plaster, size: int, tileable: bool) -> None:
+    """It still wraps, covers the same ground, and its heights are those of the same surface in millimeters."""
+    normals, albedo = plaster
+    everywhere = np.ones(normals.shape[:2], bool)
+    square = make_material(normals[:, 20:220], albedo[:, 20:220], everywhere[:, 20:220], tileable=tileable)
+    material = make_material(normals, albedo, everywhere, tileable=tileable, size=size)
+    made, plain = (encode_material(m, PixelSize.of("0.1mm"), "plaster") for m in (material, square))
+    for kind in SHARP:
+        assert read(made, kind).shape[:2] == (size, size)
+        for axis in (0, 1):
+            assert not tileable or seam_ratio(read(made, kind), axis) < 1.5, kind
+    facts, before = (json.loads(files["plaster.json"]) for files in (made, plain))
+    assert facts["size"] == pytest.approx(before["size"]) and facts["pixels"] == [size, size]
+    span, span_before = (np.ptp(found["height_range"]) for found in (facts, before))
+    assert span == pytest.approx(span_before, rel=0.15)  # shrunk, the finest relief is gone
+    assert material.albedo.mean() == pytest.approx(square.albedo.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("size", [0, 31, 9000])
+def test_other_sizes_are_refused(plaster, size: int) -> None:
+    normals, albedo = plaster
+    with pytest.raises(ParameterError) as caught:
+        make_material(normals, albedo, np.ones(normals.shape[:2], bool), size=size)
+    assert caught.value.code == "material-size"
+
+
+def test_an_object_that_is_not_flat_is_warned_of(plaster) -> None:
+    ball = sphere(128)
+    with pytest.warns(PhotostereoWarning, match="flat samples"):
+        make_material(ball.normals, np.ones((128, 128)), ball.mask)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_material(*plaster, np.ones(plaster[0].shape[:2], bool))
 
 
 def test_maps_of_a_material_agree(plaster) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.options import FlipY, Force, PixelSizeChoice, SurfaceMethod, option
+from photostereo.cli.options import FlipY, Force, PixelSizeChoice, SurfaceMethod, Texels, option
 from photostereo.cli.terminal import Terminal
 from photostereo.results.format_names import FORMAT_NAMES
 
@@ -28,6 +28,7 @@ def export(
         option("--photographs", None, "Measure a material's roughness from these.", "CAPTURE"),
     ] = None,
     tileable: Annotated[bool, option("--tileable", None, "Make a material that tiles seamlessly.")] = False,
+    texels: Texels = None,
     stretch: Annotated[
         bool, option("--stretch", None, "Scale a material's base color to its full range.")
     ] = False,
@@ -65,6 +66,7 @@ def export(
             pixel_size=size if size.known else size_of_result(source),
             capture=None if photographs is None else load(photographs),
             tileable=tileable,
+            texels=texels,
             stretch=stretch,
             linear=linear,
             flip_y=flip_y,

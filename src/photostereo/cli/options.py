@@ -17,6 +17,7 @@ from photostereo.batch.options import RunOptions
 from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.cli.command import ADVANCED, INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES
 from photostereo.core.errors import ParameterError
+from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -88,6 +89,19 @@ Srgb = Annotated[
         "--srgb/--linear",
         ADVANCED,
         "Undo the sRGB curve, or not (default: for JPEG and files tagged as sRGB).",
+    ),
+]
+
+
+Texels = Annotated[
+    int | None,
+    option(
+        "--size",
+        ADVANCED,
+        "Make a material a square of N × N texels.",
+        "N",
+        min=LEAST_TEXELS,
+        max=MOST_TEXELS,
     ),
 ]
 
@@ -223,6 +237,7 @@ class Making:
     tileable: Annotated[
         bool, option("--tileable", ADVANCED, "Like --material, but make the maps tile seamlessly.")
     ] = False
+    texels: Texels = None
     flip_y: FlipY = False
     about: About = None
 

@@ -98,7 +98,9 @@ def fill_results(
 
         control.stage("material")
         tileable = output.material == "tileable"
-        summary["conventions"] |= write_material(folder, result, size, capture=photographs, tileable=tileable)
+        summary["conventions"] |= write_material(
+            folder, result, size, capture=photographs, tileable=tileable, texels=output.texels
+        )
     if output.report:
         from photostereo.report import write_report
 

@@ -69,6 +69,8 @@ class OutputSettings:
         The page.
     material : str, optional
         None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
+    texels : int, optional
+        Make the material a square of this many texels; a power of two suits game engines.
     flip_y : bool
         ``normals.png`` in the DirectX convention.
     about : mapping
@@ -78,6 +80,7 @@ class OutputSettings:
 
     report: bool = True
     material: str | None = None
+    texels: int | None = None
     flip_y: bool = False
     about: Mapping[str, str] = field(default_factory=dict)
 

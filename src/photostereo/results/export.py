@@ -25,6 +25,7 @@ def export_result(
     capture: Capture | None = None,
     tileable: bool = False,
     stretch: bool = False,
+    texels: int | None = None,
     linear: bool = False,
     flip_y: bool = False,
     surface_method: str = "poisson",
@@ -49,6 +50,8 @@ def export_result(
         Make a material that tiles seamlessly.
     stretch : bool
         Scale the base color of a material to its full range; by default it keeps the measured albedo.
+    texels : int, optional
+        Make a material a square of this many texels; a power of two suits game engines.
     linear : bool
         PTM and relight hold linear intensities instead of sRGB.
     flip_y : bool
@@ -76,6 +79,7 @@ def export_result(
         capture=capture,
         tileable=tileable,
         stretch=stretch,
+        texels=texels,
         linear=linear,
         control=control,
     )
@@ -113,9 +117,11 @@ def write_material(
     *,
     capture: Capture | None = None,
     tileable: bool = False,
+    texels: int | None = None,
 ) -> dict[str, str]:
     """``material/`` inside a folder; what its files mean."""
-    return dict(FORMATS["material"].write(_job(folder, result, size, capture=capture, tileable=tileable)))
+    job = _job(folder, result, size, capture=capture, tileable=tileable, texels=texels)
+    return dict(FORMATS["material"].write(job))
 
 
 def _job(folder: str | Path, result: Reconstruction, size: PixelSize, **options: Any) -> Job:

@@ -2,3 +2,6 @@
 
 #: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and name it here.
 FORMAT_NAMES = ("glb", "obj", "ply", "stl", "tiff", "exr", "material", "ptm", "relight")
+
+#: Texels along a side of a material: the least that shows a pattern, and the most that graphics cards take.
+LEAST_TEXELS, MOST_TEXELS = 32, 8192

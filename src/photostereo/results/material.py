@@ -7,18 +7,27 @@ the paper's and not the material's, are taken out: slopes are freed of their mea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import encode_normals, srgb_from_linear
+from photostereo.core.errors import PhotostereoWarning
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
 from photostereo.io.png import encode_png
 from photostereo.results.occlusion import ambient_occlusion
-from photostereo.results.tiling import integrate_periodic, largest_rectangle, make_tileable, seam_ratio
+from photostereo.results.tiling import (
+    integrate_periodic,
+    largest_rectangle,
+    make_tileable,
+    middle_square,
+    resample_square,
+    seam_ratio,
+)
 
 Float64 = NDArray[np.float64]
 
@@ -26,6 +35,9 @@ Float64 = NDArray[np.float64]
 ASSUMED_ROUGHNESS = 0.8
 #: Normals that lie flatter than this would have slopes without end.
 LEAST_N_Z = 0.05
+#: A flat sample fills this share of its mask with one rectangle, and its slopes change by less than this over it. A disk
+#: fills 0.64, the demo's owl 0.6, a sample that fills the frame 1. Both only decide whether a warning is given.
+FLAT_SHARE, MOST_BOW = 0.7, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +52,7 @@ class Material:
     occlusion: Float64
     tileable: bool  #: whether they wrap
     roughness_measured: bool  #: whether it was measured from photographs
+    texel: float = 1.0  #: the width of a texel in pixels of the sample; heights are in texels
 
 
 def make_material(
@@ -50,6 +63,7 @@ def make_material(
     roughness: ArrayLike | None = None,
     tileable: bool = False,
     stretch: bool = False,
+    size: int | None = None,
 ) -> Material:
     """The material of a flat sample.
 
@@ -65,11 +79,13 @@ def make_material(
         Scale the albedo so that its 99th percentile is white. By default it stays as it was measured.
     tileable : bool
         Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
+    size : int, optional
+        Make a square of this many texels, from the middle of the sample. By default a texel is a pixel of the sample.
 
     Raises
     ------
     ParameterError
-        If no rectangle of 32 × 32 pixels fits into the mask.
+        If no rectangle of 32 × 32 pixels fits into the mask, or ``size`` is not between 32 and 8192.
 
     Examples
     --------
@@ -82,7 +98,16 @@ def make_material(
     n = np.nan_to_num(np.asarray(normals, dtype=np.float64)[box])
     n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
     n_z = np.maximum(n[..., 2], LEAST_N_Z)
-    slopes = np.stack([flatten(-n[..., 0] / n_z), flatten(n[..., 1] / n_z)], axis=-1)
+    measured_slopes = (-n[..., 0] / n_z, n[..., 1] / n_z)
+    slopes = np.stack([flatten(slope) for slope in measured_slopes], axis=-1)
+    bow = max(float(np.ptp(slope - flatten(slope))) for slope in measured_slopes)
+    if n[..., 0].size < FLAT_SHARE * mask.sum() or bow > MOST_BOW:
+        warnings.warn(
+            "A material is meant for flat samples such as paper, fabric or stone. This object is not flat: only "
+            f"{n.shape[1]} × {n.shape[0]} pixels of it are used, and its form is taken out.",
+            PhotostereoWarning,
+            stacklevel=2,
+        )
     color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
     color = color if color.ndim == 3 else np.repeat(color[..., None], 3, axis=2)
     white = float(np.percentile(color, 99.0))
@@ -91,8 +116,15 @@ def make_material(
     measured = roughness is not None
     rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
+    if size is not None:
+        maps = middle_square(maps)
     if tileable:
         maps = make_tileable(maps, (0, 1))
+    side, texel = len(maps), 1.0
+    if size is not None:
+        maps = resample_square(maps, size, wrap=tileable)
+        texel = side / size
+    if tileable:
         maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
     slope_col, slope_row = maps[..., 0], maps[..., 1]
     made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
@@ -111,6 +143,7 @@ def make_material(
         occlusion=ambient_occlusion(height, made, wrap=tileable),
         tileable=tileable,
         roughness_measured=measured,
+        texel=texel,
     )
 
 
@@ -132,6 +165,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     ``NAME.json`` with the range of the heights and how well the maps wrap.
     """
     maps, words = _maps(material), _words(material, size)
+    size = replace(size, millimetres=size.millimetres * material.texel)
     files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
     rows, cols = material.height.shape
     facts = {
@@ -178,7 +212,7 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
 
 def _words(material: Material, size: PixelSize) -> dict[str, str]:
     """What each picture means."""
-    low, high = (bound * size.millimetres for bound in _range(material))
+    low, high = (bound * material.texel * size.millimetres for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {
         "BaseColor": "Base color, sRGB.",

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import ParameterError
+from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
 from photostereo.runtime.loops import njit
 
 Float64 = NDArray[np.float64]
@@ -14,7 +15,7 @@ Bool = NDArray[np.bool_]
 #: The share of a side over which the two ends are blended, and the least such number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
 #: The smallest width and height of a sample, in pixels.
-LEAST_SIDE = 32
+LEAST_SIDE = LEAST_TEXELS
 
 
 def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
@@ -121,6 +122,33 @@ def _oddness(steps: Float64) -> Float64:
     usual = steps.mean(axis=0)
     vary = usual > 1e-9  # not the rounding of a constant
     return np.asarray(np.abs(steps[:, vary] / usual[vary] - 1.0).max(axis=1, initial=0.0))
+
+
+def middle_square(maps: Float64) -> Float64:
+    """The largest square in the middle of a stack of maps."""
+    side = min(maps.shape[:2])
+    top, left = ((length - side) // 2 for length in maps.shape[:2])
+    return maps[top : top + side, left : left + side]
+
+
+def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
+    """A square stack of maps in another resolution, by cubic splines; what wraps still does."""
+    from scipy.ndimage import gaussian_filter, zoom
+
+    if not LEAST_TEXELS <= size <= MOST_TEXELS:
+        raise ParameterError(
+            f"A material has {LEAST_TEXELS} to {MOST_TEXELS} texels along a side, not {size}.",
+            code="material-size",
+            size=size,
+        )
+    shrink = len(maps) / size
+    made = []
+    for values in np.moveaxis(maps, -1, 0):
+        if shrink > 1:  # half of a texel, so that finer detail does not alias
+            values = gaussian_filter(values, 0.5 * shrink, mode="wrap" if wrap else "nearest")
+        mode = "grid-wrap" if wrap else "nearest"
+        made.append(zoom(values, 1 / shrink, order=3, mode=mode, grid_mode=True))
+    return np.stack(made, axis=-1)
 
 
 def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:

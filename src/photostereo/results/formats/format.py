@@ -50,6 +50,7 @@ class Job:
     linear: bool = False
     tileable: bool = False
     stretch: bool = False
+    texels: int | None = None
     control: Control = SILENT
     files: list[str] = field(default_factory=list)  #: What was written, relative to the folder.
 

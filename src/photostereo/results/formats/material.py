@@ -21,7 +21,13 @@ def write_material(job: Job) -> dict[str, str]:
         rough = estimate_roughness(job.capture, job.normals)
     assert job.albedo is not None
     material = make_material(
-        job.normals, job.albedo, job.mask, roughness=rough, tileable=job.tileable, stretch=job.stretch
+        job.normals,
+        job.albedo,
+        job.mask,
+        roughness=rough,
+        tileable=job.tileable,
+        stretch=job.stretch,
+        size=job.texels,
     )
     for name, content in encode_material(material, job.size, job.stem).items():
         job.write(f"material/{name}", content)
