@@ -45,8 +45,8 @@ class RunOptions:
     def require(self, device: str) -> None:
         """Raise what is missing before anything is written: Dask, or the device on this machine."""
         require_extra("distributed", "batch", "Many captures or trials")
-        require_extra("cryptography", "batch", "Many captures or trials")
         if self.scheduler is None:
+            require_extra("cryptography", "batch", "Many captures or trials")
             from photostereo.runtime.arrays import find_device  # with NumPy, which the help does without
 
             find_device(device)
