@@ -1,12 +1,15 @@
 """The small network of one capture that answers for the set network."""
 
 import numpy as np
+import pytest
 
 import photostereo as ps
 from photostereo.core.control import SILENT
 from photostereo.reflectance.learned import student as module
 from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
 from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.solver.bands import Within, solve_band
+from photostereo.solver.methods import find_method
 
 
 def answers_of(pixels):
@@ -76,6 +79,7 @@ def test_what_is_seen_does_not_depend_on_brightness():
 
 
 def test_a_capture_in_parts_is_as_good(monkeypatch):
+    cloudpickle = pytest.importorskip("cloudpickle")
     capture = ps.render_scene("relief", size=(128, 192), reflectance="ggx")
     alone = ps.solve(capture, "net", crops=8).angular_error
     asked = []
@@ -88,7 +92,12 @@ def test_a_capture_in_parts_is_as_good(monkeypatch):
         asked.append(1.0 - found[2].mean())
         return found
 
+    def elsewhere(capture, bands, learned):
+        learned = cloudpickle.loads(cloudpickle.dumps(learned))  # as if sent to a worker
+        for band in bands:
+            yield band, solve_band(capture, find_method("net"), learned, band, Within(SILENT, 1))
+
     monkeypatch.setattr(Student, "answer", counted)
-    helped = ps.solve(capture, "net", crops=8).angular_error
+    helped = ps.solve(capture, "net", crops=8, deal=elsewhere).angular_error
     assert 0.0 < np.mean(asked) < 0.5
     assert helped.mean < 1.01 * alone.mean + 0.02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +150,11 @@ class Learned(Model):
 
         before = Witness(found.normals[some] + 0, found.variance[some] + 0)
         shared = mean_lights(lights)
-        tried = cache(partial(try_noise, again, before, few.pixels, few.colors, few.fine, shared))
+        tried = partial(try_noise, again, before, few.pixels, few.colors, few.fine, shared)
         variance = found.variance
         if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # it learns one set of lights
-            part = 2.0 * noise_part(np.log(variance), tried())
+            self._tried = tried()
+            part = 2.0 * noise_part(np.log(variance), self._tried)
             seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
             self._student = learn(*seen, part, self._captured, control)
         if self._outline and mask is not None:
