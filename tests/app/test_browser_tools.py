@@ -235,7 +235,7 @@ def test_the_example_to_its_result(tab, served):
     step(page, "solve")
     page.wait_for_function("() => !document.querySelector('[data-choice=fast]').disabled")
     page.click("[data-choice=fast]")
-    page.click("text=Show the result")
+    page.click("text=Show the result", timeout=300_000)
     page.frame_locator("iframe").locator("#relight-view.live").wait_for()
     with page.expect_download() as download:
         page.click("text=Mesh with color (GLB)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shlex
 import tempfile
@@ -40,12 +41,16 @@ class Desk:
         self._home = tempfile.TemporaryDirectory(prefix="photostereo-app-", ignore_cleanup_errors=True)
         self.work = Path(self._home.name)
         self.keys: dict[str, Path] = {}
+        try:
+            edits = read_edits(folder)
+        except PhotostereoError:  # said when the folder is read
+            edits = Edits()
         self.board = Board(
             capture={"folder": str(folder), "name": folder.name, "files": []},
             photographs=[],
             opening={"state": "running"},
             looking={"state": "idle"},
-            edits=self._edits_or_none().as_dict(),
+            edits=edits.as_dict(),
             results=[],
             **dict.fromkeys(("lights", "mask", "glance", "findings", "job", "preview")),
         )
@@ -152,9 +157,7 @@ class Desk:
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
         self._begin_job("solve", facts)
         lights = self.board["lights"] or {"files": [], "directions": []}
-        shown = {name: lights[name] for name in ("files", "directions")} | {
-            "mask": str(self.work / "mask.png")
-        }
+        shown = {**lights, "mask": str(self.work / "mask.png")}
         about = {"folder": str(self.folder), "out": str(out), "settings": settings, "command": command}
         task = await self._solver.send("solve", **about, shown=shown)
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
@@ -218,7 +221,11 @@ class Desk:
             if kind == "done":
                 self.board.put(findings=event["result"]["findings"], looking={"state": "idle"})
             elif kind == "failed":
-                self.board.put(looking={"state": "failed", "error": event["error"]})
+                error = event["error"]  # about the small copies
+                message = re.sub(
+                    f"{re.escape(str(self.work))}\\S*", lambda at: str(self.folder), error["message"]
+                )
+                self.board.put(looking={"state": "failed", "error": {**error, "message": message}})
             if self._look_again or kind == "cancelled":
                 self._look_again = False
                 self._later(self.look())
@@ -302,12 +309,6 @@ class Desk:
         if all(entry["name"] != name for entry in self.board["results"]):
             raise CaptureError(f"There is no result {name}.", code="no-such-result")
         return self.folder / RESULTS / name
-
-    def _edits_or_none(self) -> Edits:
-        try:
-            return read_edits(self.folder)
-        except PhotostereoError:
-            return Edits()
 
 
 def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

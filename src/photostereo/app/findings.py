@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.io.images import decode_image
+from photostereo.lights.ball.agreement import angles_between
 
 if TYPE_CHECKING:
     from photostereo.app.tasks import Tasks
@@ -27,8 +28,8 @@ FAULTS = {
     "size-mismatch": "another size",
 }
 #: Lights are found in small copies for the page and in full size for a solve. Differences beyond these are said: degrees
-#: between two lights (a ball gives them to 0.3°), and the share that the masks have in common (0.99 is usual).
-LIGHTS_APART, MASK_SAME = 2.0, 0.97
+#: between two lights (a ball gives them to 0.3°), and the share of the masks that is in one only (0.01 is usual).
+LIGHTS_APART, MASK_APART = 2.0, 0.03
 #: A photograph with more clipped values than this inside the mask is marked.
 _CLIPPED = 0.01
 
@@ -90,9 +91,8 @@ def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
             note(number, f"{100 * share:.0f} % clipped")
     for name, reason in (tasks.faults or {}).items():
         about.setdefault(name, []).append(FAULTS.get(reason, "cannot be used"))
-    for number, name in enumerate(names):
-        if name in tasks.moved:
-            note(number, "camera moved")
+    for name in tasks.moved.intersection(names):
+        note(names.index(name), "camera moved")
     return {
         "general": [
             {"severity": finding.severity, "text": original_names(finding.rendered("app"))}
@@ -108,24 +108,18 @@ def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
     import cv2
 
     said = []
-    files = capture.origin.files if capture.origin else ()
+    files = list(capture.origin.files) if capture.origin else []
     if others := set(files) ^ set(shown["files"]):
         said.append(f"In full size other photographs are used than shown: {', '.join(sorted(others))}.")
-    both = [(files.index(name), place) for place, name in enumerate(shown["files"]) if name in files]
-    if both:
-        here, there = (list(numbers) for numbers in zip(*both, strict=True))
-        cosine = np.sum(capture.lights.directions[here] * np.array(shown["directions"])[there], axis=1)
-        apart = float(np.degrees(np.arccos(np.clip(cosine, -1, 1))).max())
-        if apart > LIGHTS_APART:
-            said.append(f"In full size the lights differ by up to {apart:.1f}° from those shown.")
+    both = [name for name in shown["files"] if name in files]
+    here, there = ([every.index(name) for name in both] for every in (files, shown["files"]))
+    were = np.reshape(shown["directions"], (-1, 3))[there]
+    apart = float(angles_between(capture.lights.directions[here], were).max(initial=0))
+    if apart > LIGHTS_APART:
+        said.append(f"In full size the lights differ by up to {apart:.1f}° from those shown.")
     if Path(shown["mask"]).is_file():
-        seen = (
-            cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1], interpolation=cv2.INTER_LINEAR)
-            > 127
-        )
-        same = float((seen & capture.mask).sum() / (seen | capture.mask).sum())
-        if same < MASK_SAME:
-            said.append(
-                f"In full size the mask differs from the one shown in {100 * (1 - same):.0f} % of it."
-            )
+        seen = cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1]) > 127
+        differs = 1 - float((seen & capture.mask).sum() / (seen | capture.mask).sum())
+        if differs > MASK_APART:
+            said.append(f"In full size the mask differs from the one shown in {differs:.0%} of it.")
     return said

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +49,9 @@ def new_capture_folder(name: str) -> Path:
     base, wanted = captures_folder(), folder_name(name)
     for number in range(1, 10_000):
         folder = base / (wanted if number == 1 else f"{wanted}-{number}")
-        try:
+        with suppress(FileExistsError):
             folder.mkdir(parents=True)
             return folder
-        except FileExistsError:
-            continue
     raise FileExistsError(wanted)
 
 
@@ -71,25 +71,19 @@ def remember(folder: Path) -> None:
     """Put a capture first in the list."""
     known = [{"folder": str(folder)}]
     known += [{"folder": e["folder"]} for e in recent_captures() if e["folder"] != str(folder)]
-    try:
+    with suppress(OSError, PhotostereoError):  # a home that cannot be written: the app works all the same
         state_folder().mkdir(parents=True, exist_ok=True)
         write_json(state_folder() / "recent.json", known[:_RECENT])
-    except (OSError, PhotostereoError):
-        pass  # a home that cannot be written: the app works all the same
 
 
 def list_folder(path: Path) -> dict[str, Any]:
     """Names of the folders in a folder, and how many photographs it holds; no content of any file."""
     entries = []
     with os.scandir(path) as found:
-        for number, entry in enumerate(found):
-            if number >= _LISTED:
-                break
-            try:
+        for entry in islice(found, _LISTED):
+            with suppress(OSError):
                 if not entry.name.startswith(".") and entry.is_dir():
                     entries.append(entry.name)
-            except OSError:
-                continue
     try:
         count = len(photographs_and_mask(path)[0])
     except PhotostereoError:

@@ -95,15 +95,10 @@ class WorkerProcess:
         if self._process is not None and self._process.returncode is None:
             return
         self._ended = False
+        command = (sys.executable, "-m", "photostereo.app.worker")
+        pipe, own = asyncio.subprocess.PIPE, os.name == "posix"  # Ctrl-C in the terminal is for the server
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "photostereo.app.worker",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_LINE,
-            start_new_session=os.name == "posix",  # Ctrl-C in the terminal is for the server
+            *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
         )
         self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
 
@@ -119,9 +114,8 @@ class WorkerProcess:
         process = self._process
         assert process is not None and process.stdout is not None
         while line := await process.stdout.readline():
-            event = read_line(line)
-            if event is not None:
-                self._receive(event)
+            if line.endswith(b"\n"):  # else it was killed in the middle of it
+                self._receive(json.loads(line))
         code = await process.wait()
         for task in list(self._tasks.values()):
             cancelled = task.get("ended") or self._ended
@@ -147,15 +141,6 @@ class WorkerProcess:
         if task in self._tasks and self._process is not None and self._process.returncode is None:
             self._tasks[task]["ended"] = True
             self._process.kill()
-
-
-def read_line(line: bytes) -> Event | None:
-    """An event; None if something else was printed."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "event" in event else None
 
 
 def end_error(code: int) -> dict[str, Any]:

@@ -27,10 +27,8 @@ from photostereo.io.camera import read_shot
 from photostereo.io.images import is_image
 from photostereo.results.format_names import FORMAT_NAMES
 
-#: Bytes of a question in JSON, of a painted mask, of one dropped file, and of all files of a drop together.
-_JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT = 1 << 20, 32 << 20, 512 << 20, 64 << 30
-#: Files of one drop.
-_DROP_FILES = 1000
+#: Bytes of a question in JSON, of a painted mask, of one dropped file, and of all of a drop; and files of a drop.
+_JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT, _DROP_FILES = 1 << 20, 32 << 20, 512 << 20, 64 << 30, 1000
 #: Captures that are open at a time; the one that was used least lately is closed.
 _OPEN = 3
 
@@ -115,11 +113,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     """The application; ``first`` is the folder to open, ``compiling`` whether kernels are compiled meanwhile."""
     state = App(address, first)
 
-    async def index(request: Request) -> Response:
-        return static_file("index.html")
-
     async def static(request: Request) -> Response:
-        return static_file(request.path_params["name"])
+        return static_file(request.path_params.get("name", "index.html"))
 
     async def start(request: Request) -> Any:
         opened = None if state.first is None else (await state.open(state.first)).id
@@ -144,11 +139,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return {"id": (await state.open(Path(str((await json_of(request)).get("path", ""))))).id}
 
     async def example(request: Request) -> Any:
-        worker = WorkerProcess()
-        try:
-            made = await worker.ask("example", folder=str(places.captures_folder() / "example-figure"))
-        finally:
-            await worker.close()
+        made = await state.spare.ask("example", folder=str(places.captures_folder() / "example-figure"))
         return {"id": (await state.open(Path(made["folder"]))).id}
 
     async def drop(request: Request) -> Any:
@@ -215,12 +206,10 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def act(request: Request) -> Any:
         desk, what = state.desk(request), request.path_params["what"]
         question = await json_of(request)
-        if what == "preview":
-            await desk.preview()
+        if what in ("preview", "cancel"):
+            await getattr(desk, what)()
         elif what == "solve":
             await desk.solve(question)
-        elif what == "cancel":
-            await desk.cancel()
         elif what == "save-lights":
             target = desk.folder / "lights.csv"
             if target.exists():
@@ -297,7 +286,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
 
     desk = "/api/c/{desk}"
     routes = [
-        Route("/", index),
+        Route("/", static),
         Route("/static/{name:path}", static),
         Route("/api/start", answered(start)),
         Route("/api/browse", answered(browse)),

@@ -88,7 +88,10 @@ class Tasks:
         from photostereo.app.findings import findings_of
 
         self._at(folder, work)
-        if self._may_guess():
+        edits = read_edits(self.folder)
+        if (edits.lights, edits.circle) != self.estimated_for:
+            self.estimated_for, self.estimated = (edits.lights, edits.circle), {}
+        if self.estimated:
             self._show(self._small_pipeline(control, guess=True), control)
         pipeline = self._small_pipeline(control)
         self._show(pipeline, control)
@@ -122,21 +125,13 @@ class Tasks:
         write_bytes(work / "glance.png", encode_png(picture, fast=True))
         control.emit("glance", glance={"version": self.version})
 
-    def _may_guess(self) -> bool:
-        """Whether lights that were estimated before can be shown; only of them are the rows kept."""
-        edits = read_edits(self.folder)
-        if (edits.lights, edits.circle) != self.estimated_for:
-            self.estimated = {}
-        self.estimated_for = (edits.lights, edits.circle)
-        return bool(self.estimated)
-
     def _keep_estimate(self, capture: Any) -> None:
         from photostereo.lights.ball.circle import Circle
         from photostereo.lights.ball.lines import ball_line
         from photostereo.lights.files.writing import lights_table
 
         assert self.copies is not None
-        if not read_edits(self.folder).moved_lights:
+        if capture.origin.calibration is not None and not read_edits(self.folder).moved_lights:
             head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
             self.estimated |= {row.split(",")[0]: row for row in rows}
             nowhere = ball_line(Circle(-9, -9, 1))  # so that no ball is searched for, which takes a second

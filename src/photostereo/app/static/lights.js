@@ -56,6 +56,8 @@ export class LightsStep {
   }
 
   showStrip(files, at) {
+    if (this.strip.dataset.key === `${at} ${files.length}`) return;
+    this.strip.dataset.key = `${at} ${files.length}`;
     const turn = (by) => this.select(files[(at + by + files.length) % files.length]);
     replace(this.strip, h("button", { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) }, "←"),
       h("p", { class: "small" }, `${this.selected} · ${at + 1} of ${files.length}`),
@@ -113,14 +115,16 @@ export class LightsStep {
     const number = lights?.files.indexOf(name) ?? -1;
     const moved = state.edits?.moved_lights ?? {};
     const out = !this.capture.used(name);
-    if (!lights) return replace(this.detail);
-    const error = lights.errors[number];
-    return replace(this.detail,
+    const error = lights?.errors[number];
+    const key = JSON.stringify([name, out, number, name in moved, error, lights?.strengths[number], lights?.kind]);
+    if (this.detail.dataset.key === key) return;
+    this.detail.dataset.key = key;
+    replace(this.detail, !lights ? null : [
       h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}, ${lights.found_from[number]}`),
       h("div", { class: "buttons" },
         h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave it out"),
         name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move") : null,
-        lights.kind === "file" ? null : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv")));
+        lights.kind === "file" ? null : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv"))]);
   }
 
   async save() {

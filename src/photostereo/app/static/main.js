@@ -76,6 +76,10 @@ class Frame {
     where.textContent = state.capture?.name ?? "";
     where.title = state.capture?.folder ?? "";
     document.title = `${state.capture?.name ?? "…"} – photostereo`;
+    // What is pressed must not be replaced under the pointer: only if something changed.
+    const key = JSON.stringify([this.capture.id, this.name, STEPS.map(([name]) => this.mark(name, state))]);
+    if (nav.dataset.key === key && nav.firstChild) return;
+    nav.dataset.key = key;
     const focused = nav.contains(document.activeElement) ? document.activeElement.dataset.step : null;
     replace(nav, h("ol", {}, STEPS.map(([key, words], number) => {
       const [mark, said] = this.mark(key, state);

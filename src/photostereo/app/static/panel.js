@@ -1,6 +1,6 @@
 // What every step shows at the side: a quick look at the normals, and findings.
 
-import { h, replace } from "./dom.js";
+import { h } from "./dom.js";
 
 export class Glance {
   constructor(capture) {
@@ -19,7 +19,8 @@ export class Glance {
     }
     const working = opening?.state === "running" || looking?.state === "running";
     this.element.classList.toggle("working", working);
-    if (looking?.state === "failed") replace(this.words, h("span", { class: "problem" }, looking.error.message));
+    this.element.hidden = opening?.state === "failed";
+    if (looking?.state === "failed") this.words.textContent = glance ? "As it was before." : "Nothing to show yet.";
     else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution; follows every correction." : "";
   }
 }

@@ -25,7 +25,7 @@ export class PhotographsStep {
       if (!this.tiles.has(name)) this.add(name, number);
       this.show(name, known.get(name), state.findings?.photographs?.[name] ?? []);
     }
-    if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("capture")) this.panel(state, files, known);
+    if (parts.has("opening") || parts.has("photographs") || parts.has("edits") || parts.has("findings") || parts.has("looking") || parts.has("capture")) this.panel(state, files, known);
   }
 
   add(name, number) {
@@ -75,8 +75,19 @@ export class PhotographsStep {
       capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
       capture?.flat ? [`${capture.flat}: flat field, divided by`, "span"] : null,
     ].filter(Boolean);
-    replace(this.summary, h("h1", {}, "Photographs"), opening?.state === "failed" ? h("p", { class: "alert problem" }, opening.error?.message ?? "The folder cannot be read.") : facts.map(([words, tag]) => h("p", { class: tag === "strong" ? "lead" : "small" }, words)));
-    replace(this.notes, h("h2", { class: "panel-title" }, "What was noticed"), state.findings ? findings(state.findings.general) : h("p", { class: "small" }, opening?.state === "failed" ? "" : "Looking …"));
+    const failed = opening?.state === "failed";
+    this.element.classList.toggle("failed", failed);
+    if (failed) {
+      replace(this.sheet, h("div", { class: "empty-state" }, h("h2", {}, opening.error?.code === "no-photographs" ? "No photographs in this folder" : "This folder cannot be opened"),
+        opening.error?.code === "no-photographs" ? h("p", {}, "Take JPEG, PNG, TIFF, HEIC or raw files of one object, one for each light.") : h("p", { class: "alert problem" }, opening.error?.message ?? ""),
+        h("a", { class: "button primary", href: "#/" }, "Choose others")));
+      replace(this.summary, h("h1", {}, "Photographs"), h("p", { class: "small" }, state.capture?.folder));
+      replace(this.notes);
+      return;
+    }
+    replace(this.summary, h("h1", {}, "Photographs"), facts.map(([words, tag]) => h("p", { class: tag === "strong" ? "lead" : "small" }, words)));
+    const lost = state.looking?.state === "failed" ? state.looking.error.message : "";
+    replace(this.notes, h("h2", { class: "panel-title" }, "What was noticed"), lost ? h("p", { class: "alert problem" }, lost) : state.findings ? findings(state.findings.general) : h("p", { class: "small" }, "Looking …"));
   }
 
   enlarge(number) {

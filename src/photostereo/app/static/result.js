@@ -22,7 +22,7 @@ export class ResultStep {
   }
 
   update(parts) {
-    if (!["results", "preview", "job", "capture"].some((name) => parts.has(name))) return;
+    if (!["results", "preview", "capture"].some((name) => parts.has(name))) return;
     const { all } = this;
     const newest = all.toSorted((a, b) => b.made - a.made)[0];
     if (!all.some((one) => one.key === this.first) || (newest && newest.made > (this.seen ?? 0) && this.view === "one")) this.first = newest?.key;

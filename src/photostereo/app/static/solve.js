@@ -1,7 +1,7 @@
 // Preview, Fast, Best; other methods and parameters folded away; progress, time left, cancel, log.
 
 import { ask, attempt } from "./api.js";
-import { h, plural, replace, seconds } from "./dom.js";
+import { h, plural, replace, seconds, sentence } from "./dom.js";
 import { next } from "./panel.js";
 
 const CHOICES = [
@@ -12,7 +12,8 @@ const CHOICES = [
 
 const STAGES = {
   photographs: "Reading the photographs", alignment: "Checking that the camera stood still", lights: "Finding the lights", mask: "Finding the object",
-  iterations: "Solving", neighbors: "Preparing", surface: "Integrating the surface", "arrays and pictures": "Writing arrays and pictures", mesh: "Building the mesh", report: "Making the page",
+  "estimating lights": "Estimating the lights", survey: "Sampling the photographs", neighbors: "Preparing", network: "Asking the network", iterations: "Solving", noise: "Estimating the noise",
+  colors: "Measuring the colors", surface: "Preparing the surface", integrate: "Integrating the surface", "depth and meshes": "Building the mesh", "arrays and pictures": "Writing arrays and pictures", mesh: "Building the mesh", report: "Making the page",
 };
 
 export class SolveStep {
@@ -23,7 +24,15 @@ export class SolveStep {
     this.form = h("form", { class: "advanced", onsubmit: (event) => { event.preventDefault(); this.beginMethod(); } });
     this.more = h("details", {}, h("summary", {}, "Other methods and parameters"), this.form);
     this.more.addEventListener("toggle", () => this.fill(), { once: true });
-    this.job = h("div", { class: "job", role: "region", "aria-label": "Progress" });
+    // These stay while progress comes in, so that a click is not lost and the log stays open.
+    this.title = h("h2", {});
+    this.time = h("span", { class: "small" });
+    this.stop = h("button", { type: "button", class: "cancel", onclick: () => attempt(() => this.capture.act("cancel")) }, "Cancel");
+    this.words = h("div", { class: "ready-list" });
+    this.list = h("ol", { class: "stages" });
+    this.onward = h("div", {});
+    this.job = h("div", { class: "job", hidden: true, role: "region", "aria-label": "Progress" }, h("header", { class: "row" }, this.title, this.time, this.stop), this.words, this.list, this.onward,
+      h("details", { class: "log", ontoggle: (event) => this.log(event.target) }, h("summary", {}, "Log"), h("pre", { tabindex: "0" })));
     this.check = h("div", { class: "ready-list" });
     this.element = h("section", { class: "step solve wrap", "aria-label": "Solve" }, h("h1", {}, "Solve"), this.check, this.cards, this.more, this.job);
     this.clock = setInterval(() => this.tick(), 500);
@@ -42,7 +51,7 @@ export class SolveStep {
     const files = (state.capture?.files ?? []).filter((name) => this.capture.used(name)).length;
     replace(this.check, h("p", { class: "small" }, ready
       ? `${plural(files, "photograph")} · lights ${state.lights?.kind === "ball" ? "from a ball" : state.lights?.kind === "estimated" ? "estimated" : "from a file"} · object ${(100 * state.mask.share).toFixed(0)} % of the frame`
-      : state.looking?.state === "failed" ? state.looking.error.message : "Still looking at the photographs …"),
+      : state.looking?.state === "failed" ? state.looking.error.message : state.opening?.state === "failed" ? state.opening.error?.message : "Still looking at the photographs …"),
     problems.slice(0, 2).map((finding) => h("p", { class: "alert notice" }, finding.text)));
   }
 
@@ -73,30 +82,34 @@ export class SolveStep {
   }
 
   progress(job) {
-    if (!job) {
-      replace(this.job);
-      return;
-    }
+    this.job.hidden = !job;
+    if (!job) return;
     const running = ["running", "cancelling"].includes(job.state);
     const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, cancelling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", cancelled: "Cancelled" }[job.state];
-    const stages = job.stages ?? [];
-    this.time = h("span", { class: "small" });
-    const list = h("ol", { class: "stages" }, stages.map((stage, number) => {
+    // What is done several times, such as reading, has one line.
+    const stages = [];
+    for (const stage of job.stages ?? []) {
+      const before = stages.find((one) => one.stage === stage.stage);
+      if (before && stage.ended) before.began -= stage.ended - stage.began;
+      else stages.push({ ...stage });
+    }
+    const list = stages.map((stage, number) => {
       const current = running && number === stages.length - 1;
       const share = stage.total ? Math.min(1, stage.done / stage.total) : null;
-      return h("li", { class: current ? "current" : "past" }, h("span", {}, STAGES[stage.stage] ?? stage.stage),
+      return h("li", { class: current ? "current" : "past" }, h("span", {}, STAGES[stage.stage] ?? sentence(stage.stage).slice(0, -1)),
         current ? h("progress", { max: "1", ...(share === null ? {} : { value: String(share) }), "aria-label": stage.stage }) : null,
         h("span", { class: "small" }, current ? (stage.seconds_left ? `${seconds(stage.seconds_left)} left` : share === null ? "" : `${stage.done} of ${stage.total}`) : seconds(stage.ended - stage.began)));
-    }));
+    });
+    this.title.textContent = title;
+    this.stop.hidden = !running;
+    this.stop.disabled = job.state === "cancelling";
+    replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null, (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
+      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null);
+    replace(this.list, job.state === "done" ? null : list);
     const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
-    replace(this.job, h("header", { class: "row" }, h("h2", {}, title), this.time,
-      running ? h("button", { type: "button", class: "cancel", disabled: job.state === "cancelling", onclick: () => attempt(() => this.capture.act("cancel")) }, "Cancel") : null),
-    job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
-    (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
-    running || job.state !== "done" ? list : null,
-    job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null,
-    shown ? next(this.capture, "result", job.kind === "preview" ? "Show the preview" : "Show the result") : null,
-    h("details", { class: "log", ontoggle: (event) => this.log(event.target) }, h("summary", {}, "Log"), h("pre", { tabindex: "0" })));
+    const key = shown ? job.kind : "";
+    if (this.onward.dataset.key !== key) replace(this.onward, shown ? next(this.capture, "result", job.kind === "preview" ? "Show the preview" : "Show the result") : null);
+    this.onward.dataset.key = key;
     this.tick();
   }
 
