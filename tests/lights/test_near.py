@@ -78,6 +78,12 @@ def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pyt
     assert every_nth(near, 3).frame == (22, 22)
 
 
+@pytest.mark.parametrize("method", ["pdlnv", "dlsr", "cbr+dictionary"])
+def test_a_method_with_a_prior_finds_the_depth_with_its_model(method: str) -> None:
+    found = ps.solve(render_near(2.0 * dome_lights(8, max_angle=35), size=32), method, max_iter=2)
+    assert found.near and found.angular_error.mean < 0.5
+
+
 def test_bands_see_near_lights() -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=96)
     near = replace(near, lights=near.lights.with_depth(near.truth_depth))

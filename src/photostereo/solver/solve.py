@@ -146,7 +146,9 @@ def _settled(
     """The capture with near lights that know its depth, and how it was found; itself if its lights are distant."""
     if not capture.lights.is_near or capture.lights.depth is not None:
         return capture, ""
-    alone, parameters = find_method(entry.model.name), entry.of_model(values)
+    alone = find_method(entry.model.name)
+    of_model, known = entry.of_model(values), {parameter.name for parameter in alone.parameters}
+    parameters = {name: value for name, value in of_model.items() if name in known}  # some are for a prior
 
     def normals(small: Capture) -> Reconstruction:
         quiet = control.unreported()
