@@ -148,13 +148,13 @@ def _in_process(wrong: list[str]) -> type:
 
     class InProcess(WorkerProcess):
         async def _start(self) -> None:
-            if not hasattr(self, "_own"):
-                self._own = Tasks()
+            """There is no process."""
 
         async def _write(self, message: dict[str, Any]) -> None:
             if "cancel" in message:
                 return
             number, do = message.pop("task"), message.pop("do")
+            own = self.__dict__.setdefault("_own", Tasks())
 
             def emit(event: str, **facts: Any) -> None:
                 line = json_text({"task": number, "event": event, **facts}, indent=None, ascii_only=True)
@@ -162,6 +162,6 @@ def _in_process(wrong: list[str]) -> type:
                     wrong.append(f"Traceback? {do}: {facts['error']['message']}")
                 self._receive(json.loads(line))
 
-            run_task(getattr(self._own, f"do_{do}"), message, Reporter(emit))
+            run_task(getattr(own, f"do_{do}"), message, Reporter(emit))
 
     return InProcess

@@ -37,7 +37,7 @@ def lights(
     from photostereo.lights.files.writing import write_lights
 
     target = out or capture / "lights.csv"
-    place = capture.resolve()
+    place = capture.absolute() if capture.is_symlink() and not capture.exists() else capture.resolve()
     shown: Path | None = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
     with ExitStack() as free:  # what is in the way is reported before the work
         for wanted in (target, *([shown] if picture and shown else [])):
