@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from photostereo.capture.capture import Origin
 from photostereo.capture.corruptions import add_poisson
+from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import FAIR, GOOD, LEAST_TURN, ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import turn_of_lights
+from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.pipeline.save import save
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.opinion import assess
@@ -32,6 +36,18 @@ def test_it_is_the_mean_inside_the_mask(solved):
     spread[result.mask] = np.linspace(2, 8, int(result.mask.sum()))
     found = expected_error(replace(result, maps={"spread": spread}))
     assert found.degrees == pytest.approx(5.0) and found.about == "5°"
+
+
+def test_photographs_that_may_be_displaced_are_not_called_good(solved):
+    scene, result = solved
+    still = Alignment.still(12)
+    for uncertain, grade in ((False, "good"), (True, "fair")):
+        alignment = replace(still, uncertain=np.arange(12) == (3 if uncertain else 99))
+        capture = replace(scene, origin=Origin(Path("x"), "test", 16, alignment=alignment))
+        found = expected_error(result, findings=diagnose(capture, result).findings)
+        assert (
+            found.grade == grade and any("displaced" in reason.text for reason in found.reasons) is uncertain
+        )
 
 
 def test_it_is_of_the_size_of_the_true_error(solved):

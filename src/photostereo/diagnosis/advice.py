@@ -56,6 +56,7 @@ def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
     """Everything worth saying, the worst first; at least one sentence."""
     found = [
         *_about_ball(capture),
+        *_about_movement(capture),
         *_about_lights(diagnosis),
         *_about_shadows(diagnosis, capture),
         *_about_noise(diagnosis, capture),
@@ -76,6 +77,16 @@ def _about_ball(capture: Capture) -> Iterator[Finding]:
         remedy = "Check the light file, or move it away: then the lights are found from the ball."
         effect = float(np.nanmean(check.apart))
         yield Finding("problem", f"{check.words} {remedy}", effect=effect, is_mistake=True)
+
+
+def _about_movement(capture: Capture) -> Iterator[Finding]:
+    alignment = None if capture.origin is None else capture.origin.alignment
+    if alignment is not None and alignment.uncertain.any():
+        yield Finding(
+            "problem",
+            f"{int(alignment.uncertain.sum())} of {len(alignment.uncertain)} photographs may be displaced and could not "
+            "be moved back. Check them, and leave them out if they do not match the others.",
+        )
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
