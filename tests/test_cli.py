@@ -631,7 +631,7 @@ def test_both_figures_where_pixels_have_no_truth(call, scene_folder, tmp_path) -
         error["known_mean"] * known + 90 * error["unknown_truth"], rel=1e-6
     )
     assert f"mean {error['known_mean']:.2f}°" in said and f"mean {error['mean']:.2f}°" in said
-    assert "where the truth is known" in (tmp_path / "out" / "report.html").read_text()
+    assert "pixels with known truth" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

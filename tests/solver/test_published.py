@@ -99,7 +99,7 @@ def test_info_describes_each_shared_capture(captures, data_dir) -> None:
         assert facts["photographs"] == 20 and facts["bit_depth"] == 8 and facts["truth"] == "none"
     # A glossy ball under 96 well-placed lights: the one thing to notice is its highlights.
     noticed = [finding.text for finding in diagnose(captures["ball"]).findings if finding.severity != "good"]
-    assert len(noticed) == 1 and "fit a matte surface badly" in noticed[0]
+    assert len(noticed) == 1 and "fit a matte surface poorly" in noticed[0]
 
 
 @pytest.mark.parametrize(

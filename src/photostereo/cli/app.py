@@ -16,12 +16,12 @@ def app(
     folder: Annotated[
         Path | None, typer.Argument(metavar="FOLDER", help="Folder of photographs to open.")
     ] = None,
-    port: Annotated[int, option("--port", None, "Port; 0 for any that is free.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("--port", None, "Port (0: any free port).", min=0, max=65535)] = 0,
     browser: Annotated[
         bool, option("--browser/--no-browser", None, "Open the browser, or only print the address.")
     ] = True,
 ) -> None:
-    """Work in the browser: photographs, lights, mask, solve and result, without the terminal."""
+    """Open the app in the browser, from photographs to results."""
     from photostereo.core.errors import CaptureError
     from photostereo.core.extras import require_extra
 

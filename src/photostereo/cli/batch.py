@@ -31,7 +31,7 @@ def batch(
         option(
             "--settle",
             ADVANCED,
-            "With --watch: take a capture when its files have not changed for this long.",
+            "With --watch: solve a capture once its files have not changed for this long.",
             "SECONDS",
             min=0,
         ),
@@ -43,7 +43,7 @@ def batch(
         ),
     ] = None,
 ) -> dict[str, Any]:
-    """Solve many captures with the same settings: a folder of results each, a ledger and an overview page."""
+    """Solve many captures with the same settings, with a folder of results each and an overview page."""
     from photostereo.batch.run import batch as run
     from photostereo.batch.settings import read_plan
     from photostereo.pipeline.settings import Settings
@@ -51,7 +51,7 @@ def batch(
     settings = Settings()
     if any(place.suffix.lower() == ".toml" for place in places):
         if len(places) > 1:
-            raise ParameterError("Give one plan, or captures and folders; not both.", code="plan-and-folders")
+            raise ParameterError("Give either one plan, or captures and folders.", code="plan-and-folders")
         places, settings = read_plan(places[0])
     given = making.settings(terminal.given)  # has priority over the plan
     given["parameters"] = {**settings.solving.parameters, **given.get("parameters", {})}

@@ -49,7 +49,7 @@ def compare(
         option(
             "--methods",
             METHOD,
-            "Names with commas between them (default: all methods).",
+            "Comma-separated names (default: all methods).",
             autocompletion=complete_methods,
         ),
     ] = None,
@@ -89,13 +89,13 @@ def compare(
 
         if methods is not None or parameters:
             raise ParameterError(
-                "--methods and --set solve a capture; results have been solved already.",
+                "--methods and --set apply to a capture, not to existing results.",
                 code="not-for-results",
             )
         return compare_results(sources, out, truth, size, force, terminal)
     if truth is not None:
         raise ParameterError(
-            "--truth is for results; a capture that is solved brings its own truth.", code="not-for-captures"
+            "--truth applies to existing results; a capture brings its own truth.", code="not-for-captures"
         )
     of_each = parameters_by_method(parse_parameters(parameters), names(methods))
     settings = Settings(
@@ -144,7 +144,7 @@ def parameters_by_method(
 
     if methods is not None and not methods:
         raise ParameterError(
-            "No methods were given. Name at least one, for instance --methods ls,pdlnv.", code="no-methods"
+            "No methods were given. Name at least one, for example --methods ls,pdlnv.", code="no-methods"
         )
     of_each: dict[str, dict[str, Any]] = {choose(name).name: {} for name in methods or method_names()}
     for key, value in parameters.items():
@@ -152,8 +152,8 @@ def parameters_by_method(
         method = choose(word).name
         if not dot or not name or method not in of_each:
             raise ParameterError(
-                f'"{key}" does not say whose parameter it is. Write --set METHOD.NAME=VALUE with one of the '
-                f"methods compared: {', '.join(of_each)}.",
+                f'"{key}" does not name a method. Write --set METHOD.NAME=VALUE with one of the '
+                f"compared methods: {', '.join(of_each)}.",
                 code="whose-parameter",
                 key=key,
             )

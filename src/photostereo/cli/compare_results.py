@@ -44,7 +44,7 @@ def compare_results(
         )
     if len(sources) < 2:
         raise ParameterError(
-            f"{sources[0]} is a result. Give at least one more to compare it with.",
+            f"{sources[0]} is a result. Give at least one more result to compare it with.",
             code="one-result",
             file=sources[0],
         )

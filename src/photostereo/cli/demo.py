@@ -18,7 +18,7 @@ METHODS = ("ls", "pdlnv", "dlnet")
 def demo(
     terminal: Terminal, out: OutFolder = Path("photostereo-demo"), force: Force = False
 ) -> dict[str, Any]:
-    """Run a synthetic object through everything, in about a minute."""
+    """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.corruptions import add_poisson
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.compare import comparison_table
@@ -28,9 +28,7 @@ def demo(
     from photostereo.scenes import dome_lights, render_scene
 
     require_free(out, force=force)
-    terminal.say(
-        f"Photographing a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ..."
-    )
+    terminal.say(f"Rendering a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ...")
     lights = dome_lights(PHOTOGRAPHS)
     clean = render_scene("figure", size=SIZE, lights=lights, reflectance="oren-nayar", color=True)
     pipeline = Pipeline(add_poisson(clean, SNR_DB, rng=0), control=terminal)

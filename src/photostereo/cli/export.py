@@ -25,7 +25,7 @@ def export(
     pixel_size: PixelSizeChoice = None,
     photographs: Annotated[
         Path | None,
-        option("--photographs", None, "Measure a material's roughness from these.", "CAPTURE"),
+        option("--photographs", None, "Estimate a material's roughness from these.", "CAPTURE"),
     ] = None,
     tileable: Annotated[bool, option("--tileable", None, "Make a material that tiles seamlessly.")] = False,
     texels: Texels = None,
@@ -33,16 +33,16 @@ def export(
         bool, option("--stretch", None, "Scale a material's base color to its full range.")
     ] = False,
     linear: Annotated[
-        bool, option("--linear", None, "PTM and relight with linear intensities, for measuring.")
+        bool, option("--linear", None, "Store linear intensities in PTM and relight files, for measuring.")
     ] = False,
     flip_y: FlipY = False,
     surface_method: SurfaceMethod = "poisson",
     decimate: Annotated[
-        int | None, option("--decimate", None, "About N triangles in meshes.", "N", min=4)
+        int | None, option("--decimate", None, "Reduce meshes to about N triangles.", "N", min=4)
     ] = None,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Write a result in the formats that other programs open."""
+    """Export a result for other programs."""
     from photostereo.capture import load
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory
@@ -77,7 +77,9 @@ def export(
         origin = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
         write_summary(folder, {key: value for key, value in origin.items() if value is not None})
     if "material" in wanted and photographs is None:
-        terminal.say("Roughness is assumed to be 0.8; --photographs CAPTURE measures it from the highlights.")
+        terminal.say(
+            "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."
+        )
     terminal.say(f"{len(facts['files'])} files: {target}")
     return {"out": str(target.absolute()), **facts}
 

@@ -28,20 +28,22 @@ def figure(
         option("--truth", None, "A capture with truth, or true normals as .npy or .png: adds error maps."),
     ] = None,
     zoom: Annotated[
-        list[str] | None, option("--zoom", None, "A close-up; can be repeated.", "X,Y,W,H")
+        list[str] | None, option("--zoom", None, "Add a close-up; can be repeated.", "X,Y,W,H")
     ] = None,
     relit: Annotated[
         list[str] | None,
-        option("--relit", None, "A row lit from this direction; can be repeated.", "X,Y,Z"),
+        option("--relit", None, "Add a row lit from this direction; can be repeated.", "X,Y,Z"),
     ] = None,
-    methods: Annotated[str | None, option("--methods", None, "Only these, with commas between them.")] = None,
+    methods: Annotated[
+        str | None, option("--methods", None, "Comma-separated methods to show (default: all).")
+    ] = None,
     limit: Annotated[
         float | None, option("--limit", None, "Upper limit of the color scale, in degrees.", min=0.1)
     ] = None,
     width: Annotated[float, option("--width", None, "Width in inches.", min=1.0, max=40.0)] = 7.16,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Draw results side by side for a paper: normals, close-ups, errors, relit."""
+    """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
         raise ParameterError(
@@ -100,7 +102,7 @@ def parse_zoom(text: str) -> tuple[slice, slice]:
     x, y, w, h = (int(value) for value in numbers(text, 4, "--zoom", whole=True) or ())
     if min(x, y) < 0 or min(w, h) < 2:
         raise ParameterError(
-            f'"{text}" is not a close-up: x,y,w,h in pixels, for instance 120,80,60,60.',
+            f'"{text}" is not a close-up: expected x,y,w,h in pixels, for example 120,80,60,60.',
             code="not-a-zoom",
             text=text,
         )
@@ -116,7 +118,7 @@ def parse_light(text: str) -> tuple[float, ...]:
     light = numbers(text, 3, "--relit") or ()
     if not light[2] > 0:
         raise ParameterError(
-            f'"{text}" is not a light: x,y,z with z > 0, for instance -1,1,1.5.',
+            f'"{text}" is not a light: expected x,y,z with z > 0, for example -1,1,1.5.',
             code="not-a-light",
             text=text,
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str, Any]:
-    """Show what was found in a capture, and what is wrong with it."""
+    """Show what a capture contains and what may be wrong with it."""
     from photostereo.pipeline.pipeline import Pipeline
     from photostereo.pipeline.settings import Settings
 
@@ -35,7 +35,7 @@ def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str
     terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
     if found.truth is not None:
         unknown = facts["truth_unknown_pixels"]
-        terminal.say(f"True normals: known{f' but for {unknown} pixels' if unknown else ''}")
+        terminal.say(f"True normals: known{f', except at {unknown} pixels' if unknown else ''}")
     for note in facts["notes"]:
         terminal.say(f"• {note}")
     for finding in diagnosis.findings:

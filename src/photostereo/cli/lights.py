@@ -26,7 +26,7 @@ def lights(
         option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
     ] = None,
     picture: Annotated[
-        bool, option("--picture/--no-picture", OUTPUT, "Write a picture to check the lights by.")
+        bool, option("--picture/--no-picture", OUTPUT, "Write a picture for checking the lights.")
     ] = True,
     force: Force = False,
 ) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def lights_table(calibration: Calibration) -> Any:
                 *([calibration.found_from[number]] if several else []),
             ]
         )
-    header = ["photograph", "x", "y", "z", "strength", "error about", *(["found from"] if several else [])]
+    header = ["photograph", "x", "y", "z", "strength", "expected error", *(["found from"] if several else [])]
     table = text_table(header, rows)
     found = "" if several else f"directions: {sources[0]}; "
     table.caption, table.caption_justify = f"{found}strengths: {calibration.strengths_from}", "left"

@@ -18,7 +18,7 @@ def mask(
     ] = None,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Find the object in the photographs and write its mask, in full size, to edit with any painting program."""
+    """Find the object and write its mask at full size, to edit in any image editor."""
     import numpy as np
 
     from photostereo.capture.loading import read_lazily

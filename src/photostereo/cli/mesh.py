@@ -21,14 +21,14 @@ def mesh(
     terminal: Terminal,
     method: Annotated[str, option("--method -m", None, "poisson, robust or simchony.")] = "poisson",
     formats: Annotated[
-        str, option("--format", None, "ply, glb, obj, stl, with commas. Other meshes in OUT are deleted.")
+        str, option("--format", None, "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.")
     ] = "ply,glb",
     pixel_size: PixelSizeChoice = None,
     decimate: Annotated[
         int | None, option("--decimate", None, "Reduce to about N triangles.", "N", min=4)
     ] = None,
     full: Annotated[
-        bool, option("--full", None, "PLY and STL with every pixel, even beyond two million triangles.")
+        bool, option("--full", None, "Use every pixel in PLY and STL, even above two million triangles.")
     ] = False,
     watertight: Annotated[
         bool, option("--watertight", None, "Close the mesh with walls and a base, for printing.")
@@ -39,15 +39,15 @@ def mesh(
     exr: Annotated[
         bool, option("--exr", None, "Also write normals and depth as EXR (needs the extra `exr`).")
     ] = False,
-    mask: Annotated[Path | None, option("--mask", None, "Mask picture, with a normal map.")] = None,
+    mask: Annotated[Path | None, option("--mask", None, "Mask picture for a normal map.")] = None,
     out: Annotated[
         Path | None,
-        option("--out -o", None, "Another folder (default: OUT itself; for a normal map NAME-mesh)."),
+        option("--out -o", None, "Output folder (default: OUT itself, or NAME-mesh for a normal map)."),
     ] = None,
     flip_y: FlipY = False,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Integrate depth and build meshes again with other options, or from any normal map."""
+    """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory
     from photostereo.io.safe import exists

@@ -28,11 +28,11 @@ def methods(
     known = [find_method(each) for each in method_names()]
     terminal.say(text_table(["name", "method", "use it for"], [[m.name, m.title, m.assumes] for m in known]))
     terminal.say(
-        f"By default, photostereo solve uses {BEST}, or {FAST} for captures so large that {BEST} would take much "
-        f"longer. --method best is always {BEST}, --method fast always {FAST}."
+        f"By default, photostereo solve uses {BEST}, or {FAST} if the capture is too large or has too few or too many "
+        f"photographs for {BEST}. --method best always uses {BEST}, --method fast always uses {FAST}."
     )
     terminal.say(
-        "The dictionary prior can be added to any method: photostereo solve X --method cbr --prior dictionary"
+        "Add the dictionary prior to a method without a prior: photostereo solve X --method cbr --prior dictionary"
     )
     terminal.say("Parameters, defaults and citation of one method: photostereo methods NAME")
     return {"methods": [_facts(method) for method in known]}

@@ -47,9 +47,9 @@ PixelSizeChoice = Annotated[
     option("--pixel-size", OUTPUT, "Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", "SIZE"),
 ]
 SurfaceMethod = Annotated[
-    str, option("--surface-method", ADVANCED, "How depth is integrated: poisson, robust or simchony.")
+    str, option("--surface-method", ADVANCED, "Integration method: poisson, robust or simchony.")
 ]
-Device = Annotated[str, option("--device", RESOURCES, "cpu or cuda.")]
+Device = Annotated[str, option("--device", RESOURCES, "Compute on cpu or cuda.")]
 FlipY = Annotated[
     bool, option("--flip-y", ADVANCED, "Write normal maps in the DirectX convention (green points down).")
 ]
@@ -64,16 +64,17 @@ About = Annotated[
     ),
 ]
 Color = Annotated[
-    bool, option("--color", ADVANCED, "Albedo and mesh in color, with methods that look at gray, too.")
+    bool, option("--color", ADVANCED, "Albedo and mesh in color, even if the method uses gray.")
 ]
 Images = Annotated[int | None, option("--images", ADVANCED, "Use N randomly chosen photographs.", "N", min=3)]
 Seed = Annotated[int, option("--seed", ADVANCED, "Random seed (choice of photographs, noise).", min=0)]
 Ball = Annotated[
-    Path | None, option("--ball", LIGHTS, "Photographs of a ball under the same lights.", "FOLDER")
+    Path | None,
+    option("--ball", LIGHTS, "Folder with photographs of a ball under the same lights.", "FOLDER"),
 ]
 BallCircle = Annotated[
     str | None,
-    option("--circle", LIGHTS, "Where the ball is: column, row and radius in pixels.", "X,Y,R"),
+    option("--circle", LIGHTS, "Circle of the ball: column, row and radius in pixels.", "X,Y,R"),
 ]
 Focal = Annotated[
     float | None,
@@ -81,14 +82,16 @@ Focal = Annotated[
 ]
 Card = Annotated[
     str | None,
-    option("--card", ADVANCED, "A gray card that faces the camera: its sides in pixels.", "L,T,R,B"),
+    option(
+        "--card", ADVANCED, "A gray card facing the camera: left, top, right, bottom in pixels.", "L,T,R,B"
+    ),
 ]
 Srgb = Annotated[
     bool | None,
     option(
         "--srgb/--linear",
         ADVANCED,
-        "Undo the sRGB curve, or not (default: for JPEG and files tagged as sRGB).",
+        "Undo the sRGB curve, or keep the values (default: undo for JPEG and sRGB tags).",
     ),
 ]
 
@@ -116,15 +119,13 @@ class Reading:
     ] = None
     crop: Annotated[
         str | None,
-        option("--crop", INPUT, "Use a part, in pixels from the top left corner.", "X,Y,W,H"),
+        option("--crop", INPUT, "Use only this part, in pixels from the top left.", "X,Y,W,H"),
     ] = None
     scale: Annotated[float, option("--scale", INPUT, "Work at a lower resolution.", min=0.001, max=1.0)] = 1.0
     color: Color = False
     lights: Annotated[
         str | None,
-        option(
-            "--lights", LIGHTS, 'A light file, another capture whose lights are used again, or "estimate".'
-        ),
+        option("--lights", LIGHTS, 'A light file, another capture to take the lights from, or "estimate".'),
     ] = None
     ball: Ball = None
     circle: BallCircle = None
@@ -138,29 +139,34 @@ class Reading:
     ] = False
     lights_strengths: Annotated[
         str,
-        option("--lights-strengths", ADVANCED, "given (by the light file) or unknown (estimated)."),
+        option(
+            "--lights-strengths",
+            ADVANCED,
+            "Light strengths: given (in the light file) or unknown (estimate them).",
+        ),
     ] = "given"
     focal: Focal = None
     srgb: Srgb = None
     ambient: Annotated[
-        Path | None, option("--ambient", ADVANCED, "Taken with the light off, to subtract.", "PICTURE")
+        Path | None, option("--ambient", ADVANCED, "Photograph with the light off, to subtract.", "PICTURE")
     ] = None
     flat: Annotated[
-        Path | None, option("--flat", ADVANCED, "Of an evenly lit white surface, to divide by.", "PICTURE")
+        Path | None,
+        option("--flat", ADVANCED, "Photograph of an evenly lit white surface, to divide by.", "PICTURE"),
     ] = None
     align: Annotated[
         str,
-        option("--align", ADVANCED, "Undo the movement of the camera between photographs: auto or off."),
+        option("--align", ADVANCED, "Undo camera movement between photographs: auto or off."),
     ] = "auto"
     leave_out: Annotated[
-        list[str] | None, option("--leave-out", INPUT, "A photograph not to use; can be repeated.", "NAME")
+        list[str] | None, option("--leave-out", INPUT, "Exclude a photograph; can be repeated.", "NAME")
     ] = None
     keep: Annotated[
         list[str] | None,
         option(
             "--keep",
             ADVANCED,
-            "A photograph to use though it is dark, blurred, ...; can be repeated.",
+            "Use a photograph even if it is dark, blurred, ...; can be repeated.",
             "NAME",
         ),
     ] = None
@@ -169,7 +175,7 @@ class Reading:
     ] = True
     strict: Annotated[
         bool,
-        option("--strict", ADVANCED, "Stop at a photograph that cannot be used, instead of leaving it out."),
+        option("--strict", ADVANCED, "Stop at an unusable photograph instead of leaving it out."),
     ] = False
 
     def options(self) -> ReadOptions:
@@ -207,7 +213,7 @@ class Making:
         option(
             "--method -m",
             METHOD,
-            "A name from `photostereo methods`, or best, or fast (default: the best that takes minutes).",
+            "A name from `photostereo methods`, or best, or fast (default: the best that finishes in minutes).",
             autocompletion=complete_method,
             show_default=False,
         ),
@@ -232,7 +238,8 @@ class Making:
     pixel_size: PixelSizeChoice = None
     report: Report = True
     material: Annotated[
-        bool, option("--material", ADVANCED, "A flat sample: also write maps for renderers and game engines.")
+        bool,
+        option("--material", ADVANCED, "For flat samples: also write maps for renderers and game engines."),
     ] = False
     tileable: Annotated[
         bool, option("--tileable", ADVANCED, "Like --material, but make the maps tile seamlessly.")
@@ -273,7 +280,7 @@ def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05")
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ParameterError(
-                f'"{text}" is not a setting. Write NAME=VALUE, for instance {example}.',
+                f'"{text}" is not a setting. Write NAME=VALUE, for example {example}.',
                 code="not-a-setting",
                 text=text,
             )
@@ -304,7 +311,7 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
         values = ()
     if len(values) != count or not all(abs(value) < 1e9 for value in values):
         raise ParameterError(
-            f'"{text}" is not a value of {option}: it needs {count} numbers with commas between them.',
+            f'"{text}" is not a value of {option}: expected {count} comma-separated numbers.',
             code="not-numbers",
             option=option,
             text=text,
@@ -313,10 +320,10 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
 
 
 GrowingOut = Annotated[
-    Path, option("--out -o", OUTPUT, "Folder for the results; an earlier run is continued.", "OUT")
+    Path, option("--out -o", OUTPUT, "Folder for the results; continues an earlier run.", "OUT")
 ]
 OnlyFigures = Annotated[
-    bool, option("--only-figures", None, "Draw tables and figures again without computing anything.")
+    bool, option("--only-figures", None, "Redraw tables and figures without computing anything.")
 ]
 
 
@@ -328,13 +335,14 @@ class Running:
         int | None,
         option("--workers", RESOURCES, "Processes on this machine (default: one per core).", min=1),
     ] = None
-    retry_failed: Annotated[bool, option("--retry-failed", RESOURCES, "Run again what failed earlier.")] = (
-        False
-    )
+    retry_failed: Annotated[bool, option("--retry-failed", RESOURCES, "Retry what failed earlier.")] = False
     scheduler: Annotated[
         str | None,
         option(
-            "--scheduler", ADVANCED, "A Dask scheduler, tcp://host:8786 (default: this machine).", "ADDRESS"
+            "--scheduler",
+            ADVANCED,
+            "Dask scheduler, e.g. tcp://host:8786 (default: this machine).",
+            "ADDRESS",
         ),
     ] = None
     deadline: Annotated[

@@ -18,18 +18,16 @@ def reproduce(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Runs; see --list.")] = None,
     data: Annotated[
         Path | None,
-        option("--data", None, "Has diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"),
+        option("--data", None, "Folder with diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"),
     ] = None,
     out: GrowingOut = Path("reproduction"),
-    everything: Annotated[bool, option("--all", None, "Every named run.")] = False,
-    listing: Annotated[
-        bool, option("--list", None, "List the named runs and what the paper reports.")
-    ] = False,
+    everything: Annotated[bool, option("--all", None, "Do all runs.")] = False,
+    listing: Annotated[bool, option("--list", None, "List the runs and what the paper reports.")] = False,
     quick: Annotated[bool, option("--quick", None, "Small grids and few trials: minutes.")] = False,
     only_figures: OnlyFigures = False,
     device: Device = "cpu",
 ) -> None:
-    """Reproduce the tables and figures of the paper, beside the published numbers."""
+    """Reproduce the tables and figures of the paper, next to the published numbers."""
     from photostereo.lab.paper.experiments import NAMED_RUNS
     from photostereo.lab.paper.reproduce import reproduce as run
 

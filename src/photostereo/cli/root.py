@@ -22,7 +22,7 @@ from photostereo.runtime.threads import shorten_spinning
 #: its name.
 COMMANDS = {
     "From photographs to results": "app demo info lights mask solve compare methods batch",
-    "With results": "view mesh export figure",
+    "Working with results": "view mesh export figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",
 }
@@ -41,7 +41,7 @@ class Shell(TyperGroup):
 
 app = typer.Typer(
     name="photostereo",
-    help="Robust photometric stereo: photographs under moving lights to normals, albedo, depth, mesh and a page.",
+    help="Robust photometric stereo: from photographs under a moving light to normals, albedo, depth and a mesh.",
     cls=Shell,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

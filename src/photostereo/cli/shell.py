@@ -15,7 +15,7 @@ from photostereo.io.names import printable
 from photostereo.runtime.signals import END, ended_by, tell_end
 
 #: If Python itself runs out of memory, the reason is not known.
-NO_MEMORY = "There is not enough memory for this. Use fewer or smaller photographs, or crop them."
+NO_MEMORY = "There is not enough memory. Use fewer or smaller photographs, or crop them."
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ def solve(
     ] = None,
     force: Force = False,
 ) -> dict[str, Any]:
-    """Estimate normals, albedo, depth and a mesh from photographs, and write them with a page to explore them."""
+    """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""
     from photostereo.cli.state import report_state
     from photostereo.pipeline.pipeline import Pipeline
     from photostereo.pipeline.settings import Settings
@@ -60,7 +60,7 @@ def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: 
         "converged": f"converged after {result.iterations} iterations",
         "iterations": f"{result.iterations} iterations",
     }[result.status]
-    terminal.say(f"{result.method}: {how}, {sum(written.summary['seconds'].values()):.1f} s in all")
+    terminal.say(f"{result.method}: {how}, {sum(written.summary['seconds'].values()):.1f} s in total")
     if result.angular_error is not None:
         terminal.say(error_words(result.angular_error))
     if (expected := pipeline.expected) is not None:
@@ -89,6 +89,6 @@ def error_words(error: ErrorSummary) -> str:
     if error.known_mean is None or error.known_median is None:
         return f"angular error: unknown ({unknown})"
     return (
-        f"angular error: mean {error.known_mean:.2f}°, median {error.known_median:.2f}° where the truth is known; "
+        f"angular error: mean {error.known_mean:.2f}°, median {error.known_median:.2f}° over pixels with known truth; "
         f"{with_all} if the others count as 90° ({unknown})"
     )

@@ -24,11 +24,9 @@ class Model(StrEnum):
 
 
 def train(
-    out: Annotated[Path, option("--out -o", None, "Where the weights go, an .npz archive.", "FILE")],
+    out: Annotated[Path, option("--out -o", None, "Weights to write (.npz).", "FILE")],
     terminal: Terminal,
-    model: Annotated[
-        Model, option("--model", None, "The reflectance model, or the network that estimates lights.")
-    ] = Model.REFLECTANCE,
+    model: Annotated[Model, option("--model", None, "The network to train.")] = Model.REFLECTANCE,
     minutes: Annotated[float, option("--minutes", None, "Duration of the training.", min=0.01)] = 10.0,
     seed: Seed = 0,
     width: Annotated[
@@ -38,16 +36,16 @@ def train(
         int, option("--tokens", None, "Pixels times photographs per step.", min=1000)
     ] = 400_000,
     device: Annotated[str, option("--device", None, "cuda, cpu, or auto.")] = "auto",
-    resume: Annotated[bool, option("--resume", None, "Continue from the checkpoint beside FILE.")] = False,
-    begin: Annotated[Path | None, option("--begin", None, "Start from the network of a checkpoint.")] = None,
+    resume: Annotated[bool, option("--resume", None, "Continue from the checkpoint next to FILE.")] = False,
+    begin: Annotated[Path | None, option("--begin", None, "Start from these weights (.npz).")] = None,
     evaluate: Annotated[
-        Path | None, option("--evaluate", None, "Then try `net` on the captures in this folder.")
+        Path | None, option("--evaluate", None, "Afterwards, test `net` on the captures in this folder.")
     ] = None,
     force: Force = False,
 ) -> None:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 
-    --width, --tokens and --evaluate are options of the reflectance model.
+    --width, --tokens and --evaluate apply to the reflectance model only.
     """
     require_extra("torch", "gpu", "Training and GPUs")
     import torch
@@ -69,8 +67,8 @@ def train(
     checkpoint = beside / "checkpoint.pt"
     if resume and not checkpoint.exists():
         raise OutputError(
-            f"There is no checkpoint at {checkpoint}. Leave out --resume to start over, or give the --out of the training "
-            "to continue.",
+            f"There is no checkpoint at {checkpoint}. Omit --resume to start over, or give the --out of the training to "
+            "continue.",
             code="no-checkpoint",
             file=checkpoint,
         )

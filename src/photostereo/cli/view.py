@@ -19,10 +19,10 @@ def view(
         option(
             "--serve/--no-serve",
             None,
-            "Serve it on 127.0.0.1, or open the file (default: serve if the result is finer than the page).",
+            "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
         ),
     ] = None,
-    port: Annotated[int, option("--port", None, "Port; 0 for any that is free.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("--port", None, "Port (0: any free port).", min=0, max=65535)] = 0,
 ) -> None:
     """Open the report in the browser."""
     from photostereo.report import is_deeper_than_its_page, open_report
@@ -30,7 +30,9 @@ def view(
 
     if serve or (serve is None and is_deeper_than_its_page(out)):
         if serve is None:
-            terminal.say("The result is finer than its page has room for: serving the rest from its folder.")
+            terminal.say(
+                "The result has more detail than fits into the page: serving the rest from its folder."
+            )
         serve_report(out, port, tell=terminal.say, browse=serve is None)
     else:
         terminal.say(f"Opened {open_report(out)}")

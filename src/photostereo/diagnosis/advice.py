@@ -65,16 +65,14 @@ def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
         *(() if result is None else _about_result(result)),
     ]
     if not any(finding.severity != "good" for finding in found):
-        found.append(
-            Finding("good", "Nothing about this capture stands in the way of a good reconstruction.")
-        )
+        found.append(Finding("good", "No problems were found."))
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
 
 
 def _about_ball(capture: Capture) -> Iterator[Finding]:
     check = None if capture.origin is None else capture.origin.ball_check
     if check is not None and (check.suspects or not check.agrees):
-        remedy = "Check the light file, or move it away: then the lights are found from the ball."
+        remedy = "Check the light file, or remove it to use the ball."
         effect = float(np.nanmean(check.apart))
         yield Finding("problem", f"{check.words} {remedy}", effect=effect, is_mistake=True)
 
@@ -95,32 +93,30 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"The lights of all {count} photographs come from nearly the same direction (spread about "
-            f"{lights.second_spread:.0f}°), so slopes hardly change the brightness: move lights 30° to 60° "
-            "to the sides.",
+            f"{lights.second_spread:.0f}°), so slopes hardly change the brightness. Move lights 30° to 60° to the sides.",
         )
     elif lights.thin_spread < NEARLY_COPLANAR:
         yield Finding(
             "problem",
-            f"{count.capitalize()} photographs are nearly coplanar in their lights (within about "
+            f"The lights of all {count} photographs are nearly coplanar (within about "
             f"{lights.thin_spread:.0f}° of one plane): add one {direction_words(lights.thin_direction)}.",
         )
     elif lights.widest_gap > WIDE_GAP and diagnosis.photographs > 3:
         yield Finding(
             "notice",
             f"No light comes from the {compass_word(lights.gap_azimuth)} of the picture (an empty sector "
-            f"of {lights.widest_gap:.0f}°): slopes that face there are seen in shadow. Add a light on that "
-            "side.",
+            f"of {lights.widest_gap:.0f}°): slopes that face there are in shadow. Add a light on that side.",
         )
     else:
         yield Finding(
             "good",
-            f"The lights are well spread (condition number {lights.condition:.1f}, where 1 is ideal).",
+            f"The lights are well spread (condition number {lights.condition:.1f}; 1 is ideal).",
         )
     if lights.lowest < 0:
         yield Finding(
             "notice",
-            "At least one light stands behind the object (its z is negative). If that is not so, the "
-            "light file has another axis convention: x must point right, y up, z to the camera.",
+            "At least one light is behind the object (its z is negative). If this is wrong, the light file uses other axes: "
+            "x must point right, y up, z toward the camera.",
         )
 
 
@@ -131,13 +127,12 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if black > 0.2 and bool(capture.mask.all()):
         yield Finding(
             "notice",
-            f"{percent(black)} of the frame is black in every photograph. If that is background, give a "
-            "mask: it saves time and keeps the background out of the figures.",
+            f"{percent(black)} of the frame is black in every photograph. If that is background, exclude it with a mask.",
         )
     elif black > 0.002:
         yield Finding(
             "notice",
-            f"{percent(black)} of the pixels are black in every photograph; they have no normal at all.",
+            f"{percent(black)} of the pixels are black in every photograph and have no normal.",
         )
     dim = diagnosis.dim_photographs
     if dim:
@@ -145,27 +140,27 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         names = ", ".join(map(str, dim[:8])) + (", ..." if len(dim) > 8 else "")
         yield Finding(
             "problem" if lit < 6 or 3 * len(dim) > diagnosis.photographs else "notice",
-            f"{len(dim)} of {diagnosis.photographs} photographs are nearly dark, under a tenth of the brightest "
-            f"(number {names}). Check the lights and the exposure, or leave them out with their lights: only {lit} "
-            "show the object well.",
+            f"{len(dim)} of {diagnosis.photographs} photographs are nearly dark: less than a tenth as bright as "
+            f"the brightest (number {names}). Check the lights and the exposure, or leave them out with their lights; only "
+            f"{lit} show the object well.",
         )
     if diagnosis.photographs <= 5:
         yield Finding(
             "notice",
-            f"With {number_word(diagnosis.photographs)} photographs a single shadow or highlight spoils a "
-            "pixel. Ten or more are comfortable; with fewer, the default makes the best of them.",
+            f"With {number_word(diagnosis.photographs)} photographs, a single shadow or highlight spoils a "
+            "pixel. Take ten or more; with fewer, use the default method.",
         )
     elif share > 0.02:
         yield Finding(
             "problem" if share > 0.15 else "notice",
-            f"{percent(share)} of the pixels are lit in fewer than four photographs: their normals rest on "
-            "guesswork. Add photographs, with lights from higher up.",
+            f"{percent(share)} of the pixels are lit in fewer than four photographs, so their normals are "
+            "unreliable. Add photographs with higher lights.",
         )
     elif not dim:
         usual = float(np.median(dark))
         yield Finding(
             "good",
-            f"Shadows are mild: the typical pixel is dark in {f'{usual:.0f}' if usual >= 1 else 'none'} of "
+            f"Shadows are mild: a typical pixel is dark in {f'{usual:.0f}' if usual >= 1 else 'none'} of "
             f"{diagnosis.photographs} photographs.",
         )
 
@@ -175,21 +170,21 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if not noise.from_residual:
         yield Finding(
             "notice",
-            "Three photographs leave nothing to check the noise against; fine texture counts as noise.",
+            "With three photographs, noise cannot be distinguished from fine texture.",
         )
-    effect = f"alone it turns a least-squares normal by about {noise.expected_error:.1f}°"
+    effect = f"by itself it turns a least-squares normal by about {noise.expected_error:.1f}°"
     if noise.snr_db < VERY_NOISY:
         yield Finding(
             "problem",
             f"The photographs are very noisy (about {noise.snr_db:.0f} dB; {effect}). Expose longer or "
-            "average several shots; to make the best of these, use the default, or dlnv for a matte object.",
+            "average several shots. For these, use the default method, or dlnv for a matte object.",
             effect=noise.expected_error,
         )
     elif noise.snr_db < 27:
         yield Finding(
             "notice",
-            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). The methods with a dictionary "
-            "gain most here, and the default has one.",
+            f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). Use a method with a "
+            "dictionary, such as the default.",
             effect=noise.expected_error,
         )
     elif np.isfinite(noise.snr_db):
@@ -223,26 +218,26 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
     inside = diagnosis.residual[np.isfinite(diagnosis.residual)]
     typical, bad = float(np.median(inside)), float((inside > 0.35).mean())
-    whose = "the normals found" if result is not None else "least-squares normals"
+    whose = "the computed normals" if result is not None else "least-squares normals"
     if diagnosis.noise.snr_db < VERY_NOISY:
-        return  # what is unexplained is the noise, which was spoken of already
+        return  # what is unexplained is the noise, which is reported already
     if typical > 0.2:
         yield Finding(
             "notice",
             f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
-            "unexplained: the object is shiny, strongly shadowed or noisy. The default allows for that; "
-            "where the whole object is far from matte, compare it with pdlnv.",
+            "unexplained: the object is shiny, strongly shadowed or noisy. The default method handles "
+            "this; if the whole object is far from matte, compare it with pdlnv.",
         )
     elif bad > 0.03:
         yield Finding(
             "notice",
-            f"{percent(bad)} of the pixels fit a matte surface badly; the residual map shows where: "
-            "highlights, cast shadows or light bounced between surfaces.",
+            f"{percent(bad)} of the pixels fit a matte surface poorly (see the residual map): "
+            "highlights, cast shadows or light reflected between surfaces.",
         )
     else:
         yield Finding(
             "good",
-            f"The photographs fit {whose} well: {percent(typical)} is left unexplained at a typical pixel.",
+            f"The photographs fit {whose} well: {percent(typical)} of a typical pixel is unexplained.",
         )
 
 
@@ -251,7 +246,7 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
     if away > 0.005:
         yield Finding(
             "notice",
-            f"{percent(away)} of the normals point away from the camera, which no visible surface does: "
+            f"{percent(away)} of the normals point away from the camera, which is impossible on a visible surface: "
             "shadows or noise misled the method there.",
         )
     if result.status == "iterations" and len(result.history) > 1:
@@ -261,7 +256,7 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
             yield Finding(
                 "notice",
                 f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; "
-                "more of them (max_iter) may improve the result a little.",
+                "more iterations (max_iter) may improve the result slightly.",
             )
 
 

@@ -61,8 +61,8 @@ def key_figures(result: Reconstruction, capture: Capture | None) -> list[dict[st
             ("Within 10°", f"{100 * error.within_10deg:.0f} %"),
         ]
         if error.unknown_truth and error.known_mean is not None:
-            facts.insert(0, ("Mean error where the truth is known", f"{error.known_mean:.2f}°"))
-            facts[1] = ("Mean error, pixels without truth counted 90", f"{error.mean:.2f}°")
+            facts.insert(0, ("Mean error, pixels with known truth", f"{error.known_mean:.2f}°"))
+            facts[1] = ("Mean error, pixels without truth counted as 90°", f"{error.mean:.2f}°")
     if capture is not None:
         facts.append(("Photographs", str(len(capture))))
     facts += [
@@ -107,7 +107,7 @@ def status_words(result: Reconstruction) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A duration, for people.
 
     >>> duration(0.0123), duration(8.26), duration(154)
     ('12 ms', '8.3 s', '2 min 34 s')
