@@ -135,7 +135,7 @@ class Desk:
     async def preview(self) -> None:
         """Solve the small copies: at once, then better."""
         if self.is_solving() or self.board["opening"]["state"] != "done":
-            raise ParameterError("Something is being solved already.", code="busy")
+            raise ParameterError("A solve is already running.", code="busy")
         if self._look is not None:  # it goes on after the preview
             await self._desk.cancel(self._look)
         await self._next_preview(0)
@@ -149,7 +149,7 @@ class Desk:
     async def solve(self, choice: Mapping[str, Any]) -> None:
         """Solve the photographs themselves, in a process of its own."""
         if self.is_solving():
-            raise ParameterError("Something is being solved already.", code="busy")
+            raise ParameterError("A solve is already running.", code="busy")
         settings, words = solve_settings(choice)
         out = self._free_result(settings["method"])
         command = ["photostereo", "solve", str(self.folder), *words, "--out", str(out)]

@@ -27,7 +27,7 @@ FAULTS = {
     "mismatched": "does not match",
     "size-mismatch": "another size",
 }
-#: Lights are found in small copies for the page and in full size for a solve. Differences beyond these are said: degrees
+#: Lights are found in small copies for the page and in full size for a solve. Larger differences are reported: degrees
 #: between two lights (a ball gives them to 0.3°), and the share of the masks that is in one only (0.01 is usual).
 LIGHTS_APART, MASK_APART = 2.0, 0.03
 #: A photograph with more clipped values than this inside the mask is marked.
@@ -110,16 +110,16 @@ def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
     said = []
     files = list(capture.origin.files) if capture.origin else []
     if others := set(files) ^ set(shown["files"]):
-        said.append(f"In full size other photographs are used than shown: {', '.join(sorted(others))}.")
+        said.append(f"At full size, other photographs are used than shown: {', '.join(sorted(others))}.")
     both = [name for name in shown["files"] if name in files]
     here, there = ([every.index(name) for name in both] for every in (files, shown["files"]))
     were = np.reshape(shown["directions"], (-1, 3))[there]
     apart = float(angles_between(capture.lights.directions[here], were).max(initial=0))
     if apart > LIGHTS_APART:
-        said.append(f"In full size the lights differ by up to {apart:.1f}° from those shown.")
+        said.append(f"At full size, the lights differ by up to {apart:.1f}° from those shown.")
     if Path(shown["mask"]).is_file():
         seen = cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1]) > 127
         differs = 1 - float((seen & capture.mask).sum() / (seen | capture.mask).sum())
         if differs > MASK_APART:
-            said.append(f"In full size the mask differs from the one shown in {differs:.0%} of it.")
+            said.append(f"At full size, the mask differs from the one shown by {differs:.0%}.")
     return said

@@ -65,7 +65,7 @@ def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Re
     except PhotostereoError as problem:
         emit("failed", error=problem.as_dict("app"))
     except MemoryError:
-        emit("failed", error={"code": "out-of-memory", "message": "There is not enough memory for this."})
+        emit("failed", error={"code": "out-of-memory", "message": "There is not enough memory."})
     except Exception as problem:
         import traceback
 

@@ -82,7 +82,7 @@ class App:
     def desk(self, request: Request) -> Desk:
         desk = self.desks.get(request.path_params["desk"])
         if desk is None:
-            raise CaptureError("This capture is not open any more.", code="not-open")
+            raise CaptureError("This capture is no longer open.", code="not-open")
         self.desks[desk.id] = self.desks.pop(desk.id)  # used last
         return desk
 
@@ -95,7 +95,7 @@ async def json_of(request: Request) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise CaptureError("The question is not JSON.", code="bad-question")
+        raise CaptureError("The request is not JSON.", code="bad-question")
     return value
 
 
@@ -105,7 +105,7 @@ async def limited(request: Request, limit: int) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > limit:
-            raise CaptureError(f"More than {limit >> 20} MB are not accepted.", code="too-large", limit=limit)
+            raise CaptureError(f"At most {limit >> 20} MB are accepted.", code="too-large", limit=limit)
     return bytes(body)
 
 
@@ -152,7 +152,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         folder, taken = state.drops.get(request.path_params["drop"]) or (None, [0, 0])
         name = harmless_name(request.path_params["name"])
         if folder is None or name is None or taken[0] >= _DROP_FILES:
-            raise CaptureError("Such a file is not accepted.", code="file-refused")
+            raise CaptureError("This kind of file is not accepted.", code="file-refused")
         target = folder / name
         part = folder / f".{secrets.token_hex(6)}.part"
         size = 0
@@ -164,7 +164,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
                         raise CaptureError("The file is too large.", code="too-large", limit=_FILE_LIMIT)
                     file.write(piece)
             if target.exists() or (is_image(target) and not looks_like_a_picture(part, target.suffix)):
-                raise CaptureError(f"{name} is not a photograph, or is there twice.", code="file-refused")
+                raise CaptureError(f"{name} is not a photograph, or was added already.", code="file-refused")
             part.rename(target)
         finally:
             part.unlink(missing_ok=True)
@@ -213,7 +213,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         elif what == "save-lights":
             target = desk.folder / "lights.csv"
             if target.exists():
-                raise CaptureError(f"{target} exists already.", code="output-exists", file=target)
+                raise CaptureError(f"{target} already exists.", code="output-exists", file=target)
             saved = await desk.ask("save_lights", target=str(target))
             await desk.change_edits({})
             return saved

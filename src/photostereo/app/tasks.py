@@ -247,7 +247,7 @@ class Tasks:
 
         origin = Pipeline(folder, method="ls", control=control).capture.origin
         if origin is None or origin.calibration is None:
-            raise CaptureError("The lights are in a file already.", code="output-exists")
+            raise CaptureError("The lights are already in a file.", code="output-exists")
         write_lights(origin.calibration, Path(target))
         edits = read_edits(folder)
         if edits.mask is None:  # beside a light file the whole frame would be the object

@@ -152,7 +152,7 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Mistake | None:
     times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "far more than a hundred times"
     return Mistake(
         "mask",
-        f"The mask seems to be inverted: it holds {100 * border:.0f} % of the frame's border, and what it leaves out "
+        f"The mask seems to be inverted: it contains {100 * border:.0f} % of the frame's border, and what it leaves out "
         f"is {times} brighter",
         "automatic-mask",
     )
@@ -246,11 +246,11 @@ def _axes_mistake(
             "reverse-lights",
             {"instead": instead},
         )
-    hollow = "" if decided else " If hollows then stand out as bumps, reverse x and y too."
+    hollow = "" if decided else " If hollows then look like bumps, reverse x and y too."
     if further == "-x,-y,z" and not signs[0].startswith("the slopes"):
-        hollow = " If the object is hollow, all is well."
+        hollow = " If the object is hollow, nothing is wrong."
     instead = f" instead of {axes_given}" if axes_given else ""
-    names = {"x,-y,z": "with y downwards", "y,x,z": "with x and y exchanged"}
+    names = {"x,-y,z": "with y pointing down", "y,x,z": "with x and y exchanged"}
     return Mistake(
         "axes",
         f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",

@@ -45,7 +45,7 @@ WORDS = {
     "damaged-image": "it is damaged or truncated",
     "unreadable-file": "it cannot be read",
     "size-mismatch": "its size differs from that of the others",
-    "mode-mismatch": "it is gray and the others are in color, or the other way round",
+    "mode-mismatch": "it is gray and the others are in color, or vice versa",
     "photograph-not-finite": "it has values that are NaN, infinite or beyond 1e15",
     "duplicate": "it is a copy of {other}",
     "dark": "it is almost black",

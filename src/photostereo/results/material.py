@@ -104,7 +104,7 @@ def make_material(
     if n[..., 0].size < FLAT_SHARE * mask.sum() or bow > MOST_BOW:
         warnings.warn(
             "A material is meant for flat samples such as paper, fabric or stone. This object is not flat: only "
-            f"{n.shape[1]} × {n.shape[0]} pixels of it are used, and its form is taken out.",
+            f"{n.shape[1]} × {n.shape[0]} pixels of it are used, and its overall shape is removed.",
             PhotostereoWarning,
             stacklevel=2,
         )

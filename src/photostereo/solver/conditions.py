@@ -67,8 +67,8 @@ def measure_conditions(
     """
     if strengths not in STRENGTHS:
         raise ParameterError(
-            f'There is no way "{strengths}" to use light strengths.{did_you_mean(strengths, STRENGTHS)} Use "auto" to '
-            'correct photographs that stand out, or "given".',
+            f'strengths must be "auto" (correct photographs that stand out) or "given", not "{strengths}".'
+            f"{did_you_mean(strengths, STRENGTHS)}",
             code="unknown-strengths",
             found=strengths,
             known=STRENGTHS,

@@ -7,11 +7,11 @@ export async function ask(path, options = {}) {
   try {
     answer = await fetch(path, { credentials: "same-origin", ...options });
   } catch {
-    throw new Error("The app does not answer. Is it still running in the terminal?");
+    throw new Error("The app does not respond. Is it still running in the terminal?");
   }
   if (!answer.ok) {
     const facts = await answer.json().catch(() => ({}));
-    const problem = new Error(facts.message || (answer.status === 401 ? "Open the address that the terminal shows." : "That did not work."));
+    const problem = new Error(facts.message || (answer.status === 401 ? "Open the address shown in the terminal." : "That did not work."));
     problem.code = facts.code;
     throw problem;
   }

@@ -24,7 +24,7 @@ export class Dome {
   constructor(on) {
     this.on = on;
     this.marks = s("g");
-    this.element = s("svg", { class: "dome", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "group", "aria-label": "The lights above the object. Drag one, or focus it and use the arrow keys, to move it." },
+    this.element = s("svg", { class: "dome", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "group", "aria-label": "The lights above the object. To move a light, drag it, or focus it and use the arrow keys." },
       s("defs", {}, s("radialGradient", { id: "sky" }, s("stop", { offset: "0", class: "sky-center" }), s("stop", { offset: "1", class: "sky-rim" }))),
       s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM, class: "dome-sky" }),
       [30, 60].map((degrees) => s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM * degrees / 90, class: "dome-ring" })),

@@ -87,7 +87,7 @@ export class LightsStep {
     const [width, height] = this.capture.state.opening.full;
     const found = this.lights?.balls?.[0]?.circle;
     this.capture.edit({ lights: null, circle: found ?? [width * 0.8, height * 0.75, height * 0.1] });
-    if (!found) say("Drag the circle onto the ball, and its edge onto the outline.");
+    if (!found) say("Drag the circle onto the ball and its handle to the outline.");
   }
 
   showWords(state, lights) {
@@ -122,14 +122,14 @@ export class LightsStep {
     replace(this.detail, !lights ? null : [
       h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}, ${lights.found_from[number]}`),
       h("div", { class: "buttons" },
-        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave it out"),
+        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave out"),
         name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move") : null,
         lights.kind === "file" ? null : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv"))]);
   }
 
   async save() {
     const done = await attempt(() => this.capture.act("save-lights"));
-    if (done) say(`Saved ${done.file} beside the photographs. Other captures under the same lights can use it.`, "good");
+    if (done) say(`Saved ${done.file} beside the photographs. Use it for other captures with the same lights.`, "good");
   }
 
   select(name) {

@@ -69,13 +69,13 @@ export class MaskStep {
       this.origin.dataset.kind = kind;
       const choices = [["auto", "Automatic", "Find the object in the photographs"], ["full", "Whole frame", "Everything is the object"]];
       if (capture.mask_file) choices.unshift(["file", "File", capture.mask_file]);
-      replace(this.origin, segments("Begin with", choices, kind, (chosen) => this.begin(chosen)));
+      replace(this.origin, segments("Start with", choices, kind, (chosen) => this.begin(chosen)));
     }
     if (parts.has("mask") || parts.has("looking")) {
       const failed = state.looking?.state === "failed" && !mask ? state.looking.error.message : "";
       replace(this.words, mask ? h("p", { class: "lead" }, `${(100 * mask.share).toFixed(0)} % of the frame`) : null,
         failed ? h("p", { class: "alert problem" }, failed) : null,
-        h("p", { class: "small" }, mask ? (kind === "painted" ? "Painted by hand, kept beside the photographs." : sentence((mask.notes[0] ?? "").replace(/^no mask file: the mask was /, "").replace(/ \(\d+ % of the frame\)/, ""))) : "Looking for the object …"));
+        h("p", { class: "small" }, mask ? (kind === "painted" ? "Painted by hand; saved beside the photographs." : sentence((mask.notes[0] ?? "").replace(/^no mask file: the mask was /, "").replace(/ \(\d+ % of the frame\)/, ""))) : "Looking for the object …"));
     }
   }
 
@@ -88,7 +88,7 @@ export class MaskStep {
       this.showStrip(files);
     };
     replace(this.strip, h("button", { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) }, "←"),
-      h("p", { class: "small" }, `${files[this.at]} · ${matchMedia("(hover: none)").matches ? "two fingers zoom and move" : "wheel zooms, space and drag moves"}`),
+      h("p", { class: "small" }, `${files[this.at]} · ${matchMedia("(hover: none)").matches ? "use two fingers to zoom and move" : "scroll to zoom, hold Space and drag to move"}`),
       h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"));
   }
 

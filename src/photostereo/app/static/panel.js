@@ -20,8 +20,8 @@ export class Glance {
     const working = opening?.state === "running" || looking?.state === "running";
     this.element.classList.toggle("working", working);
     this.element.hidden = opening?.state === "failed";
-    if (looking?.state === "failed") this.words.textContent = glance ? "As it was before." : "Nothing to show yet.";
-    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution; follows every correction." : "";
+    if (looking?.state === "failed") this.words.textContent = glance ? "Not updated." : "Nothing to show yet.";
+    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution, updated with every correction." : "";
   }
 }
 

@@ -56,7 +56,7 @@ export class PhotographsStep {
     tile.element.classList.toggle("out", !used);
     tile.element.classList.toggle("broken", Boolean(about?.error));
     tile.button.setAttribute("aria-pressed", String(used));
-    const state = tile.unusable ? "Cannot be used" : used ? (kept ? "Kept by hand; press to leave it out again" : "Used; press to leave it out") : this.capture.left.has(name) ? "Left out; press to use it" : "Not used; press to use it all the same";
+    const state = tile.unusable ? "Cannot be used" : used ? (kept ? "Kept by you; press to leave it out" : "Used; press to leave it out") : this.capture.left.has(name) ? "Left out; press to use it" : "Not used; press to use it anyway";
     tile.button.setAttribute("aria-label", `${name}${words.length ? `, ${words.join(", ")}` : ""}. ${state}`);
     tile.button.title = about?.error ?? state.replace("press", "click");
     const word = used ? (kept ? "kept" : "") : this.capture.left.has(name) ? "left out" : "not used";
@@ -72,22 +72,22 @@ export class PhotographsStep {
       [used === files.length ? plural(files.length, "photograph") : `${used} of ${files.length} photographs used`, "strong"],
       size ? [`${size[0]} × ${size[1]} pixels. Click one to leave it out or to use it.`, "span"] : null,
       opening?.state === "running" && files.length ? [`Reading ${done} of ${files.length}`, "span"] : null,
-      capture?.ambient ? [`${capture.ambient}: ambient light, subtracted`, "span"] : null,
-      capture?.flat ? [`${capture.flat}: flat field, divided by`, "span"] : null,
+      capture?.ambient ? [`${capture.ambient}: subtracted as ambient light`, "span"] : null,
+      capture?.flat ? [`${capture.flat}: used as flat field`, "span"] : null,
     ].filter(Boolean);
     const failed = opening?.state === "failed";
     this.element.classList.toggle("failed", failed);
     if (failed) {
       replace(this.sheet, h("div", { class: "empty-state" }, h("h2", {}, opening.error?.code === "no-photographs" ? "No photographs in this folder" : "This folder cannot be opened"),
-        opening.error?.code === "no-photographs" ? h("p", {}, "Take JPEG, PNG, TIFF, HEIC or raw files of one object, one for each light.") : h("p", { class: "alert problem" }, opening.error?.message ?? ""),
-        h("a", { class: "button primary", href: "#/" }, "Choose others")));
+        opening.error?.code === "no-photographs" ? h("p", {}, "Use JPEG, PNG, TIFF, HEIC or raw photographs of one object, one for each light.") : h("p", { class: "alert problem" }, opening.error?.message ?? ""),
+        h("a", { class: "button primary", href: "#/" }, "Choose other photographs")));
       replace(this.summary, h("h1", {}, "Photographs"), h("p", { class: "small" }, state.capture?.folder));
       replace(this.notes);
       return;
     }
     replace(this.summary, h("h1", {}, "Photographs"), facts.map(([words, tag]) => h("p", { class: tag === "strong" ? "lead" : "small" }, words)));
     const lost = state.looking?.state === "failed" ? state.looking.error.message : "";
-    replace(this.notes, h("h2", { class: "panel-title" }, "What was noticed"), lost ? h("p", { class: "alert problem" }, lost) : state.findings ? findings(state.findings.general) : h("p", { class: "small" }, "Looking …"));
+    replace(this.notes, h("h2", { class: "panel-title" }, "Findings"), lost ? h("p", { class: "alert problem" }, lost) : state.findings ? findings(state.findings.general) : h("p", { class: "small" }, "Checking …"));
   }
 
   enlarge(number) {

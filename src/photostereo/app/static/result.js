@@ -72,7 +72,7 @@ export class ResultStep {
   swipe(one, other) {
     const picture = (entry, side) => h("img", { class: side, draggable: false, src: `${this.facts.results}/r/${entry.key}/normals.png?made=${entry.made}`, alt: `Normals of ${this.label(entry)}` });
     const top = picture(other, "right");
-    const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Where one result ends and the other begins" });
+    const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Divider between the two results" });
     const move = () => { top.style.clipPath = `inset(0 0 0 ${slider.value}%)`; line.style.left = `${slider.value}%`; };
     const line = h("div", { class: "swipe-line" });
     slider.addEventListener("input", move);
@@ -105,7 +105,7 @@ export class ResultStep {
     more.addEventListener("keydown", (event) => { if (event.key === "Escape") { more.open = false; more.firstChild.focus(); } });
     replace(this.take,
       h("p", { class: "take-words" }, h("strong", {}, this.label(entry).split(" · ")[0]), ` · ${seconds(entry.seconds)}`, words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null),
-      entry.preview ? h("p", { class: "small" }, "At low resolution. Solve for files to take along.") : [
+      entry.preview ? h("p", { class: "small" }, "Low resolution. Solve to get files.") : [
         files.some(([name]) => name === "mesh.glb") ? link("mesh.glb", FILES["mesh.glb"]) : null, more,
         h("button", { type: "button", onclick: () => this.reveal(entry) }, "Show in folder")]);
   }

@@ -5,15 +5,15 @@ import { h, plural, replace, seconds, sentence } from "./dom.js";
 import { next } from "./panel.js";
 
 const CHOICES = [
-  ["preview", "Preview", "Seconds", "A reduced picture at once, then refined. Nothing is written beside your photographs."],
+  ["preview", "Preview", "Seconds", "A low-resolution result at once, then refined. Writes nothing beside your photographs."],
   ["fast", "Fast", "About a minute", "Full resolution. Robust to shadows and highlights."],
   ["best", "Best", "A few minutes", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
 ];
 
 const STAGES = {
-  photographs: "Reading the photographs", alignment: "Checking that the camera stood still", lights: "Finding the lights", mask: "Finding the object",
-  "estimating lights": "Estimating the lights", survey: "Sampling the photographs", neighbors: "Preparing", network: "Asking the network", iterations: "Solving", noise: "Estimating the noise",
-  colors: "Measuring the colors", surface: "Preparing the surface", integrate: "Integrating the surface", "depth and meshes": "Building the mesh", "arrays and pictures": "Writing arrays and pictures", mesh: "Building the mesh", report: "Making the page",
+  photographs: "Reading the photographs", alignment: "Checking for camera movement", lights: "Finding the lights", mask: "Finding the object",
+  "estimating lights": "Estimating the lights", survey: "Sampling the photographs", neighbors: "Preparing", network: "Running the network", iterations: "Solving", noise: "Estimating the noise",
+  colors: "Measuring the colors", surface: "Preparing the surface", integrate: "Integrating the surface", "depth and meshes": "Building the mesh", "arrays and pictures": "Writing arrays and pictures", mesh: "Building the mesh", report: "Writing the page",
 };
 
 export class SolveStep {
@@ -51,7 +51,7 @@ export class SolveStep {
     const files = (state.capture?.files ?? []).filter((name) => this.capture.used(name)).length;
     replace(this.check, h("p", { class: "small" }, ready
       ? `${plural(files, "photograph")} · lights ${state.lights?.kind === "ball" ? "from a ball" : state.lights?.kind === "estimated" ? "estimated" : "from a file"} · object ${(100 * state.mask.share).toFixed(0)} % of the frame`
-      : state.looking?.state === "failed" ? state.looking.error.message : state.opening?.state === "failed" ? state.opening.error?.message : "Still looking at the photographs …"),
+      : state.looking?.state === "failed" ? state.looking.error.message : state.opening?.state === "failed" ? state.opening.error?.message : "Still checking the photographs …"),
     problems.slice(0, 2).map((finding) => h("p", { class: "alert notice" }, finding.text)));
   }
 

@@ -10,7 +10,7 @@ export class StartPage {
     this.progress = h("p", { class: "small", role: "status" });
     this.drop = h("div", { class: "drop" },
       h("p", { class: "drop-title" }, "Drop photographs here"),
-      h("p", { class: "small" }, "One object, one camera position, the light moved between photographs. With a shiny or matte ball beside the object, the lights are measured."),
+      h("p", { class: "small" }, "One object, one camera position, and a light that moves between photographs. With a shiny or matte ball beside the object, the lights can be measured."),
       h("div", { class: "row" }, h("label", { class: "button primary", for: "files" }, "Choose photographs"), this.input,
         h("button", { type: "button", onclick: () => this.browse(facts.home) }, "Open a folder"),
         h("button", { type: "button", class: "example", onclick: (event) => this.example(event.target) }, "Try the example")),

@@ -87,7 +87,7 @@ class LightTable:
             return self
         if pixel_size is None:
             raise CaptureError(
-                f"{self.path} has the positions of lights in millimeters. How many millimeters does a pixel show?",
+                f"{self.path} gives the positions of lights in millimeters, but the size of a pixel is not known.",
                 code="lights-need-scale",
                 remedy="pixel-size",
                 file=self.path,
