@@ -143,7 +143,7 @@ def test_no_two_methods_look_alike():
 
 def test_stills_are_compared_without_webgl(visit, comparison_page):
     seen = visit(comparison_page, script=NO_WEBGL)
-    assert seen.page.get_by_text("This browser offers no WebGL2").first.is_visible()
+    assert seen.page.get_by_text("This browser does not support WebGL2").first.is_visible()
     seen.set_range("[data-divider]", 0)
     right = seen.picture("#relight-view .stage")
     seen.set_range("[data-divider]", 1000)

@@ -301,7 +301,7 @@ def test_text_has_contrast_in_both_schemes(visit, report_page):
 
 def test_stills_stand_in_without_webgl(visit, report_page):
     seen = visit(report_page, script=NO_WEBGL)
-    assert seen.page.get_by_text("This browser offers no WebGL2").first.is_visible()
+    assert seen.page.get_by_text("This browser does not support WebGL2").first.is_visible()
     assert not seen.page.locator(RELIGHT).is_visible()
     stills = seen.page.locator(".stills img")
     assert stills.count() == 4 and stills.first.is_visible()

@@ -23,7 +23,7 @@ from photostereo.io.safe import read_npz
 SHIPPED = "weights.npz"
 #: Bytes of an archive, at most: the largest that is shipped has 3.5 MB.
 MOST_BYTES = 64 << 20
-REMEDY = "Use a file that `photostereo train` wrote, or the package's own weights."
+REMEDY = "Use a file that `photostereo train` wrote, or the built-in weights."
 
 #: What is expected of an archive: a shape for every name, given the arrays found (some networks come in several widths).
 Shapes = Callable[[Mapping[str, NDArray[np.float16]]], Mapping[str, tuple[int, ...]]]

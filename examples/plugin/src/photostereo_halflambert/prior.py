@@ -21,7 +21,7 @@ class MeanParameters:
 
     lam: float = number(1e-4, "weight of the prior", minimum=0)
     max_iter: int = integer(20, "outer iterations", minimum=1)
-    tol: float = number(0.0, "stop when the cost falls by less than this share; 0 never", minimum=0)
+    tol: float = number(0.0, "stop when the cost falls by less than this fraction; 0: never", minimum=0)
 
 
 class MeanPrior(Prior):

@@ -93,10 +93,10 @@ class DictionaryParameters:
     )
     q: float = number(1e3, "bound on the codes; at least μ", above=0)
     patch: tuple[int, int, int] = whole_numbers(
-        (8, 8, 3), "patch size, columns x rows x components (3, or 1 to treat them apart)"
+        (8, 8, 3), "patch size, columns x rows x components (3, or 1 to treat them separately)"
     )
     stride: int = integer(4, "pixels between patches", minimum=1)
-    atoms: int = integer(0, "number of atoms; 0 takes as many as a patch has values", minimum=0)
+    atoms: int = integer(0, "number of atoms; 0 uses the number of values in a patch", minimum=0)
     dictionary: str | NDArray[Any] = custom(
         "dct",
         "initial dictionary: a kind, a .npy file, or an array",
@@ -106,10 +106,12 @@ class DictionaryParameters:
     learn: bool = flag(True, "update the atoms; false keeps the given dictionary fixed")
     max_iter: int = integer(30, "outer iterations", minimum=1)
     tol: float = number(
-        0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0
+        0.0, "stop when the cost falls by less than this fraction per iteration; 0: never", minimum=0
     )
-    seed: int = integer(0, "of the random-patches dictionary", minimum=0)
-    precision: Literal["single", "double"] = choice("single", ("single", "double"), "of the dictionary pass")
+    seed: int = integer(0, "random seed for random-patches", minimum=0)
+    precision: Literal["single", "double"] = choice(
+        "single", ("single", "double"), "precision of the dictionary pass"
+    )
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:

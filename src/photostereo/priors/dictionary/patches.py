@@ -283,7 +283,7 @@ def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
         )
     if size[2] not in (1, 3):
         raise ParameterError(
-            f"A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them apart; got "
+            f"A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
             f"w_z = {size[2]}.",
             code="bad-patch-depth",
         )

@@ -45,7 +45,7 @@ class SmoothnessParameters:
     )
     max_iter: int = integer(40, "outer iterations", minimum=1)
     tol: float = number(
-        0.0, "stop when the cost falls by less than this share in an iteration; 0 never", minimum=0
+        0.0, "stop when the cost falls by less than this fraction per iteration; 0: never", minimum=0
     )
 
 

@@ -12,10 +12,10 @@ class BivariateParameters:
     """Of :class:`.model.Bivariate`."""
 
     orders: tuple[int, int] = whole_numbers(
-        (2, 1), "of the Bernstein polynomial: intensity, light-view cosine"
+        (2, 1), "orders of the Bernstein polynomial: intensity, light-view cosine"
     )
     slope: Literal["rising", "falling", "free"] = choice(
-        "rising", ("rising", "falling", "free"), "of the curve along the light-view cosine"
+        "rising", ("rising", "falling", "free"), "slope of the curve along the light-view cosine"
     )
     total: Literal["sum", "top"] = choice("sum", ("sum", "top"), "what the constraint fixes")
     shadow: float = number(

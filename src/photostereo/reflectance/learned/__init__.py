@@ -16,15 +16,15 @@ class LearnedParameters:
 
     weights: str | None = custom(
         None,
-        "a weights file written by `photostereo train`; by default the package's own",
+        "a weights file written by `photostereo train`; by default the built-in weights",
         "the path of a file",
         _path_or_none,
     )
     outline: bool = flag(
-        True, "use the outline of the mask: the surface turns away there, if that is plausible"
+        True, "use the outline of the mask: the surface turns away there if that is plausible"
     )
     neighbors: bool = flag(True, "average neighbors that cannot be distinguished within the noise")
-    context: bool = flag(True, "correct the normals by what a second network sees of the whole object")
+    context: bool = flag(True, "correct the normals with a second network that sees the whole object")
 
 
 NET = ModelEntry(

@@ -14,7 +14,7 @@ class LowRankParameters:
     shadow: float = number(
         0.0, "entries darker than this share of their pixel's maximum count as missing", minimum=0, maximum=1
     )
-    tol: float = number(1e-7, "relative residual at which it stops", above=0, when="alone")
+    tol: float = number(1e-7, "relative residual at which to stop", above=0, when="alone")
     max_iter: int = integer(200, "iterations", minimum=1, when="alone")
 
 

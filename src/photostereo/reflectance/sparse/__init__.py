@@ -28,7 +28,7 @@ class SparseBayesParameters:
         above=0,
     )
     max_iter: int = integer(200, "iterations of the expectation maximization", minimum=1, when="alone")
-    tol: float = number(1e-5, "a pixel stops when its normal moves by less", above=0, when="alone")
+    tol: float = number(1e-5, "a pixel stops when its normal changes by less", above=0, when="alone")
 
 
 L1 = ModelEntry(
