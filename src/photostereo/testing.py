@@ -111,7 +111,7 @@ def check_quarter_turn(name: str, device: str = "cpu") -> None:
     first = _run(shiny, name, device).normals
     back = np.ascontiguousarray(np.rot90(_run(turned, name, device).normals, -1)) @ turn
     difference = _angles(first, back, shiny.mask).mean()
-    allowed = 0.02
+    allowed = 0.05  # networks that see neighbors learned to turn with the picture: about 0.02
     if method.has_prior:
         allowed += _angles(first, _run(shiny, method.model.name, device).normals, shiny.mask).mean()
     assert difference < allowed, (difference, allowed)

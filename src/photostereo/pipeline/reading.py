@@ -104,7 +104,7 @@ class ReadingStages(Staged):
 
         return moved(self.unmoved, self.opened.found, self._finding)
 
-    @stage(uses=("reading", "settings.images", "settings.seed", "_color"))
+    @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
         """Photographs, lights and mask; the photographs stay on disk if their layout allows that."""
         if self.path is None:
@@ -122,7 +122,7 @@ class ReadingStages(Staged):
         from photostereo.capture.loading import read_lazily
 
         assert self.path is not None
-        reading = replace(self.reading, color=color)
+        reading = replace(self._scaled, color=color)
         try:
             found = self.found
             if isinstance(found, Found):
@@ -198,19 +198,27 @@ class ReadingStages(Staged):
         A single file, an archive, is read whole.
         """
         if self.path is not None and self.path.is_file():
-            return replace(self.reading, color=self._color[0])
-        return replace(self.reading, mask=None, crop=None, scale=1.0, color=False)
+            return replace(self.reading, color=self._color[0], pixel_size=None)
+        return replace(self.reading, mask=None, crop=None, scale=1.0, color=False, pixel_size=None)
+
+    @property
+    def _scaled(self) -> ReadOptions:
+        """How the capture is read: the size of a pixel counts only for lights with positions in millimeters."""
+        if self.path is None or self.reading.pixel_size is None:
+            return self.reading
+        counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
+        return self.reading if counts else replace(self.reading, pixel_size=None)
 
     @property
     def _calibrating(self) -> ReadOptions:
         """How lights are found, before single ones are moved."""
-        return replace(self._finding, moved_lights=())
+        return replace(self._finding, moved_lights=(), pixel_size=self._scaled.pixel_size)
 
     @property
     def _locating(self) -> ReadOptions:
         """How files are found and opened: whether a ball is marked matters, where it is does not."""
-        finding = self._calibrating
-        return replace(finding, circle=None if finding.circle is None else (0.0, 0.0, 1.0))
+        finding = self._finding
+        return replace(finding, moved_lights=(), circle=None if finding.circle is None else (0.0, 0.0, 1.0))
 
     @property
     def _photographs_key(self) -> Any:

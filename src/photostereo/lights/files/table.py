@@ -66,6 +66,15 @@ class LightTable:
         """The norm of each vector as written; in some layouts it carries the strength of the light."""
         return row_lengths(self.vectors)
 
+    @property
+    def millimeters(self) -> NDArray[Any] | None:
+        """Positions in millimeters, or vectors long enough to be positions; None if there are neither."""
+        if self.unit == "mm":
+            return self.positions
+        is_strength = self.intensities is not None and np.array_equal(self.intensities, self.lengths)
+        are_long = self.positions is None and not is_strength and self.lengths.min() > LEAST_MM
+        return self.vectors if are_long else None
+
     def placed(self, pixel_size: float | None, frame: tuple[int, int]) -> LightTable:
         """This table with positions in millimeters as positions in pixels, of which each shows ``pixel_size`` millimeters.
 
@@ -78,12 +87,8 @@ class LightTable:
             ``"lights-need-scale"`` without the size of a pixel, ``"light-units"`` if the lights would be inside the object
             or out of sight: another unit was meant.
         """
-        in_mm, lengths = self.positions if self.unit == "mm" else None, self.lengths
-        is_strength = self.intensities is not None and np.array_equal(self.intensities, lengths)
-        free = self.positions is None and not is_strength
-        if free and pixel_size is not None and lengths.min() > LEAST_MM:
-            in_mm = self.vectors
-        if in_mm is None:
+        in_mm = self.millimeters
+        if in_mm is None or (pixel_size is None and self.unit != "mm"):
             return self
         if pixel_size is None:
             raise CaptureError(
