@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from scipy.io import savemat
 import photostereo as ps
 from photostereo import cli
 from photostereo.capture import write_archive, write_diligent
+from photostereo.core.conventions import linear_from_srgb
 from photostereo.io import memory
 from photostereo.scenes import dome_lights
 
@@ -470,3 +472,37 @@ def test_too_many_pixels_are_diagnosed_from_a_part_of_them(monkeypatch) -> None:
     for amount in ("1GB", "60MB"):
         ps.Pipeline(flat, method="ls", memory=amount).diagnosis  # noqa: B018
     assert seen == [(1100, 1100), (550, 550)]
+
+
+def test_a_full_disk_keeps_the_old_lights(call, diligent, tmp_path, monkeypatch):
+    """Table and picture are complete before either takes its place."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("photostereo.io.png.write_bytes", full)
+    out = tmp_path / "l.csv"
+    out.write_text("old")
+    code, _, said = call("lights", diligent, "--circle", "10,10,9", "--out", out, "--force")
+    assert code == 2 and "No space left" in said
+    assert out.read_text() == "old" and sorted(p.name for p in tmp_path.iterdir()) == ["capture", "l.csv"]
+
+
+def test_what_is_left_out_already_is_no_remedy(call, diligent, tmp_path):
+    words = ("solve", diligent, "-m", "ls", "--memory", "1MB", "--out", tmp_path / "out")
+    assert "--no-surface" in call(*words)[2]
+    assert "--no-surface" not in call(*words, "--no-surface", "--no-report")[2]
+
+
+def test_a_sample_too_small_for_a_material_is_refused_before_the_solve(call, diligent, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "photostereo.pipeline.pipeline.Pipeline.solution", property(lambda _: pytest.fail("solved"))
+    )
+    code, _, said = call("solve", diligent, "-m", "ls", "--material", "--out", tmp_path / "out")
+    assert code == 2 and "at least 32 × 32" in said
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_srgb_curve_is_silent_beyond_its_range():
+    values = linear_from_srgb(np.array([-1.0, 0.5, 1e38], np.float32))
+    assert values[0] < 0 and values[1] == pytest.approx(0.214, abs=1e-3)

@@ -428,6 +428,28 @@ def test_folders_that_only_look_like_leftovers_stay(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_stages_that_were_never_written_are_removed_when_they_are_old(tmp_path):
+    """Of runs that were killed before they could lock their stage; a young one may belong to a run that lives."""
+    bare, marked, file = (tmp_path / f".out.partial-{number:08x}" for number in range(3))
+    for folder in (bare, marked):
+        folder.mkdir()
+    for path in (marked / MARK, file):
+        path.touch()
+    staging.clear_leftovers(tmp_path / "out")
+    assert len(list(tmp_path.iterdir())) == 3
+    for path in (bare, marked / MARK, file):
+        os.utime(path, (0, 0))
+    staging.clear_leftovers(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_the_block_removes_is_not_written(tmp_path):
+    (tmp_path / "a").write_text("old")
+    with replacing_file(tmp_path / "a", force=True) as partial:
+        partial.unlink()
+    assert content(tmp_path) == {"a": "old"}
+
+
 def test_the_leftover_of_a_single_file_is_removed_too(tmp_path):
     out = tmp_path / "lights.csv"
     script = """

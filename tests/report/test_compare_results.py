@@ -80,6 +80,26 @@ def test_two_results_stand_on_one_page(results, tmp_path: Path) -> None:
         assert [frame_around(mask).cols.start, frame_around(mask).rows.start] == view["origin"]
 
 
+def test_each_result_says_what_it_expects_of_itself(results, tmp_path: Path) -> None:
+    folder, _, _ = results
+    for name in ("plain", HOSTILE):
+        shutil.copytree(folder / name, tmp_path / name)
+    place = tmp_path / "plain" / "summary.json"
+    opinion = {"degrees": 7.31, "grade": "fair"}
+    place.write_text(json.dumps(json.loads(place.read_text()) | {"expected_error": opinion}))
+    said = compare(
+        tmp_path / "plain", tmp_path / HOSTILE, "--out", tmp_path / "both", "--truth", folder / "truth.npy"
+    )
+    assert "7.3°, fair" in said
+    assert re.findall(
+        r'data-value="7.31"|data-value="Infinity"', (tmp_path / "both" / "report.html").read_text()
+    )
+    copied = json.loads((tmp_path / "both" / "1-plain" / "summary.json").read_text())
+    assert copied["expected_error"] == opinion
+    latex = (tmp_path / "both" / "comparison.tex").read_text()
+    assert r"7.3$^\circ$, fair" in latex and latex.count(r"\textbf") == 1
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_gray_result_and_one_in_color(tmp_path: Path, order: int) -> None:
     capture = render_scene("sphere", size=32, lights=dome_lights(8), color=True)

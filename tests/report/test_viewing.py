@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import threading
 import webbrowser
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -74,6 +76,26 @@ def test_server_refuses_a_foreign_name(server):
     for host in ("evil.example", "evil.example:80", "[::1", ""):
         assert ask(server, "/report.html", host=host or "x.y")[0] == 403
     assert ask(server, "/report.html", host="localhost:1234")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"GET / HTTP/9.x", 400),
+        (b"GET / a b c", 400),
+        (b"\x00\xff", 400),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1", 414),
+        (b"GET http://[/report.html HTTP/1.1", 404),
+        (b"HEAD http://[/ HTTP/1.1", 404),
+    ],
+)
+def test_what_is_no_request_is_answered(server, capsys, request_line, status):
+    with socket.create_connection(server.server_address, timeout=10) as connection:
+        connection.sendall(request_line + b"\r\nHost: localhost\r\n\r\n")
+        with suppress(ConnectionResetError):
+            answer = connection.recv(4096)
+    assert f" {status} ".encode() in answer or f"code: {status}".encode() in answer
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_taken_port_is_said_so(server, folder):

@@ -43,6 +43,10 @@ class Database:
     def __init__(self, path: Path, tables: Mapping[str, Spec], what: str, *, read_only: bool = False) -> None:
         self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
         if read_only:
+            if not path.is_file() or not path.stat().st_size:
+                raise OutputError(
+                    f"There are no {what} in {path.parent}. Run it first.", code="no-database", file=path
+                )
             return
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)

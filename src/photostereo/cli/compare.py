@@ -123,7 +123,9 @@ def compare(
         write_text(folder / "comparison.tex", table.latex("comparison"))
         if report:
             terminal.stage("report")
-            comparison.write_comparison_page(folder, capture, results, depths, size)
+            comparison.write_comparison_page(
+                folder, capture, results, depths, size, [row["expected"] for row in rows]
+            )
     terminal.table(None, table.header, table.rows)
     terminal.say(f"Results: {target}")
     if report:

@@ -15,12 +15,13 @@ from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.io.atomic import replacing_directory, write_array
+from photostereo.io.atomic import replacing_directory, write_array, write_json, write_text
 from photostereo.io.names import folder_name
+from photostereo.io.tables import Table
 from photostereo.pipeline.comparison import numbered, truth_of
 from photostereo.report.entries import basis_of
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.result_files import is_result, read_depth
+from photostereo.solver.result_files import is_result, read_depth, read_summary
 
 
 def compare_results(
@@ -58,6 +59,11 @@ def compare_results(
     results = [replace(result, mask=mask) for result in results]
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
+    expected = [read_summary(source).get("expected_error") for source in sources]
+    rows = angles_of(names, results, known)
+    for row, words in zip(rows, expected, strict=True):
+        row |= {"expected": words and words["degrees"], "grade": words and words["grade"]}
+    table = results_table(rows, None if known is not None else names[0])
     target = out or Path(f"{folder_name(names[0])}-compare")
     with replacing_directory(target, force=force, keep=sources) as folder:
         folders, depths = [], []
@@ -65,12 +71,16 @@ def compare_results(
             folders.append(f"{number + 1}-{folder_name(names[number])}")
             (folder / folders[-1]).mkdir()
             result.save(folder / folders[-1])
+            if expected[number] is not None:
+                summary = {**result.summary(), "expected_error": expected[number]}
+                write_json(folder / folders[-1] / "summary.json", summary)
             depths.append(read_depth(source, mask.shape))
             if depths[-1] is not None:
                 write_array(folder / folders[-1] / "depth.npy", depths[-1])
         if known is not None:
             write_array(folder / "truth" / "normals.npy", known.astype(np.float32))
             write_array(folder / "truth" / "mask.npy", mask)
+        write_text(folder / "comparison.tex", table.latex("comparison"))
         write_comparison(
             folder / "report.html",
             results,
@@ -80,21 +90,30 @@ def compare_results(
             depths=depths,
             files={f"{name}/summary.json": f"{name}/summary.json" for name in folders},
             folders=folders,
+            expected=[row["expected"] for row in rows],
             pixel_size=size,
         )
-    rows = angles_of(names, results, known)
-    heading = "mean error" if known is not None else f"mean angle to {names[0]}"
-    terminal.table(
-        None,
-        ["result", "method", heading, "median", "90 % below"],
-        [[r["name"], r["method"], *(f"{r[key]:.2f}°" for key in ("mean", "median", "p90"))] for r in rows],
-    )
+    terminal.table(None, table.header, table.rows)
     terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
     return {
         "out": str(target.absolute()),
         "against": "truth" if known is not None else names[0],
         "results": rows,
     }
+
+
+def results_table(rows: Sequence[dict[str, Any]], first: str | None) -> Table:
+    """Angles to the truth, the lowest in bold, or to the ``first`` result; and what each result expects of itself."""
+    header = ["result", "method", "mean error" if first is None else f"mean angle to {first}"]
+    header += ["median", "90 % below", "expected error"]
+    lines = []
+    for row in rows:
+        angles = [f"{row[key]:.2f}°" for key in ("mean", "median", "p90")]
+        expected = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
+        lines.append([row["name"], row["method"], *angles, expected])
+    means = [row["mean"] for row in rows]
+    best = [(means.index(min(means)), 2)] if first is None else []
+    return Table("Results compared", header, lines, best=best)
 
 
 def angles_of(

@@ -80,7 +80,8 @@ def export(
         terminal.say(
             "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."
         )
-    terminal.say(f"{len(facts['files'])} files: {target}")
+    count = len(facts["files"])
+    terminal.say(f"{count} file{'s' * (count != 1)}: {target}")
     return {"out": str(target.absolute()), **facts}
 
 

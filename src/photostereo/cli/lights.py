@@ -38,27 +38,28 @@ def lights(
 
     target = out or capture / "lights.csv"
     place = capture.absolute() if capture.is_symlink() and not capture.exists() else capture.resolve()
-    shown: Path | None = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
-    with ExitStack() as free:  # what is in the way is reported before the work
-        for wanted in (target, *([shown] if picture and shown else [])):
-            free.enter_context(replacing_file(wanted, force=force))
+    shown = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
+    with ExitStack() as both:  # what is in the way is reported before the work
+        table = both.enter_context(replacing_file(target, force=force))
+        drawn = both.enter_context(replacing_file(shown, force=force)) if picture else None
         terminal.stage("lights")
         find = estimate_folder if unknown else calibrate_folder
         calibration = find(capture, read_options(reading), terminal)
-    write_lights(calibration, target, force=True)
+        write_lights(calibration, table, force=True)
+        if drawn is not None and calibration.picture is not None:
+            write_png(drawn, calibration.picture)
+        elif drawn is not None:
+            drawn.unlink()
     terminal.say(lights_table(calibration))
     for warning in calibration.warnings:
         terminal.say(f"Warning: {warning}.")
     terminal.say(f"Lights:  {target}")
-    if picture and shown is not None and calibration.picture is not None:
-        with replacing_file(shown, force=True) as partial:
-            write_png(partial, calibration.picture)
+    written = drawn is not None and calibration.picture is not None
+    if written:
         terminal.say(f"Picture: {shown}")
-    else:
-        shown = None
     return {
         "out": str(target.absolute()),
-        "picture": None if shown is None else str(shown),
+        "picture": str(shown) if written else None,
         "files": list(calibration.files),
         "directions": calibration.directions.tolist(),
         "strengths": calibration.strengths.tolist(),

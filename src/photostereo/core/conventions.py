@@ -43,7 +43,8 @@ def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     array([0.   , 0.214, 1.   ])
     """
     low = encoded / 12.92
-    high = ((encoded + 0.055) / 1.055) ** 2.4
+    with np.errstate(over="ignore"):  # what is infinite is reported by whoever reads the photograph
+        high = ((np.maximum(encoded, 0.0) + 0.055) / 1.055) ** 2.4
     return np.where(encoded <= 0.04045, low, high).astype(encoded.dtype, copy=False)
 
 

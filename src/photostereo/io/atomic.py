@@ -75,7 +75,10 @@ def require_free(out: Place, *, force: bool = False) -> None:
 
 @contextmanager
 def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
-    """A hidden file beside ``out``, with the same suffix, that becomes ``out`` when the block ends well."""
+    """A hidden file beside ``out``, with the same suffix, that becomes ``out`` when the block ends well.
+
+    If the block removes it, ``out`` stays as it is.
+    """
     target = _absolute(out)
     _require_reachable(target)
     if target.is_dir():
@@ -89,8 +92,9 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
     clear_leftovers(target)
     with _staged(target, folder=False) as partial:
         yield partial
-        with _explained(target):
-            os.replace(partial, target)
+        if partial.exists():
+            with _explained(target):
+                os.replace(partial, target)
 
 
 @contextmanager

@@ -184,12 +184,13 @@ def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
 
 def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
     def complaint(problem: str) -> CaptureError:
+        problem = problem.partition("\n")[0][:300]  # further lines give advice about NumPy
         return CaptureError(
-            f"The {what} {path} cannot be read as a NumPy {kind} ({problem[:300]}): it is truncated, damaged or of "
+            f"The {what} {path} cannot be read as a NumPy {kind} ({problem}): it is truncated, damaged or of "
             f"another kind. {remedy}",
             code="unreadable-file",
             file=path,
-            problem=problem[:300],
+            problem=problem,
         )
 
     return complaint

@@ -17,6 +17,7 @@ import re
 import secrets
 import shutil
 import stat
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,9 @@ from pathlib import Path
 
 from photostereo.io.names import shortened
 from photostereo.io.ownership import MARK
+
+#: Seconds after which an empty stage without a lock is a leftover; a run that lives locks its own within milliseconds.
+ABOUT_TO_LOCK = 10.0
 
 try:
     import fcntl
@@ -144,9 +148,15 @@ def _is_abandoned(path: Path) -> bool:
     """Whether the process that made a stage is gone; one that never locked its stage may be about to."""
     if path.is_symlink() or not (path.is_dir() or path.is_file()):
         return False
+    if path.is_dir() and not os.listdir(path):  # killed before it could be marked
+        return fcntl is not None and _is_old(path.stat())
     with _locked(path) as handle:
         facts = None if handle is None else os.fstat(handle)
-        return facts is not None and stat.S_ISREG(facts.st_mode) and facts.st_size > 0
+        return facts is not None and stat.S_ISREG(facts.st_mode) and (facts.st_size > 0 or _is_old(facts))
+
+
+def _is_old(facts: os.stat_result) -> bool:
+    return time.time() - facts.st_mtime > ABOUT_TO_LOCK
 
 
 def _remove(path: Path) -> None:

@@ -44,13 +44,15 @@ class Table:
         return "\n".join([*lines, "", *(line for note in self.notes for line in (note, ""))])
 
     def latex(self, label: str = "table") -> str:
-        """A ``table`` environment that can be referred to as ``tab:label``."""
-        columns = "".join("r" if right else "l" for right in self._of_numbers())
+        """A ``table`` environment that can be referred to as ``tab:label``, without columns that say nothing."""
+        told = [c for c in range(len(self.header)) if any(row[c] not in ("", "–") for row in self.rows)]
+        numbers = self._of_numbers()
+        columns = "".join("r" if numbers[c] else "l" for c in told)
         cells = [
-            [rf"\textbf{{{_tex(cell)}}}" if (r, c) in self.best else _tex(cell) for c, cell in enumerate(row)]
+            [rf"\textbf{{{_tex(row[c])}}}" if (r, c) in self.best else _tex(row[c]) for c in told]
             for r, row in enumerate(self.rows)
         ]
-        lines = [" & ".join(row) + r" \\" for row in ([_tex(name) for name in self.header], *cells)]
+        lines = [" & ".join(row) + r" \\" for row in ([_tex(self.header[c]) for c in told], *cells)]
         caption = _tex(" ".join([f"{self.title}.", *self.notes]))
         return "\n".join(
             [

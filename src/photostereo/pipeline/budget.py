@@ -90,7 +90,7 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
             f"Writing the results of {width} × {height} pixels needs {in_words(need)} of memory, but only "
             f"{in_words(max(plan.budget, 0))} may be used.",
             code="no-memory-for-results",
-            remedy="less-to-write",
+            remedy="less-to-write" if settings.surface or settings.output.report else "more-memory",
             need=need,
             budget=plan.budget,
         )

@@ -58,6 +58,7 @@ def write_comparison_page(
     results: Sequence[Reconstruction],
     depths: Sequence[FloatArray | None],
     pixel_size: PixelSize,
+    expected: Sequence[float | None] = (),
 ) -> None:
     """``report.html`` of a folder that holds a folder for each result."""
     from photostereo.report import write_comparison
@@ -77,6 +78,7 @@ def write_comparison_page(
         depths=depths,
         files={path: path for path in ["comparison.csv", *paths]},
         folders=names,
+        expected=expected,
         pixel_size=pixel_size,
         about=read_about(None if capture.origin is None else capture.origin.path),
     )

@@ -289,6 +289,10 @@ class Pipeline(ReadingStages):
         """Write everything into an empty folder; ``further`` gives more facts for the summary at the end."""
         from photostereo.pipeline.folder import fill_results
 
+        if self.settings.output.material is not None:
+            from photostereo.results.tiling import largest_rectangle
+
+            largest_rectangle(self.capture.mask)  # a sample that is too small is refused before the work
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # they are returned
             solution = self.solution

@@ -49,6 +49,7 @@ def write_comparison(
     depths: Sequence[FloatArray | None] | None = None,
     files: Mapping[str, str] | None = None,
     folders: Sequence[str] | None = None,
+    expected: Sequence[float | None] = (),
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -74,6 +75,8 @@ def write_comparison(
     folders : sequence of str, optional
         Folders beside the page that hold the results, in their order. A served page takes finer tiles from them, and
         those of the truth from ``truth``.
+    expected : sequence of float or None
+        Expected errors of the results in degrees, in their order, for the table.
     pixel_size : PixelSize
         Scale of measurements in the page.
     about : mapping, optional
@@ -111,7 +114,7 @@ def write_comparison(
             *([("error", "Error")] if basis.truth is not None else []),
             ("difference", "Differ"),
         ],
-        "table": figures_table(results, entries, basis),
+        "table": figures_table(results, entries, basis, expected),
         "charts": error_chart(entries, mask),
         "folders": _by_folder(safe_links(files or {})),
         "has_truth": basis.truth is not None,

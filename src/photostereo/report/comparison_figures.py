@@ -20,7 +20,10 @@ from photostereo.solver.reconstruction import Reconstruction
 
 
 def figures_table(
-    results: Sequence[Reconstruction], entries: Sequence[Entry], basis: Basis
+    results: Sequence[Reconstruction],
+    entries: Sequence[Entry],
+    basis: Basis,
+    expected: Sequence[float | None] = (),
 ) -> dict[str, Any]:
     """Figures by method; in each column the best is marked."""
     columns: list[tuple[str, NDArray[np.float64], str, int]] = []
@@ -36,6 +39,8 @@ def figures_table(
     if basis.capture is not None:
         residuals = [100 * typical_residual(result.normals, basis.capture) for result in results]
         columns.append(("Unexplained", np.array(residuals), "{:.1f} %", -1))
+    if any(degrees is not None for degrees in expected):
+        columns.append(("Expected error", np.array(expected, dtype=np.float64), "{:.1f}°", -1))
     seconds = np.array([sum(result.seconds.values()) for result in results])
     columns.append(("Time", seconds, "", -1))
     rows = []
@@ -43,15 +48,16 @@ def figures_table(
         cells = []
         for name, values, form, sign in columns:
             best = len(results) > 1 and bool(
-                np.isclose(values[number], (values * sign).max() * sign, rtol=1e-9)
+                np.isclose(values[number], np.nanmax(values * sign) * sign, rtol=1e-9)
             )
             text = wording.duration(values[number]) if name == "Time" else form.format(values[number])
+            text = "–" if np.isnan(values[number]) else text
             # The bar's length: the share of the column's largest value.
             share = float(values[number] / values.max()) if values.max() > 0 else 0.0
             cells.append(
                 {
                     "text": text,
-                    "value": float(values[number]),
+                    "value": "Infinity" if np.isnan(values[number]) else float(values[number]),
                     "best": best,
                     "bar": round(100 * share, 1) if name == "Mean error" else None,
                 }

@@ -121,6 +121,8 @@ class LocalHandler(SimpleHTTPRequestHandler):
 
     #: Seconds after which a client that says nothing is left.
     timeout = 30
+    #: Replaced when the request has been understood; one that has not is answered, too.
+    path = ""
 
     def __init__(self, *args: Any, tiles: ResultTiles, **options: Any) -> None:
         self.tiles = tiles
@@ -129,7 +131,7 @@ class LocalHandler(SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self._is_local():
             return
-        path = urlsplit(self.path).path
+        path = self._asked()
         found = _TILE_PATH.fullmatch(path)
         if found:
             channel, name, *numbers = found.groups()
@@ -154,6 +156,12 @@ class LocalHandler(SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _asked(self) -> str:
+        try:
+            return urlsplit(self.path).path
+        except ValueError:  # no address at all, such as "http://["
+            return ""
 
     def _is_ours(self) -> bool:
         if is_own(self.tiles.folder, Path(self.translate_path(self.path))):
@@ -180,9 +188,8 @@ class LocalHandler(SimpleHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("X-Frame-Options", "SAMEORIGIN")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        if (
-            urlsplit(self.path).path != "/report.html"
-        ):  # a foreign picture with a script has no share in our origin
+        # A foreign picture with a script has no share in our origin.
+        if self._asked() != "/report.html":
             self.send_header("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
         super().end_headers()
 

@@ -17,6 +17,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.safe import map_npy, read_json, read_npy, read_npz
 from photostereo.io.schema import NUMBER, ArraySpec, check_arrays, check_facts
 
+_AGAIN = "Solve again."
 #: Larger values overflow when they are squared in single precision.
 _LARGEST = 1e18
 
@@ -87,7 +88,7 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
     """True normals from an ``.npy`` file."""
     remedy = "Save the true normals as an H × W × 3 array of numbers."
-    return _one("truth", read_npy(path, "truth", remedy=remedy), path, frame)
+    return _one("truth", read_npy(path, "truth", remedy=remedy), path, frame, remedy)
 
 
 def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
@@ -103,8 +104,12 @@ def is_result(folder: Path) -> bool:
     return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
 
 
-def _one(name: str, array: NDArray[Any], path: Path, frame: tuple[int, ...] | None) -> FloatArray:
-    check_arrays({name: array}, {name: MORE[name]}, lambda problem: _damaged(path, problem), _sizes(frame))
+def _one(
+    name: str, array: NDArray[Any], path: Path, frame: tuple[int, ...] | None, remedy: str = _AGAIN
+) -> FloatArray:
+    check_arrays(
+        {name: array}, {name: MORE[name]}, lambda problem: _damaged(path, problem, remedy), _sizes(frame)
+    )
     return np.asarray(array, dtype=np.float32)
 
 
@@ -116,7 +121,7 @@ def _not_a_result(folder: Path) -> str:
     return f"{folder} is not a result folder: give the output folder of a solve."
 
 
-def _damaged(path: Path, problem: str) -> CaptureError:
+def _damaged(path: Path, problem: str, remedy: str = _AGAIN) -> CaptureError:
     return CaptureError(
-        f"{path} is damaged: {problem}. Solve again.", code="damaged-result", file=path, problem=problem
+        f"{path} is damaged: {problem}. {remedy}", code="damaged-result", file=path, problem=problem
     )

@@ -32,6 +32,14 @@ def test_table_in_three_formats(tmp_path):
     assert r"\begin{tabular}{lr}" in latex
 
 
+def test_columns_that_say_nothing_are_left_out_of_latex():
+    table = Table(
+        "T", ("a", "nothing", "none", "b"), (("x", "", "–", "1"), ("y", "", "–", "2")), best={(0, 3)}
+    )
+    latex = table.latex()
+    assert r"\begin{tabular}{lr}" in latex and r"a & b \\" in latex and r"x & \textbf{1} \\" in latex
+
+
 def test_the_papers_averages():
     # Table I prints the averages of its columns: 11.80 and 13.19 (means), 8.04 and 9.42 (medians).
     for table, method, printed in (

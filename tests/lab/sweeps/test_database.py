@@ -27,6 +27,15 @@ def test_runs_that_begin_at_the_same_moment(tmp_path):
             assert len(Database(path, SCHEMA, "results").rows("t")) == 4
 
 
+def test_reading_makes_no_database(tmp_path):
+    (tmp_path / "empty.sqlite").touch()
+    for name in ("empty.sqlite", "missing.sqlite"):
+        with pytest.raises(OutputError) as caught:
+            Database(tmp_path / name, SCHEMA, "results", read_only=True)
+        assert caught.value.code == "no-database"
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("empty.sqlite", 0)]
+
+
 def test_a_lock_that_stays_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
     other = sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)

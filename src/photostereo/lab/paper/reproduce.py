@@ -55,7 +55,7 @@ def reproduce(
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:
         raise ParameterError("The data folder is missing.", code="no-data-folder", remedy="give-data")
-    store = Store(out)
+    store = Store(out, read_only=only_figures)
     if only_figures:
         summaries = [_redraw(run, store, control) for run in chosen]
     else:

@@ -108,9 +108,16 @@ def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, 
     for result in out.results:
         key = (result.cell.capture.name, axis(result.cell), result.cell.label)
         groups.setdefault(key, []).append(result)
-    rows = []
+    rows: list[dict[str, str]] = []
+    lowest: dict[
+        tuple[str, str, int], tuple[float, int]
+    ] = {}  # of a scene and a column: the mean error and its row
     for (capture, place, label), group in groups.items():
         facts = {"object": capture, axis_name: place, "method": name_of(label)}
+        for column, protocol in enumerate(PROTOCOLS, start=len(facts)):
+            mean = average_of(group, protocol).mean
+            if mean < lowest.get((capture, place, column), (float("inf"), 0))[0]:
+                lowest[capture, place, column] = mean, len(rows)
         for value in ("mean", "median"):
             for protocol, words in PROTOCOLS.items():
                 facts[f"{value}, {words}"] = str(average_of(group, protocol, value=value))
@@ -121,7 +128,9 @@ def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, 
         facts |= {"trials": str(len(group)), "best parameters": choice_of(best, grid_names(group))}
         rows.append(facts)
     if rows:
-        out.table(f"{out.title}: every figure", list(rows[0]), [list(r.values()) for r in rows], show=False)
+        bold = {(row, column) for (_, _, column), (_, row) in lowest.items()}
+        cells = [list(row.values()) for row in rows]
+        out.table(f"{out.title}: every figure", list(rows[0]), cells, best=bold, show=False)
 
 
 def grid_names(group: Sequence[CellResult]) -> list[str]:

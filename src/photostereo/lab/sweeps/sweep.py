@@ -58,9 +58,9 @@ def sweep(
     """
     plan = read_plan(plan_path, data=data)
     options.require(device)
-    store = Store(out)
-    store.keep_plan(plan, {"notes": []})
+    store = Store(out, read_only=only_figures)
     if not only_figures:
+        store.keep_plan(plan, {"notes": []})
         keep = [trial.hash for trial in plan.trials] if plan.maps else ()
         with options.connect() as client:
             control.stage(plan.name, len(plan.trials))
