@@ -174,3 +174,21 @@ def test_names_cannot_command_the_terminal():
     shown.encode("utf-8")
     assert printable("Größe 物 ١") == "Größe 物 ١"
     assert json.loads(json.dumps(shown)) == shown
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_tightest_of_nested_control_groups_counts(tmp_path, version):
+    top, names = (
+        (tmp_path / "memory", ("limit_in_bytes", "usage_in_bytes"))
+        if version == 1
+        else (tmp_path, ("max", "current"))
+    )
+    for place, numbers in (("", (900, 0)), ("a", (500, 100)), ("a/b", ("max", 100))):
+        (top / place).mkdir(exist_ok=True)
+        for name, number in zip(names, numbers, strict=True):
+            (top / place / f"memory.{name}").write_text(f"{number}\n")
+    (top / "a" / "memory.stat").write_text("anon 50\ninactive_file 30\n")
+    own = tmp_path / "own"
+    own.write_text("3:cpu:/x\n4:memory:/a/b\n" if version == 1 else "0::/a/b\n")
+    assert sorted(memory._left_in_groups(own, tmp_path)) == [430, 900]
+    assert memory._left_in_groups(tmp_path / "none", tmp_path) == []

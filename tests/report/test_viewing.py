@@ -98,6 +98,15 @@ def test_what_is_no_request_is_answered(server, capsys, request_line, status):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("problem", "silent"), [(ConnectionResetError, True), (ValueError, False)])
+def test_a_client_that_goes_away_is_no_fault(server, capsys, problem, silent):
+    try:
+        raise problem
+    except (ConnectionResetError, ValueError):
+        server.handle_error(None, ("127.0.0.1", 1))
+    assert ("Traceback" not in capsys.readouterr().err) == silent
+
+
 def test_a_taken_port_is_said_so(server, folder):
     with pytest.raises(OutputError) as caught:
         make_server(folder / "report.html", server.server_address[1])

@@ -29,12 +29,31 @@ def available_memory() -> int:
             found.append(limit - int(psutil.Process().memory_info().vms))
     except (ImportError, OSError):  # no such limits on this system
         pass
-    try:
-        group = Path("/sys/fs/cgroup")
-        found.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        pass
-    return max(min(found), 0)
+    return max(min([*found, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]), 0)
+
+
+def _left_in_groups(own: Path, root: Path) -> list[int]:
+    """Bytes left in each control group around this process that has a limit, of either version."""
+    left = []
+    lines = own.read_text().splitlines() if own.is_file() else []
+    for _, kinds, place in (line.split(":", 2) for line in lines if line.count(":") > 1):
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        top = root / "memory" if kinds else root
+        names = ("limit_in_bytes", "usage_in_bytes") if kinds else ("max", "current")
+        group = top / place.strip("/")
+        # In a container the path is that of the host; its own group is at the top.
+        for folder in [top, *(f for f in (group, *group.parents) if top in f.parents)]:
+            with suppress(OSError, ValueError):  # not there, or without a limit
+                limit, used = (int((folder / f"memory.{name}").read_text()) for name in names)
+                left.append(limit - used + _cached_files(folder / "memory.stat"))
+    return left
+
+
+def _cached_files(path: Path) -> int:
+    """Bytes of a group that only keep copies of files and are given up when memory is needed."""
+    facts = dict(line.split() for line in path.read_text().splitlines()) if path.is_file() else {}
+    return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
 
 
 def give_back_memory() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -107,13 +108,21 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
     tiles = ResultTiles(folder, page.read_text(encoding="utf-8", errors="replace"))
     try:
         handler = partial(LocalHandler, directory=str(folder), tiles=tiles)
-        return ThreadingHTTPServer((LOOPBACK, port), handler)
+        return LocalServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as problem:
         raise OutputError(
             f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free port.",
             code="port-unavailable",
             port=port,
         ) from None
+
+
+class LocalServer(ThreadingHTTPServer):
+    """Says nothing about clients that go away in the middle of an answer, such as a closed tab."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
 
 class LocalHandler(SimpleHTTPRequestHandler):
