@@ -23,6 +23,7 @@ from scipy.io import savemat
 import photostereo as ps
 from photostereo import cli
 from photostereo.capture import write_archive, write_diligent
+from photostereo.cli import shell
 from photostereo.core.conventions import linear_from_srgb
 from photostereo.io import memory
 from photostereo.scenes import dome_lights
@@ -506,3 +507,9 @@ def test_a_sample_too_small_for_a_material_is_refused_before_the_solve(call, dil
 def test_the_srgb_curve_is_silent_beyond_its_range():
     values = linear_from_srgb(np.array([-1.0, 0.5, 1e38], np.float32))
     assert values[0] < 0 and values[1] == pytest.approx(0.214, abs=1e-3)
+
+
+def test_a_library_that_does_not_fit_into_memory(capsys):
+    problem = ImportError("libopenblas.so: failed to map segment from shared object")
+    assert shell.end_with(problem, as_json=True) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "memory"

@@ -39,7 +39,8 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
         return _end(as_json)
     if isinstance(problem, PhotostereoError):
         return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)
-    if isinstance(problem, MemoryError):
+    unloadable = isinstance(problem, ImportError) and "failed to map segment" in str(problem)
+    if isinstance(problem, MemoryError) or unloadable:  # a library did not fit
         return _fail(_facts("memory", NO_MEMORY), as_json)
     if usage is not None and as_json:
         return _fail(_facts("usage", usage()), as_json)
