@@ -85,7 +85,8 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
                     n_workers=workers or worker_count(),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address="127.0.0.1:0",
+                    dashboard_address="127.0.0.1:0",  # not the default, which is a port on every interface
+                    scheduler_kwargs={"dashboard": False},
                     host="127.0.0.1",
                     protocol="tls",
                     security=Security.temporary(),

@@ -11,6 +11,8 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import cloudpickle
 import pytest
@@ -256,3 +258,10 @@ def test_a_local_cluster_leaves_the_environment_as_it_was():
     with connect(workers=1):
         pass
     assert dict(os.environ) == before
+
+
+def test_no_page_shows_the_run_to_others(client):
+    port = client.cluster.scheduler.http_server.port
+    with pytest.raises(HTTPError) as caught:
+        urlopen(f"http://127.0.0.1:{port}/status", timeout=10)
+    assert caught.value.code == 404
