@@ -125,7 +125,8 @@ def main() -> None:
     alarms, unfalsified, seconds = [], 0, []
     for name, capture in held_out() if "--unseen" in sys.argv else telling():
         capture = capture.gray()
-        parts = capture.images, capture.lights.directions, capture.mask
+        directions = capture.lights.directions if isinstance(capture, ps.Capture) else capture.lights
+        parts = capture.images, directions, capture.mask
         unfalsified += 1
         alarms += [f"{name}: {mistake}" for mistake in find_mistakes(*parts)]
         for way in WAYS:
@@ -137,7 +138,7 @@ def main() -> None:
             seconds.append(time.perf_counter() - began)
             named[way.name].append(any(mistake.kind in way.kinds for mistake in found))
             if way.kinds[0] in ("axes", "arrows"):
-                mended[way.name].append(mends(found, falsified[1], capture.lights.directions))
+                mended[way.name].append(mends(found, falsified[1], directions))
             if "-v" in sys.argv or not named[way.name][-1]:
                 print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)
     for name, capture in () if "--unseen" in sys.argv else others():
