@@ -37,7 +37,7 @@ class PhotostereoError(Exception):
     >>> print(error)
     The mask is empty. Pass mask="full" to use the whole frame.
     >>> print(error.rendered("terminal"))
-    The mask is empty. Use the whole frame with --mask full.
+    The mask is empty. Use --mask full for the whole frame.
     """
 
     kind: ClassVar[str] = "error"
