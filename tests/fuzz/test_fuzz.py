@@ -1,4 +1,4 @@
-"""Five hundred runs of the fuzzer; `make fuzz N=10000` has more."""
+"""A short run of the fuzzer; `make fuzz N=10000` has more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = 250
+RUNS = 150
 
 
 @pytest.mark.slow
