@@ -15,13 +15,12 @@ from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
 from photostereo.capture.estimating import complete_lights
 from photostereo.capture.found import Found, require_truth_size
-from photostereo.capture.lighting import Lighting, find_lights, moved
+from photostereo.capture.lighting import Lighting, find_lights, focal_of, moved
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.opening import Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
-from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
 from photostereo.masks.ground import MOST_FRAMES
@@ -123,7 +122,7 @@ def put_together(
             images = None if images is None else framed.all(control)
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
-        focal = options.focal or focal_in_pixels([found.heads[file] for file in found.files], full)
+        focal = focal_of(found, found.files, full, options)
         lights = lights.seen_from(None if focal is None else [0.0, 0.0, focal])
         lights, near_notes = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape)
     notes = [

@@ -17,14 +17,14 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 
-#: Pixels that are looked at, and the fewest, each lit in at least so many photographs.
+#: Pixels to sample, the fewest that suffice, and the photographs in which each must be lit.
 SAMPLE, FEWEST, LIT_IN = 1500, 200, 6
 #: A pixel is lit above this share of what is bright for it. Between 0.05 and 0.3 the estimates change by a tenth.
 LIT = 0.15
 #: Rounds of reweighting, and the deviations beyond which residuals count little.
 ROUNDS, OUTLIER = 6, 2.0
-#: Lights are near if 1 / D (in widths of the frame) is larger than this, is certain to so many standard errors, and explains
-#: this share of what is left. Rendered captures with distant lights have at most 0.02, 1 and 0.02, those with other faults
+#: Lights are near if 1 / D (in widths of the frame) is larger than this, exceeds this many standard errors, and explains
+#: this share of the residual. Rendered captures with distant lights have at most 0.02, 1 and 0.02, those with other faults
 #: 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.1, 8 and 0.2.
 LEAST, CERTAIN, EXPLAINED = 0.06, 10.0, 0.2
 #: Share of the bend of a matte fit that the default method has.

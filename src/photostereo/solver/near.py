@@ -25,7 +25,7 @@ from photostereo.surface.integration import integrate
 
 #: Pixels of the small copy. A quarter changes normals by less than 0.02°.
 PIXELS = 25_000
-#: The rounds end if the normals move by less than this, in degrees in the mean, or after so many.
+#: Rounds end when the normals move by less than this, in degrees on average, and there are at most this many.
 MOVED, ROUNDS = 0.05, 6
 #: Pixels on which the object's height is looked for, up to this share of the lowest light's height.
 SAMPLED, HIGHEST = 1000, 0.5
