@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -428,19 +429,38 @@ def test_folders_that_only_look_like_leftovers_stay(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_stages_that_were_never_written_are_removed_when_they_are_old(tmp_path):
-    """Of runs that were killed before they could lock their stage; a young one may belong to a run that lives."""
+def test_stages_of_runs_killed_before_they_could_lock_them_are_removed(tmp_path):
     bare, marked, file = (tmp_path / f".out.partial-{number:08x}" for number in range(3))
     for folder in (bare, marked):
         folder.mkdir()
     for path in (marked / MARK, file):
         path.touch()
     staging.clear_leftovers(tmp_path / "out")
-    assert len(list(tmp_path.iterdir())) == 3
-    for path in (bare, marked / MARK, file):
-        os.utime(path, (0, 0))
-    staging.clear_leftovers(tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("when", ["before the mark", "before the lock"])
+@pytest.mark.parametrize("replacing", [replacing_directory, replacing_file])
+def test_a_stage_that_another_run_takes_for_a_leftover_is_made_again(tmp_path, monkeypatch, replacing, when):
+    """The other run looks at the only moments at which a living run has a stage without a lock."""
+    out, lost = tmp_path / "out", []
+    module, name = (Path, "write_bytes") if when == "before the mark" else (staging.fcntl, "flock")
+    real = getattr(module, name)
+
+    def other_run_first(*arguments):
+        if not lost:
+            lost.extend(tmp_path.iterdir())
+            staging.clear_leftovers(out)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, other_run_first)
+    with replacing(out) as stage:
+        if replacing is replacing_directory or when == "before the lock":
+            assert lost and stage not in lost and not lost[0].exists()
+        staging.clear_leftovers(out)  # locked now: it stays
+        (stage / "a" if stage.is_dir() else stage).write_text("new")
+    assert list(content(tmp_path).values()) == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_file_that_the_block_removes_is_not_written(tmp_path):

@@ -22,6 +22,7 @@ from photostereo.core.errors import PhotostereoError, error_code
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
+from photostereo.io.staging import clear_leftovers
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Band
@@ -121,6 +122,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     from photostereo.pipeline.pipeline import Pipeline
 
     if (outcome := _finished(out, key)) is not None:
+        clear_leftovers(out)  # of the worker that died
         return outcome
     began = time.perf_counter()
     if settings.solving.memory is None:

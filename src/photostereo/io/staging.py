@@ -5,7 +5,8 @@ of them, complete, at the target. On file systems without such a step the old re
 interrupted between the two steps, or the next run after a killed one, renames it back.
 
 A stage is locked while its process lives. The kernel releases the lock of a process that dies, so the next run can
-remove its leftovers.
+remove its leftovers. Between making a stage and locking it another run may take it for a leftover; who loses a stage
+that way makes another.
 """
 
 from __future__ import annotations
@@ -17,17 +18,13 @@ import re
 import secrets
 import shutil
 import stat
-import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from photostereo.io.names import shortened
 from photostereo.io.ownership import MARK
-
-#: Seconds after which an empty stage without a lock is a leftover; a run that lives locks its own within milliseconds.
-ABOUT_TO_LOCK = 10.0
 
 try:
     import fcntl
@@ -38,20 +35,28 @@ except ImportError:  # Windows: no locks, leftovers stay
 @contextmanager
 def staged(target: Path, *, folder: bool) -> Iterator[Path]:
     """A new hidden folder or file beside ``target``, removed at the end with whatever lies there by then."""
+    with ExitStack() as stack:
+        while (path := _new_stage(target, folder, stack)) is None:
+            stack.close()
+        yield path
+
+
+def _new_stage(target: Path, folder: bool, stack: ExitStack) -> Path | None:
+    """A stage of ours; None if another run removed it before it was locked."""
     path = _stage_path(target, "partial")
     if folder:
         path.mkdir()
     else:
         path.touch(exist_ok=False)
+    stack.callback(_remove, path)
     try:
         if folder:
-            (path / MARK).touch()
-        with _locked(path):
-            if folder:
-                (path / MARK).write_bytes(b"{}")
-            yield path
-    finally:
-        _remove(path)
+            (path / MARK).write_bytes(b"{}")
+        handle = stack.enter_context(_locked(path))
+        ours = handle is None or os.path.samestat(os.fstat(handle), os.stat(_lock_file(path)))
+        return path if ours else None
+    except (BlockingIOError, FileNotFoundError):
+        return None
 
 
 def move_into_place(stage: Path, target: Path) -> None:
@@ -69,11 +74,23 @@ def clear_leftovers(target: Path) -> None:
     with suppress(OSError):
         for path in sorted(target.parent.iterdir(), reverse=True):  # replaced before partial
             found = path.name.startswith(prefix) and pattern.fullmatch(path.name)
-            if found and _is_abandoned(path):
-                if found[1] == "replaced":
-                    _recover(path, target)
-                else:
-                    _remove(path)
+            if found and not path.is_symlink():
+                _clear(path, target if found[1] == "replaced" else None)
+
+
+def _clear(path: Path, target: Path | None) -> None:
+    """Remove a stage, or bring an old result back to its target, if the process that made it is gone."""
+    with suppress(OSError):
+        if fcntl is not None and path.is_dir() and not os.listdir(path):  # killed before it could be marked
+            path.rmdir()
+            return
+        with _locked(path) as handle:
+            if handle is None or not stat.S_ISREG(os.fstat(handle).st_mode):
+                return
+            if target is None:
+                _remove(path)
+            else:
+                _recover(path, target)
 
 
 def exchange(first: Path, second: Path) -> bool:
@@ -94,7 +111,9 @@ def exchange(first: Path, second: Path) -> bool:
 
 def _replace_in_two_steps(stage: Path, target: Path) -> None:
     aside = _stage_path(target, "replaced")
-    with _locked(target):
+    with ExitStack() as stack:
+        with suppress(OSError):  # a result that somebody else reads, or a folder without a marker
+            stack.enter_context(_locked(target))
         try:
             os.rename(target, aside)
             os.rename(stage, target)
@@ -130,33 +149,28 @@ def _lock_file(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int | None]:
-    """Lock a stage or a result; gives the open lock file, None if somebody has it or locks are not available."""
-    handle, held = None, False
+    """Lock a stage or a result; gives the open lock file, None where there are no locks.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process has it.
+    """
+    handle = None
     try:
-        with suppress(OSError):
-            if fcntl is not None:
-                handle = os.open(_lock_file(path), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if fcntl is not None:
+            handle = os.open(_lock_file(path), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held = True
-        yield handle if held else None
+            except BlockingIOError:
+                raise
+            except OSError:  # a file system without locks
+                os.close(handle)
+                handle = None
+        yield handle
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _is_abandoned(path: Path) -> bool:
-    """Whether the process that made a stage is gone; one that never locked its stage may be about to."""
-    if path.is_symlink() or not (path.is_dir() or path.is_file()):
-        return False
-    if path.is_dir() and not os.listdir(path):  # killed before it could be marked
-        return fcntl is not None and _is_old(path.stat())
-    with _locked(path) as handle:
-        facts = None if handle is None else os.fstat(handle)
-        return facts is not None and stat.S_ISREG(facts.st_mode) and (facts.st_size > 0 or _is_old(facts))
-
-
-def _is_old(facts: os.stat_result) -> bool:
-    return time.time() - facts.st_mtime > ABOUT_TO_LOCK
 
 
 def _remove(path: Path) -> None:
