@@ -74,20 +74,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class SmallCopies:
-    """Where the small copies of a capture are.
+    """Where the small copies of a capture are."""
 
-    Attributes
-    ----------
-    work : a temporary folder: ``thumbs/`` and ``views/`` for the page, ``small/`` for the pipeline
-    name : of the capture
-    scale : between photographs and copies
-    focal : focal length in pixels of the copies, if it is known
-    """
-
-    work: Path
-    name: str
-    scale: Scale
-    focal: float | None = None
+    work: Path  #: a temporary folder: ``thumbs/`` and ``views/`` for the page, ``small/`` for the pipeline
+    name: str  #: of the capture
+    scale: Scale  #: between photographs and copies
+    focal: float | None = None  #: focal length in pixels of the copies, if it is known
 
     @classmethod
     def of(cls, found: Found, work: Path) -> SmallCopies:
