@@ -42,18 +42,11 @@ NAMED = 4
 
 @dataclass(frozen=True, eq=False)
 class BallCheck:
-    """Lights of a file beside those of a ball.
+    """Lights of a file beside those of a ball."""
 
-    Attributes
-    ----------
-    apart : (d,) degrees between both; NaN if the ball shows no highlight
-    limit : (d,) degrees up to which they agree, from what both claim
-    files : names of the photographs
-    """
-
-    apart: FloatArray
-    limit: FloatArray
-    files: tuple[str, ...]
+    apart: FloatArray  #: (d,) degrees between both; NaN if the ball shows no highlight
+    limit: FloatArray  #: (d,) degrees up to which they agree, from what both claim
+    files: tuple[str, ...]  #: names of the photographs
 
     @property
     def usual(self) -> float:

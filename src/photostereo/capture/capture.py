@@ -41,37 +41,24 @@ SCALE_SHARE = 0.99
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a capture came from; for reports only, no method looks at it.
+    """Where a capture came from; for reports only, no method looks at it."""
 
-    Attributes
-    ----------
-    path : the folder or file it was read from
-    layout : the name of the format, e.g. ``"DiLiGenT"``
-    bit_depth : bits per channel of the photographs on disk, 0 if not applicable
-    files : names of the photographs, in the order of the lights
-    notes : anything the reader noticed that the user should know
-    calibration : how the lights were found from a ball, or None
-    ball_check : how far the lights of a file agree with a ball, or None
-    alignment : how far the camera moved between the photographs, if that was estimated
-    faults : photographs that were left out, and why
-    framing, full_frame : the part of the photographs that is used, and their height and width
-    axes : how the light file was read, e.g. ``"x,-y,z"``, if the user said so
-    straightened : whether a tone curve was undone
-    """
-
-    path: Path
-    layout: str
-    bit_depth: int = 0
-    files: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    calibration: Calibration | None = None
+    path: Path  #: the folder or file it was read from
+    layout: str  #: the name of the format, e.g. ``"DiLiGenT"``
+    bit_depth: int = 0  #: bits per channel of the photographs on disk, 0 if not applicable
+    files: tuple[str, ...] = ()  #: names of the photographs, in the order of the lights
+    notes: tuple[str, ...] = ()  #: anything the reader noticed that the user should know
+    calibration: Calibration | None = None  #: how the lights were found from a ball, or None
+    #: how far the lights of a file agree with a ball, or None
     ball_check: BallCheck | None = field(default=None, compare=False)
+    #: how far the camera moved between the photographs, if that was estimated
     alignment: Alignment | None = field(default=None, compare=False)
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  #: photographs that were left out, and why
+    #: framing, full_frame: the part of the photographs that is used, and their height and width
     framing: Framing | None = field(default=None, compare=False)
     full_frame: tuple[int, int] | None = field(default=None, compare=False)
-    axes: str = ""
-    straightened: bool = False
+    axes: str = ""  #: how the light file was read, e.g. ``"x,-y,z"``, if the user said so
+    straightened: bool = False  #: whether a tone curve was undone
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -52,15 +52,6 @@ _SCHEMA = {
 class Edits:
     """Corrections of a capture.
 
-    Attributes
-    ----------
-    mask : the file of a mask in the folder, or a word such as ``"full"``
-    lights : another light file, or ``"estimate"``
-    circle : center and radius of the ball in pixels
-    leave_out : names of photographs that are not used
-    moved_lights : directions of lights by the names of their photographs
-    keep : names of photographs that are used whatever seems wrong with them
-
     Examples
     --------
     >>> edits = Edits(circle=(120, 80, 30.5), moved_lights={"a.jpg": (0, 0.6, 0.8)})
@@ -70,12 +61,13 @@ class Edits:
     True
     """
 
-    mask: str | None = None
-    lights: str | None = None
-    circle: tuple[float, float, float] | None = None
-    leave_out: tuple[str, ...] = ()
+    mask: str | None = None  #: the file of a mask in the folder, or a word such as ``"full"``
+    lights: str | None = None  #: another light file, or ``"estimate"``
+    circle: tuple[float, float, float] | None = None  #: center and radius of the ball in pixels
+    leave_out: tuple[str, ...] = ()  #: names of photographs that are not used
+    #: directions of lights by the names of their photographs
     moved_lights: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  #: names of photographs that are used whatever seems wrong with them
 
     def __bool__(self) -> bool:
         return self != Edits()

@@ -22,47 +22,32 @@ from photostereo.photographs.files import PhotographFiles
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a layout found in a folder, before any photograph is decoded.
+    """What a layout found in a folder, before any photograph is decoded."""
 
-    Attributes
-    ----------
-    path : the capture's folder or file
-    layout : the name of the format
-    name : the name of the capture
-    files : the photographs, in the order of the lights
-    lights : the light file, in the order of the photographs; None if there is none
-    ball : a folder with photographs of a ball under the same lights, if the user named one
-    mask_file : the mask picture, or None
-    mask_default : ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
-    gray_limit : clip gray intensities from above here, or None
-    truths : for each truth of :class:`Capture` that is known, the file it came from and its values
-    expected_bits : the bit depth that belongs to the layout, or 0; less than that is noted
-    ambient, flat : photographs with the lights off, and of an even surface, or None
-    brackets : if there are several exposures of a light, all of them for the one among ``files``
-    notes : what the layout noticed
-    heads : the headers of the files, each read once
-    taken : all photographs, if some of them are not among ``files`` any more (see :meth:`without`)
-    faults : which photographs are left out, and why
-    """
-
-    path: Path
-    layout: str
-    name: str
-    files: Sequence[Path]
+    path: Path  #: the capture's folder or file
+    layout: str  #: the name of the format
+    name: str  #: the name of the capture
+    files: Sequence[Path]  #: the photographs, in the order of the lights
+    #: the light file, in the order of the photographs; None if there is none
     lights: LightTable | None = None
+    #: a folder with photographs of a ball under the same lights, if the user named one
     ball: Path | None = None
-    mask_file: Path | None = None
-    mask_default: str = "full"
-    gray_limit: float | None = None
+    mask_file: Path | None = None  #: the mask picture, or None
+    mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
+    gray_limit: float | None = None  #: clip gray intensities from above here, or None
+    #: for each truth of :class:`Capture` that is known, the file it came from and its values
     truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
-    expected_bits: int = 0
+    expected_bits: int = 0  #: the bit depth that belongs to the layout, or 0; less than that is noted
+    #: ambient, flat: photographs with the lights off, and of an even surface, or None
     ambient: Path | None = None
     flat: Path | None = None
+    #: if there are several exposures of a light, all of them for the one among ``files``
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    heads: Heads = field(default_factory=Heads)
+    notes: tuple[str, ...] = ()  #: what the layout noticed
+    heads: Heads = field(default_factory=Heads)  #: the headers of the files, each read once
+    #: all photographs, if some of them are not among ``files`` any more (see :meth:`without`)
     taken: Sequence[Path] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  #: which photographs are left out, and why
 
     def without(self, faults: Mapping[int, Fault]) -> Found:
         """The same without some of the photographs and their lights, by their place among ``files``."""

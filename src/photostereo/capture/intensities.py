@@ -19,17 +19,11 @@ SPARSE = 4
 
 @dataclass(frozen=True)
 class Intensities:
-    """Of the mask pixels, in row-major order.
+    """Of the mask pixels, in row-major order."""
 
-    Attributes
-    ----------
-    pixels : (N, d) gray, divided by the scale
-    scale : the capture's brightness, see :meth:`Capture.intensity_scale`
-    colors : (N, d, 3), divided by the same; None if the capture is gray or they were not requested
-    """
-
-    pixels: Array
-    scale: float
+    pixels: Array  #: (N, d) gray, divided by the scale
+    scale: float  #: the capture's brightness, see :meth:`Capture.intensity_scale`
+    #: (N, d, 3), divided by the same; None if the capture is gray or they were not requested
     colors: Array | None = None
 
 

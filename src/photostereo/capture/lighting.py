@@ -28,22 +28,14 @@ from photostereo.photographs.files import PhotographFiles
 
 @dataclass(frozen=True, eq=False)
 class Lighting:
-    """The lights of a capture and how they were found.
+    """The lights of a capture and how they were found."""
 
-    Attributes
-    ----------
-    lights : positions are in pixels of the whole photographs
-    calibration : how a ball gave them, or None
-    balls : pixels of the whole photographs that show a ball, which is not the object; or None
-    notes : what the user should know
-    is_complete : whether nothing is left to be estimated once the mask is known
-    """
-
-    lights: Lights
-    calibration: Calibration | None = None
+    lights: Lights  #: positions are in pixels of the whole photographs
+    calibration: Calibration | None = None  #: how a ball gave them, or None
+    #: pixels of the whole photographs that show a ball, which is not the object; or None
     balls: BoolArray | None = None
-    notes: tuple[str, ...] = ()
-    is_complete: bool = True
+    notes: tuple[str, ...] = ()  #: what the user should know
+    is_complete: bool = True  #: whether nothing is left to be estimated once the mask is known
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:

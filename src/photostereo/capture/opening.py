@@ -35,20 +35,12 @@ SMALL = 320
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """The photographs of a capture that are used.
+    """The photographs of a capture that are used."""
 
-    Attributes
-    ----------
-    found : its files, without those that are left out (see ``found.faults``)
-    photographs : whole, with the movement of the camera undone
-    alignment : how far the camera moved; None if that is not wanted
-    small : (d, h, w) the photographs in gray, linear and at a low resolution
-    """
-
-    found: Found
-    photographs: PhotographFiles
-    alignment: Alignment | None
-    small: NDArray[np.float32]
+    found: Found  #: its files, without those that are left out (see ``found.faults``)
+    photographs: PhotographFiles  #: whole, with the movement of the camera undone
+    alignment: Alignment | None  #: how far the camera moved; None if that is not wanted
+    small: NDArray[np.float32]  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
     def balls(self, control: Control = SILENT) -> list[FoundBall]:
         """Balls in the small photographs; searched for once."""
