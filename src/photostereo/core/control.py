@@ -39,16 +39,6 @@ class Cancelled(BaseException):
 class Iteration:
     """What is recorded of one outer iteration.
 
-    Attributes
-    ----------
-    number : 1, 2, ...
-    cost : the whole objective after the iteration
-    data : the model's part of it
-    change : ‖n − n_previous‖ / ‖n_previous‖
-    seconds : wall-clock time of the iteration
-    error : mean angular error in degrees if the truth is known, else None
-    figures : those of the prior by name: the terms of its cost, and others
-
     Examples
     --------
     >>> record = Iteration(1, 3.0, 1.0, 0.1, 0.02, figures={"fit": 2.0})
@@ -56,12 +46,13 @@ class Iteration:
     (2.0, True)
     """
 
-    number: int
-    cost: float
-    data: float
-    change: float
-    seconds: float
-    error: float | None = None
+    number: int  #: 1, 2, ...
+    cost: float  #: the whole objective after the iteration
+    data: float  #: the model's part of it
+    change: float  #: ‖n − n_previous‖ / ‖n_previous‖
+    seconds: float  #: wall-clock time of the iteration
+    error: float | None = None  #: mean angular error in degrees if the truth is known, else None
+    #: those of the prior by name: the terms of its cost, and others
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, float | int | None]:
