@@ -30,22 +30,13 @@ VERY_NOISY = 15.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence or two of advice, and how much it matters.
+    """One sentence or two of advice, and how much it matters."""
 
-    Attributes
-    ----------
-    severity : how much it matters
-    text : the advice
-    terminal : the words for the terminal if they differ
-    effect : by how many degrees it turns a typical normal, as far as that is known
-    is_mistake : whether something is wrong with the light file, the mask or the tone curve
-    """
-
-    severity: Severity
-    text: str
-    terminal: str = ""
-    effect: float = 0.0
-    is_mistake: bool = False
+    severity: Severity  #: how much it matters
+    text: str  #: the advice
+    terminal: str = ""  #: the words for the terminal if they differ
+    effect: float = 0.0  #: by how many degrees it turns a typical normal, as far as that is known
+    is_mistake: bool = False  #: whether something is wrong with the light file, the mask or the tone curve
 
     def rendered(self, shell: str = "python") -> str:
         """The advice in the words of a shell."""

@@ -51,20 +51,12 @@ INWARDS = -0.3
 
 @dataclass(frozen=True)
 class Mistake:
-    """A likely mistake.
+    """A likely mistake."""
 
-    Attributes
-    ----------
-    kind : which part is wrong
-    text : what is wrong, with its evidence
-    remedy : a key of :mod:`photostereo.core.remedies`
-    values : of the remedy, such as the right ``axes``
-    """
-
-    kind: Kind
-    text: str
-    remedy: str
-    values: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind  #: which part is wrong
+    text: str  #: what is wrong, with its evidence
+    remedy: str  #: a key of :mod:`photostereo.core.remedies`
+    values: Mapping[str, str] = field(default_factory=dict)  #: of the remedy, such as the right ``axes``
 
     def rendered(self, shell: str = "python") -> str:
         """The mistake and its remedy in the words of a shell."""

@@ -47,21 +47,12 @@ class HasMaps(Protocol):
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """The error that is expected of a result's normals.
+    """The error that is expected of a result's normals."""
 
-    Attributes
-    ----------
-    degrees : float
-        Mean over the mask.
-    reasons : tuple of Finding
-        What contributes most, each with what to do about it; the most important first.
-    is_flawed : bool
-        Whether the diagnosis found a problem: then the result is not called good.
-    """
-
-    degrees: float
+    degrees: float  #: Mean over the mask.
+    #: What contributes most, each with what to do about it; the most important first.
     reasons: tuple[Finding, ...] = ()
-    is_flawed: bool = False
+    is_flawed: bool = False  #: Whether the diagnosis found a problem: then the result is not called good.
 
     @property
     def grade(self) -> str:

@@ -84,18 +84,11 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
 
 @dataclass(frozen=True, eq=False)
 class MatteFit:
-    """A matte surface fitted to each mask pixel; see :func:`matte_fit`.
+    """A matte surface fitted to each mask pixel; see :func:`matte_fit`."""
 
-    Attributes
-    ----------
-    amplitude : (N,) the best factor between shading and photographs
-    brightness : (N,) root mean square of the pixel over the photographs
-    residual : (N,) share of it that is left unexplained, in [0, 1]
-    """
-
-    amplitude: FloatArray
-    brightness: FloatArray
-    residual: FloatArray
+    amplitude: FloatArray  #: (N,) the best factor between shading and photographs
+    brightness: FloatArray  #: (N,) root mean square of the pixel over the photographs
+    residual: FloatArray  #: (N,) share of it that is left unexplained, in [0, 1]
 
 
 def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:

@@ -33,16 +33,10 @@ OF_THE_BEND = 0.7
 
 @dataclass(frozen=True)
 class NearLights:
-    """Lights that are near.
+    """Lights that are near."""
 
-    Attributes
-    ----------
-    widths : their distance in widths of the frame, roughly
-    degrees : by which they bend a typical normal
-    """
-
-    widths: float
-    degrees: float
+    widths: float  #: their distance in widths of the frame, roughly
+    degrees: float  #: by which they bend a typical normal
 
 
 def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NearLights | None:

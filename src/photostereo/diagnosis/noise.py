@@ -51,24 +51,18 @@ LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """Noise of the photographs; see :func:`estimate_noise`.
+    """Noise of the photographs; see :func:`estimate_noise`."""
 
-    Attributes
-    ----------
-    sigma : root mean square error of one intensity from noise, steps and blocks, in the units of the photographs
-    snr_db : 10 log10(mean intensity² / σ²) inside the mask; infinite without noise, -infinite without signal
-    expected_error : the median angle in degrees by which this noise alone turns a least-squares normal
-    from_residual : False if three photographs left no residual, so that fine texture counts as noise
-    step : distance between the levels of the photographs if they have few; else 0
-    blocks : whether the 8 × 8 blocks of JPEG compression were detected
-    """
-
+    #: root mean square error of one intensity from noise, steps and blocks, in the units of the photographs
     sigma: float
+    #: 10 log10(mean intensity² / σ²) inside the mask; infinite without noise, -infinite without signal
     snr_db: float
+    #: the median angle in degrees by which this noise alone turns a least-squares normal
     expected_error: float
+    #: False if three photographs left no residual, so that fine texture counts as noise
     from_residual: bool
-    step: float = 0.0
-    blocks: bool = False
+    step: float = 0.0  #: distance between the levels of the photographs if they have few; else 0
+    blocks: bool = False  #: whether the 8 × 8 blocks of JPEG compression were detected
 
 
 def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:

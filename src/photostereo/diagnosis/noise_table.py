@@ -37,11 +37,6 @@ NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Noise:
     """The noise of a capture, measured once and used by light strengths, models and priors.
 
-    Attributes
-    ----------
-    fine : noise between neighboring pixels, by brightness; None if it cannot be measured
-    coarse : noise from one block of a JPEG file to the next, by brightness; None without such blocks
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -52,7 +47,9 @@ class Noise:
     (0.05, None)
     """
 
+    #: noise between neighboring pixels, by brightness; None if it cannot be measured
     fine: NoiseTable | None = None
+    #: noise from one block of a JPEG file to the next, by brightness; None without such blocks
     coarse: NoiseTable | None = None
 
     @classmethod

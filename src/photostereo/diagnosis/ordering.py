@@ -26,22 +26,13 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class OrderEvidence:
-    """Unexplained shares of the photographs.
+    """Unexplained shares of the photographs."""
 
-    Attributes
-    ----------
-    given : by the lights in the order given
-    least : by any three columns: no order does better
-    shuffled : by the lights in a random order, typically
-    best : of the orders tried, the one that explains most
-    best_share : what it leaves unexplained
-    """
-
-    given: float
-    least: float
-    shuffled: float
-    best: Order
-    best_share: float
+    given: float  #: by the lights in the order given
+    least: float  #: by any three columns: no order does better
+    shuffled: float  #: by the lights in a random order, typically
+    best: Order  #: of the orders tried, the one that explains most
+    best_share: float  #: what it leaves unexplained
 
     @property
     def likeness_to_chance(self) -> float:
