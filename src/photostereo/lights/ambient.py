@@ -28,16 +28,10 @@ SHARE, MISFIT_LEFT = 0.08, 0.7
 
 @dataclass(frozen=True)
 class RoomLight:
-    """How much of the brightness comes from the room.
+    """How much of the brightness comes from the room."""
 
-    Attributes
-    ----------
-    share : of the mean brightness of a pixel
-    misfit_left : what is left of the misfit of a matte surface without it
-    """
-
-    share: float
-    misfit_left: float
+    share: float  #: of the mean brightness of a pixel
+    misfit_left: float  #: what is left of the misfit of a matte surface without it
 
     @property
     def is_certain(self) -> bool:

@@ -81,23 +81,17 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
 
 @dataclass(frozen=True)
 class SurfaceEvidence:
-    """How much a field of normals looks like a surface seen from the camera.
+    """How much a field of normals looks like a surface seen from the camera."""
 
-    Attributes
-    ----------
-    away : share of the normals that point away from the camera
-    curl : mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
-    curved_share : share of the cells that bear the curvature; small if it is one edge, which is informative
-        little; 0 for a plane and for structure finer than the grid
-    outwards : mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
-    outwards_share : share of the outline where they point outwards; nan without one
-    """
-
-    away: float
+    away: float  #: share of the normals that point away from the camera
+    #: mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
     curl: float
+    #: share of the cells that bear the curvature; small if it is one edge, which is informative little; 0 for
+    #: a plane and for structure finer than the grid
     curved_share: float
+    #: mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
     outwards: float
-    outwards_share: float
+    outwards_share: float  #: share of the outline where they point outwards; nan without one
 
 
 @dataclass(frozen=True, eq=False)

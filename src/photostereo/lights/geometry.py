@@ -14,27 +14,19 @@ FRONTAL_DEGREES = 15.0
 
 @dataclass(frozen=True, eq=False)
 class LightGeometry:
-    """Conditioning of the lights; see :func:`light_geometry`.
+    """Conditioning of the lights; see :func:`light_geometry`."""
 
-    Attributes
-    ----------
-    singular_values : (3,) of the lights divided by √d, largest first; their squares sum to one
-    condition : ratio of the largest to the smallest singular value: 1 is ideal, 10 is poor
-    thin_direction : (3,) unit vector, z ≥ 0, along which the lights vary least
-    thin_spread : typical angle in degrees between a light and the plane normal to ``thin_direction``
-    second_spread : the same for the second thinnest direction
-    widest_gap : the largest empty sector, in degrees, of the lights seen as a compass around the viewing axis
-    gap_azimuth : the middle of that sector, degrees counter-clockwise from the right
-    lowest, highest : elevation of the lowest and highest light above the image plane, degrees
-    """
-
+    #: (3,) of the lights divided by √d, largest first; their squares sum to one
     singular_values: FloatArray
-    condition: float
-    thin_direction: FloatArray
+    condition: float  #: ratio of the largest to the smallest singular value: 1 is ideal, 10 is poor
+    thin_direction: FloatArray  #: (3,) unit vector, z ≥ 0, along which the lights vary least
+    #: typical angle in degrees between a light and the plane normal to ``thin_direction``
     thin_spread: float
-    second_spread: float
+    second_spread: float  #: the same for the second thinnest direction
+    #: the largest empty sector, in degrees, of the lights seen as a compass around the viewing axis
     widest_gap: float
-    gap_azimuth: float
+    gap_azimuth: float  #: the middle of that sector, degrees counter-clockwise from the right
+    #: lowest, highest: elevation of the lowest and highest light above the image plane, degrees
     lowest: float
     highest: float
 

@@ -29,17 +29,13 @@ COPLANAR_RATIO = 1e-3
 
 
 class PixelLights(NamedTuple):
-    """Lights as N pixels see them.
+    """Lights as N pixels see them."""
 
-    Attributes
-    ----------
-    matrix : (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
-    fall_off : (N, d) brightness relative to where the strengths hold; None for distant lights
-    turn : (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
-    """
-
+    #: (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
     matrix: NDArray[Any]
+    #: (N, d) brightness relative to where the strengths hold; None for distant lights
     fall_off: NDArray[np.float32] | None = None
+    #: (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
     turn: NDArray[np.float32] | None = None
 
     def even(self, values: Array) -> Array:

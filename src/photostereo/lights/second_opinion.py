@@ -33,15 +33,11 @@ AGREES, DISAGREES = 15.0, 28.0
 
 @dataclass(frozen=True)
 class Opinion:
-    """What the estimate says about given directions.
+    """What the estimate says about given directions."""
 
-    Attributes
-    ----------
-    axes : what the light file has in place of x, y and z, such as ``"x,-y,z"``; ``"x,y,z"`` if it is right
-    given_degrees, degrees : how far the directions are from the estimate as given, and in those axes
-    """
-
+    #: what the light file has in place of x, y and z, such as ``"x,-y,z"``; ``"x,y,z"`` if it is right
     axes: str
+    #: given_degrees, degrees: how far the directions are from the estimate as given, and in those axes
     given_degrees: float
     degrees: float
 

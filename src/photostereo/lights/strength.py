@@ -28,18 +28,11 @@ _MOST_PIXELS = 3000
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """Strengths of the lights and how well they are known.
+    """Strengths of the lights and how well they are known."""
 
-    Attributes
-    ----------
-    strengths : (d,) with geometric mean 1
-    unexplained : share of the light that the directions cannot explain, whatever the strengths
-    uncertainty : (d,) standard error of each strength, as a share of it
-    """
-
-    strengths: FloatArray
-    unexplained: float
-    uncertainty: FloatArray
+    strengths: FloatArray  #: (d,) with geometric mean 1
+    unexplained: float  #: share of the light that the directions cannot explain, whatever the strengths
+    uncertainty: FloatArray  #: (d,) standard error of each strength, as a share of it
 
 
 def sample_pixels(

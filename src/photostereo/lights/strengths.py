@@ -44,17 +44,12 @@ HALF = 1.349
 
 @dataclass(frozen=True, eq=False)
 class StrengthEstimate:
-    """The strength of each photograph relative to the one stated.
+    """The strength of each photograph relative to the one stated."""
 
-    Attributes
-    ----------
-    relative : (d,) the estimate, 1 for a typical photograph
-    uncertainty : (d,) standard error of the estimate, as a share of it; infinite if nothing could be estimated
-    factors : (d,) float32, what to divide each photograph by; exactly 1 if it does not stand out
-    """
-
-    relative: NDArray[np.float64]
+    relative: NDArray[np.float64]  #: (d,) the estimate, 1 for a typical photograph
+    #: (d,) standard error of the estimate, as a share of it; infinite if nothing could be estimated
     uncertainty: NDArray[np.float64]
+    #: (d,) float32, what to divide each photograph by; exactly 1 if it does not stand out
     factors: NDArray[np.float32]
 
     @property

@@ -18,16 +18,10 @@ DIM = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Thumbnail:
-    """The mask's bounding box on a coarse grid.
+    """The mask's bounding box on a coarse grid."""
 
-    Attributes
-    ----------
-    images : (d, h, w) mean brightness of the mask pixels in each cell; 0 outside
-    mask : (h, w) cells of which at least half is mask
-    """
-
-    images: FloatArray
-    mask: BoolArray
+    images: FloatArray  #: (d, h, w) mean brightness of the mask pixels in each cell; 0 outside
+    mask: BoolArray  #: (h, w) cells of which at least half is mask
 
     @property
     def values(self) -> FloatArray:

@@ -39,39 +39,25 @@ _BELIEVABLE = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The lights of a capture as found from balls or estimated from the photographs, one per photograph.
+    """The lights of a capture as found from balls or estimated from the photographs, one per photograph."""
 
-    Attributes
-    ----------
-    files : names of the photographs, in the order of the lights
-    directions : (d, 3) unit, from the object to the light
-    strengths : (d,) with geometric mean 1
-    residual : (d,) expected error of each direction, in degrees
-    found_from : (d,) what each direction was found from
-    strengths_from : what the strengths were found from
-    balls : the balls, in pixels of the photographs in which they are; none if the lights are estimated
-    frame : height and width of those photographs
-    positions : (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
-    warnings : sentences for the user
-    in_frame : whether the balls are in the photographs of the object, not in a series of their own
-    suspects : numbers of the photographs that the warnings are about
-    picture : (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
-    relief_factor : if the lights are estimated, the relief may be too flat or too deep by this factor
-    """
-
-    files: tuple[str, ...]
-    directions: FloatArray
-    strengths: FloatArray
-    residual: FloatArray
-    found_from: tuple[str, ...]
-    strengths_from: str
+    files: tuple[str, ...]  #: names of the photographs, in the order of the lights
+    directions: FloatArray  #: (d, 3) unit, from the object to the light
+    strengths: FloatArray  #: (d,) with geometric mean 1
+    residual: FloatArray  #: (d,) expected error of each direction, in degrees
+    found_from: tuple[str, ...]  #: (d,) what each direction was found from
+    strengths_from: str  #: what the strengths were found from
+    #: the balls, in pixels of the photographs in which they are; none if the lights are estimated
     balls: tuple[FoundBall, ...]
-    frame: tuple[int, int]
+    frame: tuple[int, int]  #: height and width of those photographs
+    #: (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
     positions: FloatArray | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  #: sentences for the user
+    #: whether the balls are in the photographs of the object, not in a series of their own
     in_frame: bool = False
-    suspects: tuple[int, ...] = ()
-    picture: Picture | None = None
+    suspects: tuple[int, ...] = ()  #: numbers of the photographs that the warnings are about
+    picture: Picture | None = None  #: (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
+    #: if the lights are estimated, the relief may be too flat or too deep by this factor
     relief_factor: float | None = None
 
     @property

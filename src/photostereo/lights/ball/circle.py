@@ -15,23 +15,16 @@ _TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
 
 @dataclass(frozen=True, eq=False)
 class Circle:
-    """A circle in the frame: center (x to the right, y **down**: columns and rows, pixel centers at integers).
+    """A circle in the frame: center (x to the right, y **down**: columns and rows, pixel centers at integers)."""
 
-    Attributes
-    ----------
-    x, y, radius : in pixels
-    coverage : share of the outline inside the frame that is seen as an edge
-    residual : root mean square distance of those edges from the circle, in pixels
-    points : (n, 2) the edges themselves
-    errors : standard errors of the center and of the radius in pixels, if the pixels of the rim determined them
-    """
-
+    #: x, y, radius: in pixels
     x: float
     y: float
     radius: float
-    coverage: float = 1.0
-    residual: float = 0.0
-    points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    coverage: float = 1.0  #: share of the outline inside the frame that is seen as an edge
+    residual: float = 0.0  #: root mean square distance of those edges from the circle, in pixels
+    points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))  #: (n, 2) the edges themselves
+    #: standard errors of the center and of the radius in pixels, if the pixels of the rim determined them
     errors: tuple[float, float] | None = None
 
     def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:

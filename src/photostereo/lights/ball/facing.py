@@ -19,22 +19,13 @@ from photostereo.lights.ball.geometry import Camera, outline_cone
 
 @dataclass(frozen=True, eq=False)
 class FacingView:
-    """What a camera sees that looks at the ball.
+    """What a camera sees that looks at the ball."""
 
-    Attributes
-    ----------
-    images : (d, side, side)
-    camera : its focal length and principal point, in the middle of the ball
-    circle : the outline, with the edges of the photographs
-    axes : (3, 3) its x, y and z as rows, in the axes of the photographs
-    taken_by : the camera of the photographs
-    """
-
-    images: FloatArray
-    camera: Camera
-    circle: Circle
-    axes: FloatArray
-    taken_by: Camera
+    images: FloatArray  #: (d, side, side)
+    camera: Camera  #: its focal length and principal point, in the middle of the ball
+    circle: Circle  #: the outline, with the edges of the photographs
+    axes: FloatArray  #: (3, 3) its x, y and z as rows, in the axes of the photographs
+    taken_by: Camera  #: the camera of the photographs
 
     def in_photographs(self, circle: Circle) -> Circle:
         """A circle in this view as the photographs show it: an ellipse, which is kept as points."""

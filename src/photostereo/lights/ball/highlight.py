@@ -41,27 +41,17 @@ _FAINT = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Highlights:
-    """Highlights of one ball, one per photograph (NaN where there is none).
+    """Highlights of one ball, one per photograph (NaN where there is none)."""
 
-    Attributes
-    ----------
-    x, y : (d,) middles, columns and rows
-    peak : (d,) brightness above the room
-    area : (d,) pixels above half of the peak, as a share of the ball's disc
-    spread : (d,) root mean square extent in pixels
-    rival : (d,) brightness of the next patch as a share of this one, 0 where there is none
-    contrast : (d,) peak over what the room shows there
-    noise : standard deviation of a pixel of the ball
-    """
-
+    #: x, y: (d,) middles, columns and rows
     x: FloatArray
     y: FloatArray
-    peak: FloatArray
-    area: FloatArray
-    spread: FloatArray
-    rival: FloatArray
-    contrast: FloatArray
-    noise: float = 0.0
+    peak: FloatArray  #: (d,) brightness above the room
+    area: FloatArray  #: (d,) pixels above half of the peak, as a share of the ball's disc
+    spread: FloatArray  #: (d,) root mean square extent in pixels
+    rival: FloatArray  #: (d,) brightness of the next patch as a share of this one, 0 where there is none
+    contrast: FloatArray  #: (d,) peak over what the room shows there
+    noise: float = 0.0  #: standard deviation of a pixel of the ball
 
     @property
     def found(self) -> BoolArray:

@@ -38,19 +38,16 @@ _DARKEST = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Outlines:
-    """Edges that the photographs share.
+    """Edges that the photographs share."""
 
-    Attributes
-    ----------
-    strength : (H, W) float32, zero and more; about 0.3 for a sharp edge in every photograph
-    cos2, sin2 : (H, W) float32, strength times cosine and sine of twice the angle of the edge's normal (x to the
-        right, y down; its sign has no meaning)
-    noise : (H, W) float32, the strength that is usual around each pixel: what chance and the ground's pattern reach
-    """
-
+    #: (H, W) float32, zero and more; about 0.3 for a sharp edge in every photograph
     strength: NDArray[np.float32]
+    #: cos2, sin2: (H, W) float32, strength times cosine and sine of twice the angle of the edge's normal (x
+    #: to the right, y down; its sign has no meaning)
     cos2: NDArray[np.float32]
     sin2: NDArray[np.float32]
+    #: (H, W) float32, the strength that is usual around each pixel: what chance and the ground's pattern
+    #: reach
     noise: NDArray[np.float32]
 
     @property

@@ -50,26 +50,15 @@ _MATTE_ALIKE = 6.0
 
 @dataclass(frozen=True, eq=False)
 class FoundBall:
-    """A ball and the lights that follow from it.
+    """A ball and the lights that follow from it."""
 
-    Attributes
-    ----------
-    kind : ``"shiny"`` or ``"matte"``
-    circle : its outline
-    directions : (d, 3) unit; NaN if the highlight is missing
-    strengths : (d,) with geometric mean 1, or None: a mirror image has no strength
-    residual : (d,) expected error of each direction, in degrees
-    highlights : of a shiny ball
-    shading : of a matte ball
-    """
-
-    kind: str
-    circle: Circle
-    directions: FloatArray
-    strengths: FloatArray | None
-    residual: FloatArray
-    highlights: Highlights | None = None
-    shading: Shading | None = None
+    kind: str  #: ``"shiny"`` or ``"matte"``
+    circle: Circle  #: its outline
+    directions: FloatArray  #: (d, 3) unit; NaN if the highlight is missing
+    strengths: FloatArray | None  #: (d,) with geometric mean 1, or None: a mirror image has no strength
+    residual: FloatArray  #: (d,) expected error of each direction, in degrees
+    highlights: Highlights | None = None  #: of a shiny ball
+    shading: Shading | None = None  #: of a matte ball
 
 
 def find_balls(

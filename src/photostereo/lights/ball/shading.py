@@ -39,24 +39,16 @@ _ROOM_HELPS = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Shading:
-    """Lights fitted to a matte ball.
+    """Lights fitted to a matte ball."""
 
-    Attributes
-    ----------
-    directions : (d, 3) unit
-    strengths : (d,) with geometric mean 1
-    residual : (d,) median deviation of the photograph from the fit, as a share of its brightness there
-    explained : share of the variance over pixels and photographs that the fit explains
-    patchiness : range of the ball's albedo between its 10th and 90th percentile, as a share of the median
-    constant : light of the room that is in every photograph, as a share of the lights'
-    """
-
-    directions: FloatArray
-    strengths: FloatArray
+    directions: FloatArray  #: (d, 3) unit
+    strengths: FloatArray  #: (d,) with geometric mean 1
+    #: (d,) median deviation of the photograph from the fit, as a share of its brightness there
     residual: FloatArray
-    explained: float
+    explained: float  #: share of the variance over pixels and photographs that the fit explains
+    #: range of the ball's albedo between its 10th and 90th percentile, as a share of the median
     patchiness: float
-    constant: float
+    constant: float  #: light of the room that is in every photograph, as a share of the lights'
 
 
 def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None) -> Shading:

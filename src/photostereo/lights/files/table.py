@@ -23,38 +23,27 @@ NEAREST, FARTHEST = 0.2, 300.0
 
 @dataclass(frozen=True, eq=False)
 class LightTable:
-    """The content of a light file.
+    """The content of a light file."""
 
-    Attributes
-    ----------
-    path : the file
-    vectors : (d, 3) directions as written, not normalized, none of them zero
-    intensities : (d,) or (d, 3) strengths, or None
-    files : base names of the photographs, one per light, or None
-    positions : (d, 3) of near lights, from the middle of the frame or, in widths, of the object; None if not given
-    unit : of the positions: ``"pixels"``, ``"widths"`` of the object, or ``"mm"``
-    pixel_size : millimeters that a pixel shows, if the file says so
-    distances : (d,) at which the strengths hold, in the unit of the positions; None for those of the positions
-    balls : (column, row, radius) of balls in the photographs that the lights were found from
-    open_directions, open_strengths : (d,) which the file leaves open: their cells are empty, or the photograph is not
-        named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is
-    errors : (d,) expected errors of directions that were estimated, in degrees, NaN for others; None if none was
-    notes : what the user should know
-    """
-
-    path: Path
-    vectors: NDArray[np.float64]
-    intensities: NDArray[np.float64] | None = None
-    files: tuple[str, ...] | None = None
+    path: Path  #: the file
+    vectors: NDArray[np.float64]  #: (d, 3) directions as written, not normalized, none of them zero
+    intensities: NDArray[np.float64] | None = None  #: (d,) or (d, 3) strengths, or None
+    files: tuple[str, ...] | None = None  #: base names of the photographs, one per light, or None
+    #: (d, 3) of near lights, from the middle of the frame or, in widths, of the object; None if not given
     positions: NDArray[np.float64] | None = None
-    unit: str = "pixels"
-    pixel_size: float | None = None
+    unit: str = "pixels"  #: of the positions: ``"pixels"``, ``"widths"`` of the object, or ``"mm"``
+    pixel_size: float | None = None  #: millimeters that a pixel shows, if the file says so
+    #: (d,) at which the strengths hold, in the unit of the positions; None for those of the positions
     distances: NDArray[np.float64] | None = None
+    #: (column, row, radius) of balls in the photographs that the lights were found from
     balls: tuple[tuple[float, float, float], ...] = ()
+    #: open_directions, open_strengths: (d,) which the file leaves open: their cells are empty, or the
+    #: photograph is not named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is
     open_directions: NDArray[np.bool_] | None = None
     open_strengths: NDArray[np.bool_] | None = None
+    #: (d,) expected errors of directions that were estimated, in degrees, NaN for others; None if none was
     errors: NDArray[np.float64] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: what the user should know
 
     @property
     def is_complete(self) -> bool:

@@ -30,16 +30,10 @@ LEAST_PIXELS = 60
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """Small pictures of the object.
+    """Small pictures of the object."""
 
-    Attributes
-    ----------
-    images : (d, SIDE, SIDE, 3) linear intensities, zero outside the mask
-    mask : (SIDE, SIDE)
-    """
-
-    images: Float32
-    mask: NDArray[np.bool_]
+    images: Float32  #: (d, SIDE, SIDE, 3) linear intensities, zero outside the mask
+    mask: NDArray[np.bool_]  #: (SIDE, SIDE)
 
 
 class Crop:

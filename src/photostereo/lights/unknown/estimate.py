@@ -28,29 +28,19 @@ MOST_VIEWS = 400
 
 @dataclass(frozen=True, eq=False)
 class UnknownLights:
-    """Estimated lights and how well they are known.
+    """Estimated lights and how well they are known."""
 
-    Attributes
-    ----------
-    directions : (d, 3)
-        Unit, from the object to the light at the object's center; x right, y up, z toward the camera.
-    strengths : (d,)
-        Relative, with geometric mean 1.
-    expected_error_degrees : (d,)
-        How far off each direction is expected to be; 0 for directions that were given.
-    expected_error : float
-        The mean over the lights that were not given.
-    verdict : Verdict
-        Whether the estimate is usable, and whether the object is flat, so that the depth of its relief is open.
-    normals : (h, w, 3)
-        The coarse normals behind the estimate, zero outside the object. For checks, not for results.
-    """
-
+    #: (d, 3), unit, from the object to the light at the object's center; x right, y up, z toward the camera.
     directions: FloatArray
-    strengths: FloatArray
+    strengths: FloatArray  #: (d,), relative, with geometric mean 1.
+    #: (d,), how far off each direction is expected to be; 0 for directions that were given.
     expected_error_degrees: FloatArray
-    expected_error: float
+    expected_error: float  #: The mean over the lights that were not given.
+    #: Whether the estimate is usable, and whether the object is flat, so that the depth of its relief is
+    #: open.
     verdict: Verdict
+    #: (h, w, 3), the coarse normals behind the estimate, zero outside the object. For checks, not for
+    #: results.
     normals: Float32
 
     def as_lights(self) -> Lights:

@@ -37,24 +37,16 @@ FLAT_TILT = 35.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to think of estimated lights.
-
-    Attributes
-    ----------
-    usable : bool
-    reasons : tuple of str
-        Why not: ``"all-alike"`` (one light only, or a surface without relief), ``"not-one-object"`` (photographs that
-        do not belong together), ``"large-error"``. The last alone may also mean doubtful, but usable.
-    is_flat : bool
-        Whether the object is flat, so that the depth of its relief is assumed rather than seen.
-    depth_factor : float
-        The relief may be too flat or too deep by about this factor, 1 or more.
-    """
+    """What to think of estimated lights."""
 
     usable: bool
+    #: Why not: ``"all-alike"`` (one light only, or a surface without relief), ``"not-one-object"``
+    #: (photographs that do not belong together), ``"large-error"``. The last alone may also mean doubtful,
+    #: but usable.
     reasons: tuple[str, ...]
+    #: Whether the object is flat, so that the depth of its relief is assumed rather than seen.
     is_flat: bool
-    depth_factor: float
+    depth_factor: float  #: The relief may be too flat or too deep by about this factor, 1 or more.
 
 
 def judge(
