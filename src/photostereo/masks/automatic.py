@@ -62,16 +62,10 @@ IS_THE_OBJECT = 0.7
 
 @dataclass(frozen=True, eq=False)
 class FoundObject:
-    """An object in photographs.
+    """An object in photographs."""
 
-    Attributes
-    ----------
-    mask : (H, W) bool; all False if nothing stands out from the border
-    doubt : why it may be wrong; "" if it is certain
-    """
-
-    mask: BoolArray
-    doubt: str = ""
+    mask: BoolArray  #: (H, W) bool; all False if nothing stands out from the border
+    doubt: str = ""  #: why it may be wrong; "" if it is certain
 
 
 def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:

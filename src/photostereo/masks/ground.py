@@ -39,24 +39,15 @@ BORDER = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Clues:
-    """What is known of each pixel of a shrunk stack.
+    """What is known of each pixel of a shrunk stack."""
 
-    Attributes
-    ----------
-    level : (h, w) logarithm of the brightness where it is lit
-    strangeness : (h, w) logarithm of how far the brightness does not follow the ground's over the photographs
-    color : (h, w, 2) logarithms of red and blue against green, or None in gray
-    edges : (h, w) strength of the edges that are there under most lights
-    light : (h, w) mean brightness
-    border : (h, w) the border of the frame
-    """
-
-    level: Float32
+    level: Float32  #: (h, w) logarithm of the brightness where it is lit
+    #: (h, w) logarithm of how far the brightness does not follow the ground's over the photographs
     strangeness: Float32
-    color: Float32 | None
-    edges: Float32
-    light: Float32
-    border: BoolArray
+    color: Float32 | None  #: (h, w, 2) logarithms of red and blue against green, or None in gray
+    edges: Float32  #: (h, w) strength of the edges that are there under most lights
+    light: Float32  #: (h, w) mean brightness
+    border: BoolArray  #: (h, w) the border of the frame
 
 
 def shrunk(frames: Iterable[NDArray[Any]], *, most: int = MOST_PIXELS) -> Float32:
