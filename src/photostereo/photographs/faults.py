@@ -58,22 +58,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one photograph.
+    """What is wrong with one photograph."""
 
-    Attributes
-    ----------
-    file : name of the photograph
-    reason : a key of :data:`WORDS`
-    other : another photograph that the words mention
-    used : whether the photograph is used all the same, because too few would be left
-    wanted : whether it is used because the user said so
-    """
-
-    file: str
-    reason: str
-    other: str = ""
-    used: bool = False
-    wanted: bool = False
+    file: str  #: name of the photograph
+    reason: str  #: a key of :data:`WORDS`
+    other: str = ""  #: another photograph that the words mention
+    used: bool = False  #: whether the photograph is used all the same, because too few would be left
+    wanted: bool = False  #: whether it is used because the user said so
 
     @property
     def why(self) -> str:

@@ -15,16 +15,11 @@ from photostereo.core.errors import ParameterError
 
 @dataclass(frozen=True)
 class Framing:
-    """Which part of the photographs is used, and how much smaller.
+    """Which part of the photographs is used, and how much smaller."""
 
-    Attributes
-    ----------
-    crop : (x, y, width, height) in pixels of the photographs from their top left corner; None for all of it
-    scale : factor of both sides, at most 1; areas are averaged
-    """
-
+    #: (x, y, width, height) in pixels of the photographs from their top left corner; None for all of it
     crop: tuple[int, int, int, int] | None = None
-    scale: float = 1.0
+    scale: float = 1.0  #: factor of both sides, at most 1; areas are averaged
 
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:

@@ -17,20 +17,13 @@ from photostereo.photographs.files import PhotographFiles
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Reduced gray pictures of photographs.
+    """Reduced gray pictures of photographs."""
 
-    Attributes
-    ----------
-    numbers : which photographs could be read
-    pictures : (n, h, w) roots of their linear intensities: bright parts count no more than others
-    scale : reduced size over full size
-    errors : why the others could not be read, by their number
-    """
-
-    numbers: list[int]
+    numbers: list[int]  #: which photographs could be read
+    #: (n, h, w) roots of their linear intensities: bright parts count no more than others
     pictures: NDArray[np.float32]
-    scale: float
-    errors: dict[int, CaptureError]
+    scale: float  #: reduced size over full size
+    errors: dict[int, CaptureError]  #: why the others could not be read, by their number
 
     def without(self, left_out: set[int]) -> Survey:
         """The same without some of the photographs, by their place among ``numbers``; they are counted anew."""

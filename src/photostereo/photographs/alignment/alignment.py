@@ -33,29 +33,18 @@ NAMED = 4
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Camera movement between photographs, and which part of it is undone.
+    """Camera movement between photographs, and which part of it is undone."""
 
-    Attributes
-    ----------
-    moves : (d, 3) float64
-        Estimated displacement of each photograph in columns and rows, and its turn about the center in radians, clockwise.
-    farthest : (d,) float64
-        Pixels by which that displaces the ends of the photograph.
-    errors : (d,) float64
-        Its standard error in pixels.
-    corrected : (d, 3) float64
-        What is undone: zero for photographs that are still, or whose movement is uncertain or too small to matter.
-    uncertain : (d,) bool
-        Photographs that seem to have moved, without certainty.
-    mismatched : (d,) bool
-        Photographs that do not match the others: of another object, or turned.
-    """
-
+    #: (d, 3), estimated displacement of each photograph in columns and rows, and its turn about the center in
+    #: radians, clockwise.
     moves: NDArray[np.float64]
-    farthest: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    farthest: NDArray[np.float64]  #: (d,), pixels by which that displaces the ends of the photograph.
+    errors: NDArray[np.float64]  #: (d,), its standard error in pixels.
+    #: (d, 3), what is undone: zero for photographs that are still, or whose movement is uncertain or too
+    #: small to matter.
     corrected: NDArray[np.float64]
-    uncertain: NDArray[np.bool_]
+    uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved, without certainty.
+    #: (d,), photographs that do not match the others: of another object, or turned.
     mismatched: NDArray[np.bool_]
 
     @classmethod

@@ -47,24 +47,21 @@ TURN_CERTAIN, TURN_TILES = 5.0, 6
 
 
 class Motion(NamedTuple):
-    """Displacement of d photographs.
+    """Displacement of d photographs."""
 
-    Attributes
-    ----------
-    moves : (d, 3) columns and rows in pixels of the full photographs, at their center, and the turn about it in radians
-        (clockwise as seen); the median photograph has none
-    reach : pixels from the center to the end of the photographs' longer side
-    errors : (d,) standard errors of the displacement at that distance in pixels, infinite if nothing was seen
-    agreement : (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
-    gain : (d,) how many times less of a photograph is left unexplained with its displacement undone than as it was taken
-    misfit : (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical one
-    """
-
+    #: (d, 3) columns and rows in pixels of the full photographs, at their center, and the turn about it in
+    #: radians (clockwise as seen); the median photograph has none
     moves: NDArray[np.float64]
-    reach: float
+    reach: float  #: pixels from the center to the end of the photographs' longer side
+    #: (d,) standard errors of the displacement at that distance in pixels, infinite if nothing was seen
     errors: NDArray[np.float64]
+    #: (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
     agreement: NDArray[np.float64]
+    #: (d,) how many times less of a photograph is left unexplained with its displacement undone than as it
+    #: was taken
     gain: NDArray[np.float64]
+    #: (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical
+    #: one
     misfit: NDArray[np.float64]
 
 

@@ -35,19 +35,12 @@ OUTLIER = 3.0
 
 
 class TileShifts(NamedTuple):
-    """Displacements of T tiles in d photographs.
+    """Displacements of T tiles in d photographs."""
 
-    Attributes
-    ----------
-    shifts : (T, d, 2) columns and rows, in pixels
-    information : (T, d, 2, 2) inverse covariances
-    misfit : (T, d) variance that basis and displacement leave unexplained
-    places : (T, 2) columns and rows of the tiles' centers, from the center of the picture
-    """
-
-    shifts: NDArray[np.float64]
-    information: NDArray[np.float64]
-    misfit: NDArray[np.float64]
+    shifts: NDArray[np.float64]  #: (T, d, 2) columns and rows, in pixels
+    information: NDArray[np.float64]  #: (T, d, 2, 2) inverse covariances
+    misfit: NDArray[np.float64]  #: (T, d) variance that basis and displacement leave unexplained
+    #: (T, 2) columns and rows of the tiles' centers, from the center of the picture
     places: NDArray[np.float64]
 
 
