@@ -29,20 +29,12 @@ OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a capture is solved.
+    """How a capture is solved."""
 
-    Attributes
-    ----------
-    budget : bytes that may be used
-    writing : bytes that surface, meshes and page take
-    loads : whether the photographs are held in memory
-    solving : bytes that are left for the solver; None on a GPU, which has its own
-    """
-
-    budget: int
-    writing: int
-    loads: bool
-    solving: int | None
+    budget: int  #: bytes that may be used
+    writing: int  #: bytes that surface, meshes and page take
+    loads: bool  #: whether the photographs are held in memory
+    solving: int | None  #: bytes that are left for the solver; None on a GPU, which has its own
 
 
 def budget_of(memory: int | str | None) -> int:

@@ -30,18 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """What :meth:`Pipeline.write` has written.
+    """What :meth:`Pipeline.write` has written."""
 
-    Attributes
-    ----------
-    folder : the folder of the results
-    summary : what ``summary.json`` holds
-    warnings : what the user should know about the solve
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-    warnings: tuple[str, ...] = ()
+    folder: Path  #: the folder of the results
+    summary: dict[str, Any]  #: what ``summary.json`` holds
+    warnings: tuple[str, ...] = ()  #: what the user should know about the solve
 
 
 class Pipeline(ReadingStages):

@@ -61,27 +61,16 @@ class SurfaceChoice:
 
 @dataclass(frozen=True)
 class OutputSettings:
-    """What is written beside the arrays and pictures.
+    """What is written beside the arrays and pictures."""
 
-    Attributes
-    ----------
-    report : bool
-        The page.
-    material : str, optional
-        None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
-    texels : int, optional
-        Make the material a square of this many texels; a power of two suits game engines.
-    flip_y : bool
-        ``normals.png`` in the DirectX convention.
-    about : mapping
-        What the page says about the object: ``title``, ``inventory``, ``credit``, ``license``. They take the place
-        of those in ``photostereo.json`` beside the photographs.
-    """
-
-    report: bool = True
+    report: bool = True  #: The page.
+    #: None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
     material: str | None = None
+    #: Make the material a square of this many texels; a power of two suits game engines.
     texels: int | None = None
-    flip_y: bool = False
+    flip_y: bool = False  #: ``normals.png`` in the DirectX convention.
+    #: What the page says about the object: ``title``, ``inventory``, ``credit``, ``license``. They take the
+    #: place of those in ``photostereo.json`` beside the photographs.
     about: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -22,14 +22,9 @@ Value = TypeVar("Value")
 
 
 class Staged:
-    """Base of a class with stages.
+    """Base of a class with stages."""
 
-    Attributes
-    ----------
-    seconds : wall-clock time that each stage took when it was last computed, by name
-    """
-
-    seconds: dict[str, float]
+    seconds: dict[str, float]  #: wall-clock time that each stage took when it was last computed, by name
     _kept: dict[str, tuple[Any, Any]]
 
     def __init__(self) -> None:
