@@ -24,22 +24,15 @@ MATTE_ALONE = 3e-5
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of N pixels one by one.
+    """What is known of N pixels one by one."""
 
-    Attributes
-    ----------
-    pixels, colors : (N, d) and (N, d, 3) or None, averaged within the noise
-    fine : (N,) variance of their noise
-    noise : (N,) the same, with noise that neighbors share
-    around : misfits that neighbors share, of both matte fits
-    matte, network : the witnesses; the network's variance is infinite for pixels that the matte fit settles
-    """
-
+    #: pixels, colors: (N, d) and (N, d, 3) or None, averaged within the noise
     pixels: Array
     colors: Array | None
-    fine: Array
-    noise: Array
-    around: tuple[Array | None, Array | None]
+    fine: Array  #: (N,) variance of their noise
+    noise: Array  #: (N,) the same, with noise that neighbors share
+    around: tuple[Array | None, Array | None]  #: misfits that neighbors share, of both matte fits
+    #: matte, network: the witnesses; the network's variance is infinite for pixels that the matte fit settles
     matte: Witness
     network: Witness
 

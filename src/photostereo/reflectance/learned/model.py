@@ -42,19 +42,12 @@ CHANNEL_TO_LUMA = 1.5
 
 @dataclass(frozen=True)
 class Answer:
-    """What the witnesses say.
+    """What the witnesses say."""
 
-    Attributes
-    ----------
-    normals : (N, 3) float64
-    spread : (N,) expected angle to the truth, radians
-    variance : (N,) its square without the outline
-    try_noise : measures how far noise moves the normals, by their spread
-    """
-
-    normals: Array
-    spread: Array
-    variance: Array
+    normals: Array  #: (N, 3) float64
+    spread: Array  #: (N,) expected angle to the truth, radians
+    variance: Array  #: (N,) its square without the outline
+    #: measures how far noise moves the normals, by their spread
     try_noise: Callable[[], NoiseTable | None]
 
 

@@ -44,21 +44,14 @@ TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
 
 @dataclass(frozen=True)
 class Rim:
-    """The outermost mask pixels, as numbers in the order of the mask.
+    """The outermost mask pixels, as numbers in the order of the mask."""
 
-    Attributes
-    ----------
-    index : (R,) the pixels
-    outward : (R, 2) unit vectors away from the object, x to the right, y up
-    following, inside : (R,) the pixels :data:`NEXT` and :data:`INSIDE` below the outline
-    depth : (R,) how deep the latter is
-    """
-
-    index: NDArray[np.intp]
-    outward: NDArray[np.float64]
+    index: NDArray[np.intp]  #: (R,) the pixels
+    outward: NDArray[np.float64]  #: (R, 2) unit vectors away from the object, x to the right, y up
+    #: following, inside: (R,) the pixels :data:`NEXT` and :data:`INSIDE` below the outline
     following: NDArray[np.intp]
     inside: NDArray[np.intp]
-    depth: NDArray[np.float64]
+    depth: NDArray[np.float64]  #: (R,) how deep the latter is
 
 
 def rim_of(mask: NDArray[np.bool_]) -> Rim:

@@ -52,22 +52,17 @@ AT_ONCE = 32_768
 
 @dataclass(frozen=True, eq=False)
 class Student:
-    """Two small networks that learned apart, from different beginnings.
+    """Two small networks that learned apart, from different beginnings."""
 
-    Attributes
-    ----------
-    center, scale : of the inputs
-    networks : three layers each; the last gives the normal and the logarithm of its expected error
-    misses : of each, weights of the last hidden layer and a constant, for the logarithm of the squared miss over the squared
-        expected error
-    limit : of that logarithm, above which the set network is asked
-    """
-
+    #: center, scale: of the inputs
     center: Floats
     scale: Floats
+    #: three layers each; the last gives the normal and the logarithm of its expected error
     networks: list[Layers]
+    #: of each, weights of the last hidden layer and a constant, for the logarithm of the squared miss over
+    #: the squared expected error
     misses: list[Floats]
-    limit: float
+    limit: float  #: of that logarithm, above which the set network is asked
 
     def answer(
         self, pixels: Floats, colors: Floats | None, matte: Witness, which: NDArray[np.intp], control: Control

@@ -25,20 +25,12 @@ LEAST_SHADING = 0.05
 
 @dataclass(frozen=True)
 class Decomposition:
-    """``Y = low_rank + sparse``.
+    """``Y = low_rank + sparse``."""
 
-    Attributes
-    ----------
-    low_rank : (N, d) the photographs without their sparse errors, float32
-    rank : number of singular values that the last threshold kept
-    iterations : of the augmented Lagrangian
-    converged : whether ``‖Y − A − E‖ ≤ tol ‖Y‖``
-    """
-
-    low_rank: Array
-    rank: int
-    iterations: int
-    converged: bool
+    low_rank: Array  #: (N, d) the photographs without their sparse errors, float32
+    rank: int  #: number of singular values that the last threshold kept
+    iterations: int  #: of the augmented Lagrangian
+    converged: bool  #: whether ``‖Y − A − E‖ ≤ tol ‖Y‖``
 
 
 def robust_pca(

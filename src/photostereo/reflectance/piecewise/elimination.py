@@ -21,39 +21,24 @@ RIDGE = 1e-9
 
 @dataclass(frozen=True)
 class PiecewiseStatistics:
-    """All that the model keeps of the photographs, for N pixels and p pieces.
+    """All that the model keeps of the photographs, for N pixels and p pieces."""
 
-    Attributes
-    ----------
-    gram : (N, p, p) ``T = CᵀC``
-    cross : (N, p, 3) ``Q = CᵀLᵀ``
-    usable : (N,) False where the curve cannot be determined (no intensity, or no range): there a = 1, the
-        Lambertian model
-    """
-
-    gram: Array
-    cross: Array
+    gram: Array  #: (N, p, p) ``T = CᵀC``
+    cross: Array  #: (N, p, 3) ``Q = CᵀLᵀ``
+    #: (N,) False where the curve cannot be determined (no intensity, or no range): there a = 1, the
+    #: Lambertian model
     usable: Array
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """The data cost with the slopes eliminated: nᵀH n − 2 hᵀn + κ, and a = K n + k.
+    """The data cost with the slopes eliminated: nᵀH n − 2 hᵀn + κ, and a = K n + k."""
 
-    Attributes
-    ----------
-    hessian : (N, 6) H as xx, xy, xz, yy, yz, zz
-    linear : (N, 3) h
-    constant : (N,) κ
-    slopes_of_normals : (N, p, 3) K
-    slopes_offset : (N, p) k
-    """
-
-    hessian: Array
-    linear: Array
-    constant: Array
-    slopes_of_normals: Array
-    slopes_offset: Array
+    hessian: Array  #: (N, 6) H as xx, xy, xz, yy, yz, zz
+    linear: Array  #: (N, 3) h
+    constant: Array  #: (N,) κ
+    slopes_of_normals: Array  #: (N, p, 3) K
+    slopes_offset: Array  #: (N, p) k
 
 
 def eliminate_slopes(
