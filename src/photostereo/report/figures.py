@@ -29,24 +29,17 @@ STILL_LIGHTS = (
 
 @dataclass(frozen=True)
 class MapFigure:
-    """A picture of the page.
+    """A picture of the page."""
 
-    Attributes
-    ----------
-    title, note : heading, and a line below
-    address : the picture itself
-    alt : what it shows, in words
-    width, height : its size in pixels
-    bar : its color scale, perhaps empty
-    """
-
+    #: title, note: heading, and a line below
     title: str
     note: str
-    address: str
-    alt: str
+    address: str  #: the picture itself
+    alt: str  #: what it shows, in words
+    #: width, height: its size in pixels
     width: int
     height: int
-    bar: Markup = NOTHING
+    bar: Markup = NOTHING  #: its color scale, perhaps empty
 
 
 def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Normal map") -> MapFigure:

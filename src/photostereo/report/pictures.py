@@ -20,16 +20,12 @@ MAX_PIXELS = 420_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of the photographs that the page shows, and how much it is shrunk.
+    """The part of the photographs that the page shows, and how much it is shrunk."""
 
-    Attributes
-    ----------
-    rows, cols : the box around the mask, with a small margin
-    height, width : size of the pictures made from it
-    """
-
+    #: rows, cols: the box around the mask, with a small margin
     rows: slice
     cols: slice
+    #: height, width: size of the pictures made from it
     height: int
     width: int
 

@@ -64,22 +64,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Layers:
-    """The arrays of one result, full size (they may be maps of files), and the part that the page shows.
+    """The arrays of one result, full size (they may be maps of files), and the part that the page shows."""
 
-    Attributes
-    ----------
-    frame : the part that is shown
-    mask : (H, W) bool
-    normals : (H, W, 3) unit, zero if unknown; None if only colors are shown
-    albedos : arrays and factors whose sum is the albedo; empty if there is none
-    depth : (H, W) heights in pixels, or None
-    """
-
-    frame: Frame
-    mask: BoolArray
-    normals: FloatArray | None = None
+    frame: Frame  #: the part that is shown
+    mask: BoolArray  #: (H, W) bool
+    normals: FloatArray | None = None  #: (H, W, 3) unit, zero if unknown; None if only colors are shown
+    #: arrays and factors whose sum is the albedo; empty if there is none
     albedos: Sequence[tuple[FloatArray, float]] = ()
-    depth: FloatArray | None = None
+    depth: FloatArray | None = None  #: (H, W) heights in pixels, or None
     tile: int = TILE
 
     @cached_property

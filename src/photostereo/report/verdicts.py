@@ -23,21 +23,14 @@ WEIGHT_MAPS = ("inliers",)
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Maps of the photographs on one scale.
+    """Maps of the photographs on one scale."""
 
-    Attributes
-    ----------
-    title : what the maps show
-    ends : words for the two ends of the scale
-    low, high : its range
-    maps : a small map for each photograph shown; NaN outside the object
-    """
-
-    title: str
-    ends: tuple[str, str]
+    title: str  #: what the maps show
+    ends: tuple[str, str]  #: words for the two ends of the scale
+    #: low, high: its range
     low: float
     high: float
-    maps: Sequence[FloatArray]
+    maps: Sequence[FloatArray]  #: a small map for each photograph shown; NaN outside the object
 
 
 def find_verdicts(
