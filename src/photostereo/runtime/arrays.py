@@ -110,16 +110,10 @@ def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
 
 @dataclass(frozen=True)
 class Device:
-    """Where arrays live; see :func:`find_device`.
+    """Where arrays live; see :func:`find_device`."""
 
-    Attributes
-    ----------
-    name : as the user gave it
-    torch_name : torch's name of it; empty for NumPy on the CPU
-    """
-
-    name: str
-    torch_name: str = ""
+    name: str  #: as the user gave it
+    torch_name: str = ""  #: torch's name of it; empty for NumPy on the CPU
 
     @property
     def uses_torch(self) -> bool:

@@ -29,19 +29,12 @@ UNUSABLE = 1e6
 
 @dataclass(frozen=True)
 class MatteFit:
-    """Least squares per pixel.
+    """Least squares per pixel."""
 
-    Attributes
-    ----------
-    scaled : (N, 3) albedo × normal
-    misfit : (N,) sum of squared residuals per degree of freedom
-    photographs : (N,) number of photographs in the fit
-    gain : (N,) trace((L Lᵀ)⁻¹) / 3, the variance of a component of ``scaled`` over that of an intensity
-    """
-
-    scaled: Array
-    misfit: Array
-    photographs: Array
+    scaled: Array  #: (N, 3) albedo × normal
+    misfit: Array  #: (N,) sum of squared residuals per degree of freedom
+    photographs: Array  #: (N,) number of photographs in the fit
+    #: (N,) trace((L Lᵀ)⁻¹) / 3, the variance of a component of ``scaled`` over that of an intensity
     gain: Array
 
     @property
