@@ -27,13 +27,8 @@ RESULTS = "results"
 
 
 class Desk:
-    """An open capture.
-
-    Attributes
-    ----------
-    board : what its pages show
-    work : a temporary folder for pictures and previews
-    keys : folders of results by the random names under which their pages are served
+    """An open capture: the board that its pages show, a temporary folder ``work`` for pictures and previews, and
+    folders of results by the random names (``keys``) under which their pages are served.
     """
 
     def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:

@@ -23,12 +23,8 @@ PATIENCE = 4.0
 
 
 class WorkerProcess:
-    """A process that runs tasks, one after another.
-
-    Parameters
-    ----------
-    on_event : called with each event of a task, in the server's loop; the last one of a task is ``done``, ``failed`` or
-        ``cancelled``
+    """A process that runs tasks, one after another. ``on_event`` hears of each event of a task, in the server's
+    loop; the last one is ``done``, ``failed`` or ``cancelled``.
     """
 
     def __init__(self, on_event: Callable[[Event], None] = lambda event: None) -> None:

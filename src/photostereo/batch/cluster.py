@@ -39,12 +39,8 @@ def worker_count() -> int:
 
 @contextmanager
 def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iterator[Client]:
-    """A client of the cluster at an address such as ``tcp://host:8786``, or of a local one that ends with the block.
-
-    Raises
-    ------
-    ParameterError
-        If nothing answers at the address, or its workers cannot import this version of photostereo.
+    """A client of the cluster at an address such as ``tcp://host:8786``, or of a local one that ends with the
+    block.
     """
     import dask
     from distributed import Client, LocalCluster

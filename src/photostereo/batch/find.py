@@ -36,11 +36,6 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
 
     A place is a capture itself, or a folder that contains captures: then every folder in it counts, also one that
     cannot be read, except hidden ones, results, balls of other captures and ``out``.
-
-    Raises
-    ------
-    CaptureError
-        If a place does not exist.
     """
     found: dict[Path, None] = {}
     for place in places:

@@ -33,32 +33,15 @@ def batch(
     command: Sequence[str] | None = None,
     control: RunControl = SILENT_RUN,
 ) -> Progress:
-    """Solve many captures with the same settings.
+    """Solve many captures, or all that folders contain, with the same settings.
 
     Writes to ``out``: a folder of results for each capture, complete or not at all; ``batch.sqlite`` (a row per
     capture) and ``batch.jsonl`` (a line per outcome); ``index.html``, an overview with thumbnails. An interrupted
-    batch continues where it stopped: what was solved from the same files with the same settings is not solved again.
+    batch continues where it stopped: what was solved from the same files with the same settings is not solved
+    again. Settings that cannot work are an error before anything is written.
 
-    Parameters
-    ----------
-    places : captures, or folders that contain captures
-    out : folder for the results
-    settings : of every solve
-    options : where captures are solved, for how long, and whether those that failed are solved again
-    watch : continue to look for captures that appear; each is taken when its files have not changed for
-        ``quiet_seconds``. Ends when interrupted, or after ``idle_seconds`` without a change
-    command : the words that started it, for the summaries
-    control : receives progress
-
-    Returns
-    -------
-    Progress
-        At the end: how many are done, and how many failed.
-
-    Raises
-    ------
-    PhotostereoError
-        If nothing is to be done or the settings cannot work; nothing has been written then.
+    With ``watch`` it goes on with captures that appear; each is taken when its files have not changed for
+    ``quiet_seconds``. It ends when interrupted, or after ``idle_seconds`` without a change.
     """
     run = _Batch(
         [Path(place) for place in places],

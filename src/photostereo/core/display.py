@@ -17,17 +17,7 @@ class Displayed:
         return str(_notebook().as_html(self))
 
     def plot(self) -> Any:
-        """Draw its pictures side by side.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        MissingDependencyError
-            Without matplotlib, the extra ``figures``.
-        """
+        """Draw its pictures side by side, as a Matplotlib figure (needs the extra ``figures``)."""
         return _notebook().plot(self)
 
 

@@ -30,21 +30,10 @@ def replacing_directory(
 ) -> Iterator[Path]:
     """A temporary folder beside ``out`` that becomes ``out`` when the block ends without an exception.
 
-    Parameters
-    ----------
-    out : the folder to make, with its parents; it may exist if it is empty
-    force : replace an existing folder of results, as a whole, at the very end; by default that is an error
-    keep : what the run reads or writes elsewhere (the capture, a mask, a saved state): ``out`` may not contain it
-    renew : the files in ``out`` that the block makes again; it copies all others, which may be somebody else's
+    With ``force`` it replaces an existing folder of results, as a whole, at the very end. ``out`` may not contain
+    what the run needs, ``keep``. Of the files in ``out`` the block makes those in ``renew`` again and copies all
+    others, which may be somebody else's. What is in the way is an :class:`OutputError` before the block runs.
 
-    Raises
-    ------
-    OutputError
-        Before the block runs, if ``out`` exists (without ``force``), is a file, was not written by photostereo, contains
-        anything else, the current folder, the home folder or a repository, or cannot be written.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> base = pathlib.Path(tempfile.mkdtemp())
     >>> with replacing_directory(base / "result") as folder:

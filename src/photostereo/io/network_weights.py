@@ -52,12 +52,8 @@ def digest_of(arrays: Mapping[str, NDArray[np.float16]]) -> str:
 
 
 def read_weights(path: str | Path, shapes: Shapes) -> Weights:
-    """Weights of an archive that ``photostereo train`` wrote.
-
-    Raises
-    ------
-    ParameterError
-        If the file is missing, is not such an archive, or does not match its own digest.
+    """Weights of an archive that ``photostereo train`` wrote; whatever is wrong with it is a
+    :class:`ParameterError`.
     """
     path = Path(path)
     try:

@@ -41,13 +41,7 @@ Complaint = Callable[[str], PhotostereoError]
 
 
 def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str = "") -> bytes:
-    """The content of a regular file of at most ``limit`` bytes.
-
-    Raises
-    ------
-    CaptureError
-        If it is missing, not a regular file (a pipe would never end), too large or unreadable.
-    """
+    """The content of a regular file (a pipe would never end) of at most ``limit`` bytes."""
     with opened(path, what, remedy=remedy) as file:
         size = os.fstat(file.fileno()).st_size
         if limit is not None and size > limit:
@@ -125,12 +119,8 @@ def read_text(path: Path, what: str, *, remedy: str = "") -> str:
 
 
 def read_json(path: Path, what: str, *, remedy: str) -> Any:
-    """The value in a JSON file.
-
-    Raises
-    ------
-    CaptureError
-        Also for what the parser's own limits stop: thousands of brackets, numbers of thousands of digits.
+    """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are errors like any
+    other.
     """
 
     def complaint(problem: str) -> CaptureError:
@@ -290,13 +280,7 @@ def _fill(stream: IO[bytes], data: bytearray) -> int:
 
 
 def read_mat(path: Path, key: str, what: str, *, remedy: str) -> NDArray[Any]:
-    """One numeric array of a MATLAB file of version 4 to 7.
-
-    Raises
-    ------
-    CaptureError
-        If the file is damaged, has no such array, or has cells, structures or objects in its place.
-    """
+    """One numeric array of a MATLAB file of version 4 to 7; no cells, structures or objects."""
     from scipy.io import loadmat, whosmat
 
     def complaint(problem: str) -> CaptureError:

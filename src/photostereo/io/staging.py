@@ -149,12 +149,8 @@ def _lock_file(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int | None]:
-    """Lock a stage or a result; gives the open lock file, None where there are no locks.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process has it.
+    """Lock a stage or a result; gives the open lock file, None where there are no locks. BlockingIOError if
+    another process has it.
     """
     handle = None
     try:

@@ -52,15 +52,9 @@ class BlinnPhong:
 
         π f = albedo (1 − k) + k c_m (n·h)^m,     c_m = (m + 2)(m + 4) / (8 (2^(−m/2) + m)),
 
-    so that at normal incidence the lobe reflects exactly the fraction k, and no more in any other direction.
+    so that at normal incidence the lobe reflects exactly the fraction k (``specular``), and no more in any other
+    direction. The larger m ≥ 1 (``shininess``), the smaller the highlight.
 
-    Parameters
-    ----------
-    shininess : the exponent m ≥ 1; the larger, the smaller the highlight
-    specular : the fraction k in [0, 1]
-
-    References
-    ----------
     J. F. Blinn, "Models of light reflection for computer synthesized pictures", 1977.
     https://doi.org/10.1145/965141.563893
     """
@@ -86,16 +80,9 @@ class Ggx:
         π f = albedo (1 − F(n·l)) (1 − F(n·v)) + π D(n·h) G(n·l, n·v) F(l·h) / (4 n·l n·v)
 
     with D(c) = α² / (π (c² (α² − 1) + 1)²), Smith's height-correlated masking G = 1 / (1 + Λ(l) + Λ(v)) and
-    Schlick's F(c) = F₀ + (1 − F₀)(1 − c)⁵. Light that the coat reflects does not reach the base, on the way
-    in or out.
+    Schlick's F(c) = F₀ + (1 − F₀)(1 − c)⁵. Light that the coat reflects does not reach the base, on the way in or
+    out. α in (0, 1] is the ``roughness``; F₀, the ``reflectance``, is 0.04 for lacquer, plastic and glaze.
 
-    Parameters
-    ----------
-    roughness : α in (0, 1], the width of the distribution of facets
-    reflectance : F₀ in [0, 1], what the coat reflects at normal incidence (0.04: lacquer, plastic, glaze)
-
-    References
-    ----------
     R. L. Cook and K. E. Torrance, "A reflectance model for computer graphics", 1982.
     https://doi.org/10.1145/357290.357293
     B. Walter et al., "Microfacet models for refraction through rough surfaces", 2007.
@@ -142,12 +129,8 @@ class OrenNayar:
         π f = albedo (A + B max(0, l·v − n·l n·v) / max(n·l, n·v)),
         A = 1 − σ² / (2 (σ² + 0.33)),   B = 0.45 σ² / (σ² + 0.09).
 
-    Parameters
-    ----------
-    sigma : σ ≥ 0, the standard deviation of the facets' slope angle in radians; 0 is Lambert
+    σ ≥ 0 is the standard deviation of the facets' slope angle in radians; 0 is Lambert.
 
-    References
-    ----------
     M. Oren and S. K. Nayar, "Generalization of Lambert's reflectance model", 1994.
     https://doi.org/10.1145/192161.192213
     """

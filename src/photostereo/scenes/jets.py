@@ -19,15 +19,8 @@ Number: TypeAlias = "Jet | Array | float"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Jet:
-    """A field over the plane with its partial derivatives.
+    """A field over the plane with its partial derivatives along u (right) and v (up).
 
-    Parameters
-    ----------
-    value, du, dv : arrays of one shape
-        The field and its derivatives along u (right) and v (up).
-
-    Examples
-    --------
     >>> u, v = variables(np.array([0.6]), np.array([0.0]))
     >>> z = (1.0 - u * u - v * v).sqrt()
     >>> round(float(z.value[0]), 6), round(float(z.du[0]), 6)

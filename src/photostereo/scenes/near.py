@@ -30,18 +30,10 @@ def render_near(
 ) -> Capture:
     """A wavy dome, its mean depth at z = 0, with true normals (of the camera's frame) and depth.
 
-    Parameters
-    ----------
-    positions : (d, 3) of the lights, in sizes of the object, which is the diameter of its mask
-    size : pixels along a side of the frame
-    distant : render the same lights infinitely far away, equally bright in the middle
-    focal : of the camera, in pixels; None for an orthographic one
-    reflectance : as for :func:`photostereo.scenes.render_scene`
-    noise : standard deviation of Gaussian noise, as a share of the mean intensity
-    base : how far above the origin of the positions the object's mean depth is, in sizes of the object
+    ``positions`` (d, 3) of the lights and ``base``, how far above their origin the object is, are in sizes of the
+    object, the diameter of its mask; ``distant`` renders the same lights infinitely far away. ``focal`` is in
+    pixels, None for an orthographic camera; ``noise`` is Gaussian, a share of the mean intensity.
 
-    Examples
-    --------
     >>> scene = render_near(np.array([[0, 0, 2.0], [1, 0, 2], [0, 1, 2]]), size=32)
     >>> scene.lights
     Lights(3 near lights: from given; equally strong)

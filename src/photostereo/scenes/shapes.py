@@ -19,14 +19,8 @@ RIM = 0.03
 
 
 def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surface:
-    """A plane over the full frame, z = s_x u + s_y v.
+    """A plane over the full frame, z = s_x u + s_y v, that rises towards the right and upwards by ``slope``.
 
-    Parameters
-    ----------
-    slope : rise towards the right and upwards
-
-    Examples
-    --------
     >>> tilted = plane(4, slope=(0.75, 0.0))
     >>> tilted.normals[0, 0].tolist()
     [-0.6, 0.0, 0.8]
@@ -38,13 +32,6 @@ def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surfa
 def step(size: Size = 256, *, height: float = 20.0, position: float = 0.5) -> Surface:
     """Two flat terraces, the right one ``height`` pixels above the left one; every normal is (0, 0, 1).
 
-    Parameters
-    ----------
-    height : of the step, in pixels
-    position : of the edge, as a fraction of the width
-
-    Examples
-    --------
     >>> step((2, 4), height=3.0).depth[0].tolist()
     [0.0, 0.0, 3.0, 3.0]
     """
@@ -56,14 +43,8 @@ def step(size: Size = 256, *, height: float = 20.0, position: float = 0.5) -> Su
 
 
 def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
-    """The front of a sphere, z = √(R² − u² − v²).
+    """The front of a sphere, z = √(R² − u² − v²); 1 touches the shorter side of the frame.
 
-    Parameters
-    ----------
-    radius : R in object units (1 touches the shorter side of the frame)
-
-    Examples
-    --------
     >>> ball = sphere(65)
     >>> ball.normals[32, 32].tolist(), round(float(ball.depth[32, 32]), 3)
     ([0.0, 0.0, 1.0], 29.9)
@@ -79,11 +60,8 @@ def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
 
 
 def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
-    """A vase: the profile r(v) turned about the vertical axis, z = √(r(v)² − u²).
-
-    Parameters
-    ----------
-    ridges : depth of the potter's throwing lines in object units; 0 for a smooth vase
+    """A vase: the profile r(v) turned about the vertical axis, z = √(r(v)² − u²), with the potter's throwing
+    lines.
     """
     u, v, scale = grid_variables(size)
     body = 0.37 * _bell(v, -0.12, 0.40)
@@ -96,12 +74,8 @@ def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
 
 
 def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Generator = 0) -> Surface:
-    """A carved stone tablet over the full frame: a rosette of petals and rings with the grain of the chisel.
-
-    Parameters
-    ----------
-    grain : root mean square slope of the fine random detail; 0 for polished stone
-    rng : seed of the grain
+    """A carved stone tablet over the full frame: a rosette of petals and rings. ``grain`` is the root mean square
+    slope of the fine random marks of the chisel.
     """
     u, v, scale = grid_variables(size)
     squared = u.square() + v.square()
@@ -115,15 +89,9 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
 
 
 def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator = 0) -> Surface:
-    """A struck coin: a raised rim, a ring of beads, an eight-pointed star on a slightly domed field.
+    """A struck coin: a raised rim, a ring of beads, an eight-pointed star on a slightly domed field. ``wear`` is
+    the root mean square slope of fine scratches and pits.
 
-    Parameters
-    ----------
-    wear : root mean square slope of the fine scratches and pits; 0 for a fresh strike
-    rng : seed of the wear
-
-    Examples
-    --------
     >>> struck = coin(64)
     >>> bool(struck.mask[32, 32]), bool(struck.mask[0, 0])
     (True, False)
@@ -143,13 +111,7 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
 
 
 def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005) -> Surface:
-    """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels.
-
-    Parameters
-    ----------
-    threads : along the shorter side of the frame
-    thickness : of a thread in object units
-    """
+    """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels."""
     u, v, scale = grid_variables(size)
     along, across = np.pi * threads * u, np.pi * threads * v
     # Which thread lies on top changes from crossing to crossing.

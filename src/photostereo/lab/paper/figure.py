@@ -52,16 +52,9 @@ def draw_figure(
     limit: float | None = None,
     width: float = WIDTH,
 ) -> Figure:
-    """Draw results side by side.
-
-    Parameters
-    ----------
-    columns : of one size
-    truth : (H, W, 3), becomes the first column, and the errors are against it; without one there are no error maps
-    zooms : a row of close-ups each, framed in the whole pictures
-    lights : a row of relit pictures each
-    limit : degrees at which the colors of the errors end; by default the 98th percentile of all of them
-    width : inches
+    """Draw results of one size side by side. A ``truth`` (H, W, 3) becomes the first column, with error maps
+    against it up to ``limit`` degrees (by default their 98th percentile); ``zooms`` and ``lights`` are rows of
+    close-ups and of relit pictures.
     """
     mask = _common_mask(columns, truth, zooms)
     errors = {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}

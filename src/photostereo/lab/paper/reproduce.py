@@ -34,23 +34,11 @@ def reproduce(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> list[Progress]:
-    """Run experiments of the paper and write their tables and figures.
+    """Run experiments of the paper, all of them if no ``names`` are given, and write their tables and figures.
 
-    Parameters
-    ----------
-    names : of the runs, see :data:`.experiments.NAMED_RUNS`; empty for all of them
-    data : folder that contains ``diligent/pmsData`` and ``harvard``; not needed with ``only_figures``
-    out : folder for ``results.sqlite``, and a folder per run; an interrupted run continues where it stopped
-    quick : small grids and few trials
-    only_figures : draw tables and figures again from the store, compute nothing
-    options : where trials run, for how long, and whether those that failed are run again
-    device : of the workers; on a GPU the settings of a grid are solved together
-    control : receives progress
-
-    Raises
-    ------
-    ParameterError
-        For an unknown run, or for ``only_figures`` if the store does not know the run.
+    ``data`` contains ``diligent/pmsData`` and ``harvard``. ``out`` gets ``results.sqlite`` and a folder per run;
+    an interrupted run continues where it stopped. ``quick`` runs small grids and few trials, ``only_figures``
+    draws from the store alone.
     """
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:

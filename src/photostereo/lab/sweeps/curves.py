@@ -34,13 +34,8 @@ def draw_curves(
     """Mean angular error along an axis, one line per method, error bars over trials; oracle and defaults in
     separate panels.
 
-    Parameters
-    ----------
-    results : of the cells
-    axis : a cell's place on the axis; None leaves it out
-    paper : points that the paper prints, drawn as crosses in the panel of the oracle
-    log : logarithmic axis
-    panels : captures, one row of panels each; by default all of them averaged in one row
+    ``axis`` is a cell's place, None if it has none. The captures in ``panels`` have a row of panels each; by
+    default their average has one. Points that the paper prints are crosses in the panel of the oracle.
     """
     rows: Sequence[str | None] = panels or [None]
     figure = new_figure(10, 3.6 * len(rows) + 0.4)

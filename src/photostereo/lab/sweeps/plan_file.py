@@ -35,11 +35,7 @@ MOST_SEEDS = 100_000
 def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
     """Read and check a plan; relative captures are in ``data``, else the plan's ``data``, else beside the plan.
 
-    Raises
-    ------
-    ParameterError
-        ``invalid-plan`` for an unknown key, method or parameter, an empty list, a value of the wrong type or out of
-        range, or a capture that cannot be read; its ``values["key"]`` says where.
+    What is wrong is a :class:`ParameterError` ``"invalid-plan"``; its ``values["key"]`` says where.
     """
     file = Path(path)
     document = read_toml(file, "plan")

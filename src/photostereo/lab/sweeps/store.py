@@ -55,12 +55,7 @@ class Outcome:
 
 
 class Store:
-    """The results database of an output folder, and the maps beside it.
-
-    Parameters
-    ----------
-    folder : made if it is missing; holds ``results.sqlite`` and ``arrays/HASH.npz``
-    """
+    """The results database of an output folder, ``results.sqlite``, and the maps beside it, ``arrays/HASH.npz``."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)

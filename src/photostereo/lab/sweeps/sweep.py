@@ -43,18 +43,13 @@ def sweep(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> Progress:
-    """Run a plan written as TOML; see :mod:`.plan_file` for its form.
+    """Run a plan written as TOML; see :mod:`.plan_file` for its form. Nothing is written if the plan cannot be
+    run.
 
-    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid
-    and the defaults apart, and figures of curves if the plan varies the number of photographs or the
-    level of a noise; with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted
-    sweep continues where it stopped. What exceeds a deadline of ``options`` is a failed row.
-    With ``device="cuda"`` the workers solve on their GPU, the settings of a grid over (λ, μ) together.
-
-    Raises
-    ------
-    PhotostereoError
-        If the plan cannot be run; nothing has been run or written then.
+    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid and the
+    defaults apart, and figures of curves if the plan varies the number of photographs or the level of a noise;
+    with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted sweep continues
+    where it stopped. With ``device="cuda"`` the settings of a grid over (λ, μ) are solved together.
     """
     plan = read_plan(plan_path, data=data)
     options.require(device)

@@ -54,14 +54,8 @@ def _risen(rise: Tensor, heights: Tensor, x: Tensor, y: Tensor, distance: Tensor
 
 
 def visibility(horizons: Tensor, lights: Tensor, elevation: Tensor, soft: Tensor) -> Tensor:
-    """Share of each light that arrives, (S, d, G, G).
-
-    Parameters
-    ----------
-    horizons : (S, A, G, G)
-    lights : (S, d, 3), whose azimuth counts
-    elevation : (S, d, G, G) or (S, d, 1, 1), of each light at each pixel
-    soft : (S, 1, 1, 1), half-width of the penumbra in radians
+    """Share of each light that arrives, (S, d, G, G), by its azimuth, its elevation at each pixel and the
+    half-width ``soft`` of the penumbra in radians.
     """
     place = torch.atan2(lights[..., 1], lights[..., 0]) / (2 * math.pi) % 1.0 * AZIMUTHS
     first = place.floor()

@@ -22,15 +22,9 @@ def expose(
 ) -> tuple[Tensor, Tensor]:
     """Photographs of clean ones (S, d, 3, H, W), and the variance of their noise in gray, (S, H, W).
 
-    A column of pixels, W = 1, is some pixels of a capture; a single one stands anywhere between the darkest and the
-    brightest of its own.
-
-    Parameters
-    ----------
-    clean : (S, d, 3, H, W)
-    mask : (S, H, W); photographs are zero outside
-    strong : share of the captures with a signal-to-noise ratio between 3 and 25 dB
-    damage : share of the captures with lost or false values, and of those with photographs that are wrong as a whole
+    A column of pixels, W = 1, is some pixels of a capture; a single one stands anywhere between the darkest and
+    the brightest of its own. ``strong`` is the share of the captures with a signal-to-noise ratio between 3 and 25
+    dB, ``damage`` that with lost or false values, and that with photographs that are wrong as a whole.
     """
     count, photographs = clean.shape[:2]
     device = clean.device

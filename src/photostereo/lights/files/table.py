@@ -65,16 +65,11 @@ class LightTable:
         return self.vectors if are_long else None
 
     def placed(self, pixel_size: float | None, frame: tuple[int, int]) -> LightTable:
-        """This table with positions in millimeters as positions in pixels, of which each shows ``pixel_size`` millimeters.
+        """This table with positions in millimeters as positions in pixels, of which each shows ``pixel_size``
+        millimeters.
 
-        If that is known, vectors much longer than 1 are such positions, too. The strengths are then those of the lights
-        themselves: equal ones are not equally bright at the object if their distances differ.
-
-        Raises
-        ------
-        CaptureError
-            ``"lights-need-scale"`` without the size of a pixel, ``"light-units"`` if the lights would be inside the object
-            or out of sight: another unit was meant.
+        If that is known, vectors much longer than 1 are such positions, too. The strengths are then those of the
+        lights themselves: equal ones are not equally bright at the object if their distances differ.
         """
         in_mm = self.millimeters
         if in_mm is None or (pixel_size is None and self.unit != "mm"):
@@ -170,13 +165,7 @@ class LightTable:
         )
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
-        """Check that the file names no photograph but these, and none twice.
-
-        Raises
-        ------
-        CaptureError
-            ``"light-without-photograph"``, ``"light-repeated"``
-        """
+        """Check that the file names no photograph but these, and none twice."""
         assert self.files is not None
         named = [name.casefold() for name in self.files]
         present = [photograph.name.casefold() for photograph in photographs]
@@ -199,13 +188,7 @@ class LightTable:
 
 
 def checked(table: LightTable) -> LightTable:
-    """The table itself, if every vector has a direction and every strength is positive.
-
-    Raises
-    ------
-    CaptureError
-        ``"light-not-finite"``, ``"light-zero"``, ``"light-strength"``, ``"light-position"``
-    """
+    """The table itself, if every vector has a direction and every strength is positive."""
     for number, vector in enumerate(table.vectors):
         label = f"light {number + 1}" + (f" ({table.files[number]})" if table.files else "")
         if not np.isfinite(vector).all():
