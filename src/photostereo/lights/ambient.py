@@ -42,17 +42,9 @@ class RoomLight:
 def estimate_room_light(
     images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | None = None
 ) -> RoomLight | None:
-    """The light of the room from the shadows of an object; None if it has no shadows.
+    """The light of the room from the shadows of an object; None if it has no shadows. In ``images`` (d, H, W) the
+    strengths of the lights are not divided out.
 
-    Parameters
-    ----------
-    images : (d, H, W) linear intensities, the lights' strengths not divided out
-    lights : (d, 3) unit directions
-    mask : (H, W)
-    strengths : (d,) of the lights; by default ones
-
-    Examples
-    --------
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=64)
     >>> lit = scene.images + 0.2 * scene.truth_albedo * scene.truth[..., 2]

@@ -29,13 +29,6 @@ FLAT = 0.01
 def axes_matrix(words: str) -> FloatArray:
     """The matrix A of ``x,-y,z`` with ``lights @ A`` in our axes: what is written where x, y and z belong.
 
-    Raises
-    ------
-    ParameterError
-        If it is not x, y and z in some order, each perhaps with a minus.
-
-    Examples
-    --------
     >>> (np.array([[1.0, 2.0, 3.0]]) @ axes_matrix("x,-z,y")).tolist()
     [[1.0, -3.0, 2.0]]
     """

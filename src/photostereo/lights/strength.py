@@ -63,15 +63,9 @@ def sample_pixels(
 
 
 def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:
-    """The share of the light that no Lambertian surface under these directions explains, and the best strengths.
+    """The share of the light in ``pixels`` (n, d) that no Lambertian surface under these directions explains, and
+    the best strengths.
 
-    Parameters
-    ----------
-    pixels : (n, d) intensities
-    directions : (d, 3) unit
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = rng.normal(size=(8, 3)) + [0, 0, 4]
     >>> strengths = rng.uniform(0.6, 1.4, 8)
@@ -96,18 +90,8 @@ def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float
 def strengths_from_shading(
     images: FloatArray, directions: FloatArray, mask: BoolArray | None = None, *, max_iter: int = 200
 ) -> Strengths:
-    """Strengths of the lights from any matte object, together with its normals.
-
-    Parameters
-    ----------
-    images : (d, H, W) linear intensities, strengths not divided out
-    directions : (d, 3) unit
-    mask : (H, W), True on the object
-
-    Raises
-    ------
-    CaptureError
-        With fewer than five photographs: three are needed for a normal, and the others determine the strengths.
+    """Strengths of the lights from any matte object, together with its normals: three photographs are needed for a
+    normal, and at least two more determine the strengths.
     """
     if len(images) < 5:
         raise CaptureError(

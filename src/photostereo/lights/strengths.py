@@ -59,16 +59,9 @@ class StrengthEstimate:
 
 
 def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> StrengthEstimate:
-    """Estimate the strength of each of d photographs, and which of them to correct.
+    """Estimate the strength of each of d photographs, and which of them to correct, from a sample of pixels (N, d)
+    (see :func:`strength_sample`) and the variance (N,) of their intensities.
 
-    Parameters
-    ----------
-    pixels : (N, d) gray intensities of a sample of the object, see :func:`strength_sample`
-    lights : (3, d) or (N, 3, d) unit columns
-    noise : (N,) variance of an intensity
-
-    Examples
-    --------
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=40, reflectance="ggx")
     >>> pixels = np.stack([image[scene.mask] for image in scene.images], 1)

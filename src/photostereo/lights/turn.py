@@ -29,13 +29,6 @@ ROUNDS, ALIKE = 30, 1e-3
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
     """The rotation of all lights, in degrees about x (right), y (up) and z (towards the camera).
 
-    Parameters
-    ----------
-    normals : (H, W, 3) unit
-    mask : (H, W)
-
-    Examples
-    --------
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
     >>> tilted = scene.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T

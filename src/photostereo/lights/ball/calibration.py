@@ -103,25 +103,13 @@ def calibrate_lights(
     card: Sequence[int] | None = None,
     control: Control = SILENT,
 ) -> Calibration:
-    """Directions and strengths of the lights from photographs of balls.
+    """Directions and strengths of the lights from photographs (d, H, W) of balls, which are detected unless their
+    ``circles`` are given.
 
-    Parameters
-    ----------
-    images : (d, H, W) linear intensities of the photographs in which the balls are
-    files : names of the photographs, for messages
-    scene : (d, h, w) photographs of the object under the same lights, if it is not in ``images``
-    mask : the object in ``scene`` (or in ``images``), if known
-    circles : where the balls are; by default they are detected
-    focal : focal length in pixels, for balls away from the middle of the frame
-    card : (left, top, right, bottom) of a gray card that faces the camera, in ``scene`` (or ``images``)
+    ``scene`` has photographs of the object under the same lights, if it is not in ``images``; the object's
+    ``mask`` and a gray ``card`` that faces the camera (left, top, right, bottom) lie in it. ``focal`` is in
+    pixels.
 
-    Raises
-    ------
-    CaptureError
-        ``"no-ball"``, ``"no-highlight"``, ``"circle-outside"``, ``"circle-without-ball"``, ...
-
-    Examples
-    --------
     >>> from photostereo.lights.ball.geometry import ball_normals
     >>> rows, cols = np.mgrid[:80, :100].astype(float)
     >>> normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))

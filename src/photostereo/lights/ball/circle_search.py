@@ -39,20 +39,11 @@ LEAST_COVERAGE = 0.5
 
 
 def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILENT) -> list[Circle]:
-    """Circles in the photographs (d, H, W) of a stack, those with the longest outlines first.
+    """Circles in the photographs (d, H, W) of a stack, at most ``most``, those with the longest outlines first.
 
-    Parameters
-    ----------
-    images : (d, H, W) linear intensities
-    most : the largest number of circles
-
-    Notes
-    -----
     Finds circles of 32 pixels' width and more (in frames above four megapixels of as much more as these are
     larger), even if up to half of the outline is outside the frame or invisible against the background.
 
-    Examples
-    --------
     >>> rows, cols = np.mgrid[:90, :120]
     >>> disc = np.clip(25.5 - np.hypot(cols - 70.3, rows - 40.5), 0, 1)
     >>> circle = find_circles(np.stack([disc, 0.5 * disc, 0.8 * disc]))[0]

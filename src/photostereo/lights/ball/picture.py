@@ -30,13 +30,8 @@ def calibration_picture(
     strengths: FloatArray,
     suspects: Sequence[int] = (),
 ) -> Picture:
-    """Two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above.
-
-    Parameters
-    ----------
-    images : (d, H, W), in which the balls are
-    directions, strengths : of the lights
-    suspects : numbers of lights to be marked in red
+    """Two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
+    ``suspects`` in red.
     """
     panel = _ball_panel(images, balls, suspects)
     titled = np.vstack([_title("Outline, and the highlight of each photograph"), panel])

@@ -64,14 +64,7 @@ class FoundBall:
 def find_balls(
     images: FloatArray, *, camera: Camera | None = None, most: int = 4, control: Control = SILENT
 ) -> list[FoundBall]:
-    """Balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines.
-
-    Parameters
-    ----------
-    images : (d, H, W) linear intensities, strengths not divided out
-    camera : for the perspective of balls away from the middle of the frame
-    most : the largest number of balls
-    """
+    """At most ``most`` balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines."""
     candidates = []
     for circle in find_circles(images, most=24, control=control):
         control.check()

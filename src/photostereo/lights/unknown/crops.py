@@ -37,12 +37,7 @@ class Thumbnails:
 
 
 class Crop:
-    """The square around an object, and how photographs are shrunk to ``side`` pixels across it.
-
-    Attributes
-    ----------
-    mask : (side, side) which small pixels belong to the object
-    """
+    """The square around an object, and how photographs are shrunk to ``side`` pixels across it."""
 
     def __init__(self, mask: NDArray[np.bool_], side: int) -> None:
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
@@ -78,13 +73,6 @@ class Crop:
 def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
     """Shrink photographs (H, W) or (H, W, 3), linear and with their strengths as they are, to the network's input.
 
-    Raises
-    ------
-    CaptureError
-        If the mask is empty or so thin that next to nothing of it is left.
-
-    Examples
-    --------
     >>> mask = np.zeros((300, 400), dtype=bool)
     >>> mask[50:250, 100:300] = True
     >>> small = crop_photographs([np.full((300, 400), 0.25, np.float32)] * 4, mask)

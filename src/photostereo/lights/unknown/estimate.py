@@ -62,22 +62,8 @@ def estimate_lights(
     weights: Weights | None = None,
     control: Control = SILENT,
 ) -> UnknownLights:
-    """Estimate the light of every photograph.
-
-    Parameters
-    ----------
-    thumbnails : Thumbnails
-        From :func:`photostereo.lights.unknown.crops.crop_photographs`.
-    known : (d, 3) array, optional
-        Directions that are known; rows of NaN for the others. Known ones are kept as they are.
-    weights : Weights, optional
-        By default those that the package brings.
-    control : Control
-
-    Raises
-    ------
-    CaptureError
-        With fewer than four photographs, or if all of them are black.
+    """Estimate the light of every photograph; directions that are ``known`` (d, 3) are kept, rows of NaN are the
+    others.
     """
     images = thumbnails.images
     if len(images) < LEAST_PHOTOGRAPHS:
