@@ -83,17 +83,11 @@ def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
 def find_object(
     frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None, control: Control = SILENT
 ) -> FoundObject:
-    """The object in photographs.
+    """The object in photographs (H, W) or (H, W, 3); color helps, and two dozen are enough. A ball beside it is
+    ``without``.
 
-    Parameters
-    ----------
-    frames : the photographs, (H, W) or (H, W, 3); color helps. Two dozen are enough.
-    without : (H, W) what is known not to be the object, such as a ball beside it
-
-    Notes
-    -----
-    It fails if the object reaches most of the frame's border, if it lies flat and has the color and
-    brightness of its ground, or if its edge is as black as the ground; ``doubt`` reports most of that.
+    It fails if the object reaches most of the frame's border, if it lies flat and has the color and brightness of
+    its ground, or if its edge is as black as the ground; ``doubt`` reports most of that.
     """
     shape: tuple[int, ...] = ()
 

@@ -19,12 +19,8 @@ from photostereo.photographs.develop import upright
 def read_mask(path: Path, frame: tuple[int, int], orientation: int = 1) -> tuple[BoolArray, tuple[str, ...]]:
     """A mask picture as bool, and notes. Everything brighter than half of its brightest value is the object.
 
-    With the EXIF ``orientation`` of the photographs, a mask that lies on its side as their stored pixels do is turned.
-
-    Raises
-    ------
-    CaptureError
-        ``"no-mask-file"``, ``"mask-size"``, ``"empty-mask"``
+    With the EXIF ``orientation`` of the photographs, a mask that lies on its side as their stored pixels do is
+    turned.
     """
     if not exists(path):
         raise CaptureError(
@@ -46,16 +42,9 @@ def mask_from_values(
 ) -> tuple[BoolArray, tuple[str, ...]]:
     """A mask from any array, and notes: everything brighter than half of its brightest value is the object.
 
-    So 0 and 1, 0 and 255, true and false all mean the same.
+    So 0 and 1, 0 and 255, true and false all mean the same. ``label`` says where it came from, to begin a sentence
+    with.
 
-    Parameters
-    ----------
-    values : (H, W) or (H, W, channels) numbers
-    label : where it came from, to begin a sentence with
-    frame : height and width that it must have
-
-    Examples
-    --------
     >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
     [[False, True, True]]
     """
@@ -86,21 +75,12 @@ def mask_from_values(
 def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
     """A mask for a bright object before a dark background: Otsu's threshold on each pixel's largest value.
 
-    The threshold is found on the square root of the maximum over the photographs, so that dim parts of the
-    object count; holes are filled and specks below one per cent of the largest part dropped. It needs a
-    background that stays dark under every light, and fails if that reflects as much as the object: paint a
-    mask then.
+    The threshold is found on the square root of the maximum over the photographs, so that dim parts of the object
+    count; holes are filled and specks below one per cent of the largest part dropped. It needs a background that
+    stays dark under every light, and fails if that reflects as much as the object: paint a mask then.
 
-    Parameters
-    ----------
-    images : (d, H, W) or (d, H, W, 3) intensities
-
-    References
-    ----------
     N. Otsu, "A threshold selection method from gray-level histograms", 1979. doi:10.1109/TSMC.1979.4310076
 
-    Examples
-    --------
     >>> images = np.full((3, 20, 20), 0.01); images[:, 5:15, 5:15] = 0.5; images[:, 9, 9] = 0
     >>> int(mask_from_brightness(images).sum())
     100

@@ -33,16 +33,11 @@ COARSE_ITERATIONS, FINE_ITERATIONS = 150, 60
 
 
 def cheapest_outline(cost: Float32, length: Float32, start: BoolArray | None = None) -> BoolArray:
-    """The region with the cheapest sum of its pixels' costs and its outline's length.
+    """The region with the cheapest sum of its pixels' costs (negative inside) and its outline's length, times what
+    a unit costs there.
 
-    Parameters
-    ----------
-    cost : (H, W), negative where a pixel belongs to the region
-    length : (H, W), positive: what a unit of outline costs there
-    start : (H, W) a region near the answer, which spares the coarse levels
+    A region ``start`` near the answer spares the coarse levels.
 
-    Examples
-    --------
     >>> cost = np.full((40, 40), 0.5, np.float32); cost[10:30, 10:30] = -0.5; cost[20, 20] = 0.9; cost[2, 2] = -0.9
     >>> inside = cheapest_outline(cost, np.full((40, 40), 0.4, np.float32))
     >>> bool(inside[20, 20]), bool(inside[2, 2]), bool(350 < inside.sum() <= 400)
