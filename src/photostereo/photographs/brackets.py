@@ -91,16 +91,9 @@ def shortest_of(
 
 
 def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
-    """One linear photograph at the shortest of the exposures.
+    """One linear photograph at the shortest of the exposures ``times``; clipping is detected by ``full``, the
+    values as stored.
 
-    Parameters
-    ----------
-    linear : the photographs, (H, W) or (H, W, 3), linear, full scale 1
-    times : their exposures, in any unit
-    full : their values as they are stored, full scale 1, by which clipping is detected
-
-    Examples
-    --------
     >>> short, long = np.float32([[0.1, 0.5]]), np.float32([[0.4, 1.0]])
     >>> merge_exposures([short, long], [1, 4], [short, long]).tolist()
     [[0.10000000149011612, 0.5]]

@@ -115,14 +115,11 @@ def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[
 
 
 def find_dark(pictures: Pictures) -> dict[int, str]:
-    """Photographs (d, H, W) that are ``"dark"`` or were taken with the ``"light-off"``.
+    """Photographs (d, H, W), as roots of linear intensities, that are ``"dark"`` or were taken with the
+    ``"light-off"``.
 
-    What the room lights is in every photograph; what the light adds is nowhere negative. So with the light off no pixel is
-    brighter than in any other photograph.
-
-    Parameters
-    ----------
-    pictures : roots of linear intensities
+    What the room lights is in every photograph; what the light adds is nowhere negative. So with the light off no
+    pixel is brighter than in any other photograph.
     """
     bright = np.stack([coarse(picture * picture, COARSE) for picture in pictures])
     level = bright.mean(axis=(1, 2), dtype=np.float64)

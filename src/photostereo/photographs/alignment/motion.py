@@ -68,19 +68,8 @@ class Motion(NamedTuple):
 def estimate_motion(
     pictures: Sequence[NDArray[np.float32]] | NDArray[np.float32], scale: float, control: Control = SILENT
 ) -> Motion:
-    """Displacement of photographs, from equally reduced gray pictures of them.
-
-    Parameters
-    ----------
-    pictures : d arrays (h, w)
-        The photographs reduced by ``scale``, linear or not; at least four.
-    scale : float
-        Reduced size over full size.
-    control : Control
-
-    Returns
-    -------
-    Motion
+    """Displacement of at least four photographs, from gray pictures of them, linear or not, all reduced by
+    ``scale``.
     """
     stack = np.asarray(pictures, dtype=np.float32)
     longest = max(stack.shape[1:])
