@@ -44,12 +44,8 @@ def assemble(
 ) -> Capture:
     """Photographs, lights, mask and truth of what a layout found: all stages of reading, one after the other.
 
-    Parameters
-    ----------
-    found : files of the capture
-    options : how to read them
-    lazy : leave the photographs on disk
-    need_lights : whether the lights are estimated from the photographs if there is neither a light file nor a ball
+    With ``lazy`` the photographs stay on disk. With ``need_lights`` lights are estimated if there is neither a
+    light file nor a ball.
     """
     opened = open_capture(found, options, control)
     lighting = find_lights(opened, options, control)

@@ -89,12 +89,7 @@ def check_lights(
     opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray, control: Control = SILENT
 ) -> BallCheck | None:
     """Compare lights of a file with a ball in the photographs, or one that is given; None if there is none.
-
-    Parameters
-    ----------
-    opened : the photographs
-    lights : one for each, with positions in pixels of the whole frame if they are near
-    mask : the object, in the whole frame
+    Positions and mask are in pixels of the whole frame.
     """
     files = tuple(file.name for file in opened.found.files)
     if opened.found.ball is not None or options.circle is not None:

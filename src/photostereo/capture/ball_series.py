@@ -47,13 +47,6 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
 def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
     """For each photograph the one in ``folder`` under the same light: by name, by number, or by order.
 
-    Raises
-    ------
-    CaptureError
-        If they cannot be paired.
-
-    Examples
-    --------
     >>> cat, ball = [Path("cat.0.png"), Path("cat.1.png")], [Path("ref.jpg"), Path("b0.jpg"), Path("b1.jpg")]
     >>> [file.name for file in pair_photographs(cat, ball, Path("chrome"))]
     ['b0.jpg', 'b1.jpg']

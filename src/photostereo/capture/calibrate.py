@@ -95,12 +95,8 @@ def calibrate_folder(
 def estimate_folder(
     path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
-    """The lights of a folder of photographs, estimated from them and the object's mask; light files and balls are ignored.
-
-    Raises
-    ------
-    CaptureError
-        ``"lights-not-estimated"``, if the photographs do not determine them.
+    """The lights of a folder of photographs, estimated from them and the object's mask; light files and balls are
+    ignored.
     """
     from photostereo.capture.loading import read_lazily
 

@@ -159,13 +159,7 @@ def edits_file(path: str | os.PathLike[str]) -> Path | None:
 
 
 def read_edits(path: str | os.PathLike[str]) -> Edits:
-    """The corrections of a capture; none if there is no such file.
-
-    Raises
-    ------
-    CaptureError
-        ``"bad-edits"``
-    """
+    """The corrections of a capture; none if there is no such file."""
     file = edits_file(path)
     if file is None or not os.path.lexists(file):
         return Edits()

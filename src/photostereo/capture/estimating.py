@@ -42,11 +42,6 @@ def complete_lights(
     """The lights with everything that is not known of them estimated.
 
     ``photographs`` are divided by the strengths that are known.
-
-    Raises
-    ------
-    CaptureError
-        ``"lights-not-estimated"``, if the photographs do not determine them.
     """
     count, table = len(found.files), found.lights
     thumbnails = crop_photographs(photographs, mask)

@@ -100,13 +100,7 @@ def with_brackets(found: Found) -> Found:
 
 
 def require_matching(found: Found, lights: int) -> None:
-    """Check that there are at least three photographs, and one light for each.
-
-    Raises
-    ------
-    CaptureError
-        ``"too-few-photographs"``, ``"lights-count"``
-    """
+    """Check that there are at least three photographs, and one light for each."""
     files, path = found.files, found.path
     if len(files) < 3:
         raise CaptureError(

@@ -39,14 +39,11 @@ class Lighting:
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
-    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
+    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were
+    moved.
 
-    Without either they are not known, and can be estimated once the object's mask is (:func:`.estimating.complete_lights`).
-
-    Raises
-    ------
-    CaptureError
-        Those of :func:`photostereo.lights.ball.calibration.calibrate_lights`
+    Without either they are not known, and can be estimated once the object's mask is
+    (:func:`.estimating.complete_lights`).
     """
     found = opened.found
     unknown = Lighting(

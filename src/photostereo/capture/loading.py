@@ -142,13 +142,7 @@ def _read(
 
 
 def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:
-    """The first stage: recognize the layout and list the files. A layout that can only read everything does so.
-
-    Raises
-    ------
-    CaptureError
-        ``"no-such-capture"``, ``"not-a-capture"``, ``"several-captures"``, ``"no-photographs"``
-    """
+    """The first stage: recognize the layout and list the files. A layout that can only read everything does so."""
     place = Path(path).expanduser()
     if not exists(place):
         raise CaptureError(

@@ -33,24 +33,12 @@ def choose_mask(
     orientation: int = 1,
     control: Control = SILENT,
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """The mask that the user chose, else the layout's file, else the layout's default; and notes about it.
+    """The mask that the user chose, else the layout's ``file``, else the layout's default; and notes about it.
 
-    Parameters
-    ----------
-    options : the user's choice and the part of the frame that is used
-    full : height and width of the photographs on disk
-    frames : the photographs one by one, framed
-    file : the mask picture of the layout
-    name : of the capture, for messages
-    default : if there is no file; ``"auto"`` becomes ``"bright"`` if the object is not found with certainty
-    colored : the photographs in which an automatic mask is found, in color if possible
-    orientation : EXIF orientation of the photographs, see :func:`read_mask`
-    balls : pixels that show a ball from which the lights were found; if nothing else is there the ball is the object
-
-    Raises
-    ------
-    CaptureError
-        ``"no-object"``, if nothing stands out from the background
+    ``full`` is the size of the photographs on disk; ``frames`` are the photographs one by one, framed, and an
+    automatic mask is found in ``colored``, if they can be had in color. ``"auto"`` as the default becomes
+    ``"bright"`` if the object is not found with certainty. If nothing but the ``balls`` is there, the ball is the
+    object.
     """
     mask, notes = _chosen(options, full, frames, file, name, default, colored, balls, orientation, control)
     if balls is None:

@@ -52,10 +52,7 @@ class Opened:
 def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) -> Opened:
     """Open the photographs that a layout found, and look at each of them once.
 
-    Raises
-    ------
-    CaptureError
-        If a photograph cannot be used and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
+    An error if one cannot be used and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
     """
     found = _complete(with_brackets(found), options, control)
     found = _of_one_size(found, options)

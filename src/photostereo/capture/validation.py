@@ -22,13 +22,7 @@ def as_array(value: ArrayLike, dtype: Any) -> NDArray[Any]:
 
 
 def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
-    """A stack of at least three photographs as float32, all values finite.
-
-    Raises
-    ------
-    CaptureError
-        ``"photographs-shape"``, ``"too-few-photographs"``, ``"photograph-not-finite"``
-    """
+    """A stack of at least three photographs as float32, all values finite."""
     images = as_array(value, np.float32)
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
         raise CaptureError(

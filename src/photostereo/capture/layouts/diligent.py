@@ -97,25 +97,11 @@ def write_diligent(
 ) -> Path:
     """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it gives the capture again.
 
-    One exposure is chosen for the whole capture so that its largest value is the 16-bit full scale; it goes
-    into ``light_intensities.txt``, so that the division on reading restores the values: each to within half a
-    step, that is ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become
-    0, which the folder's notes then say.
+    One exposure is chosen for the whole capture so that its largest value is the 16-bit full scale; it goes into
+    ``light_intensities.txt``, so that the division on reading restores the values: each to within half a step,
+    that is ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become 0, which
+    the folder's notes then say. A gray capture gets three equal channels.
 
-    Parameters
-    ----------
-    capture : what to write; a gray capture gets three equal channels
-    directory : the folder to make; complete or not at all
-    force : replace an existing folder that photostereo wrote
-    keep : files and folders that must not be replaced, such as that of the originals
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from photostereo.capture import load
     >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
