@@ -76,16 +76,9 @@ def find_mistakes(
 ) -> tuple[Mistake, ...]:
     """The likely mistakes in a capture; none if all is well or the photographs cannot decide.
 
-    Parameters
-    ----------
-    images : (d, H, W) or (d, H, W, 3) intensities
-    lights : (d, 3) unit directions
-    mask : (H, W)
-    axes_given : the axes with which the light file was read already; what is advised takes their place
-    straightened : a tone curve was undone already, so that it is not reported
+    What is advised takes the place of ``axes_given``, with which the light file was read; a tone curve that was
+    undone (``straightened``) is not reported.
 
-    Examples
-    --------
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=64)
     >>> find_mistakes(scene.images, scene.lights.directions, scene.mask)

@@ -100,21 +100,12 @@ def expected_error(
     *,
     own: float | None = None,
 ) -> ExpectedError | None:
-    """The error that is expected of a result; None if its method does not estimate one.
+    """The error that is expected of a result; None if its method does not estimate one (its map ``spread``, or
+    ``own`` in degrees, see :func:`photostereo.solver.opinion.second_opinion`).
 
-    Parameters
-    ----------
-    result : Reconstruction
-        Its map ``spread`` is the error that the method itself expects, taking the lights as true.
-    lights : Lights, optional
-        Their expected errors count, if they are known.
-    findings : sequence of Finding
-        Those of the diagnosis: mistakes count, the others may be reasons.
-    own : float, optional
-        The method's own error in degrees, if its map does not say; see :func:`photostereo.solver.opinion.second_opinion`.
+    That takes the lights as true; their own expected errors are added. Of the findings, mistakes count, and the
+    others may be reasons.
 
-    Examples
-    --------
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=24)
     >>> expected_error(ps.solve(scene, "ls")) is None

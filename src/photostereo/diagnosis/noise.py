@@ -68,17 +68,9 @@ class NoiseEstimate:
 def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
     """σ, the standard deviation of one intensity's error from noise and steps: what λ and μ are chosen from.
 
-    Three photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as
-    noise. Returns 0 if the mask holds no 2 × 2 block.
+    Three photographs leave no residual; then the intensities (N, d) themselves are filtered, and fine texture
+    counts as noise. Returns 0 if the mask holds no 2 × 2 block.
 
-    Parameters
-    ----------
-    pixels : (N, d) intensities of the mask pixels in row-major order
-    lights : (3, d) or (N, 3, d) unit columns
-    mask : (H, W) bool
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> texture = rng.uniform(0.2, 1.0, (2500, 1)) * np.array([[0.1, 0.2, 0.9]])
@@ -262,23 +254,16 @@ def residual_step(count: int) -> int:
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
-    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust fit.
+    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust (least-absolute)
+    fit.
 
-    What is an outlier does not disturb a robust model and must not count as noise. Two readings of |r|, each scaled
-    as for Gaussian noise, and each too large where it fails, so the smaller one counts: the value that two thirds
-    of them do not exceed, which outliers and the errors of the model inflate; and the value that a third of the
-    entries that saw light do not exceed, which is inflated where photons are so few that most entries saw none.
-    (The median over all entries would then see no noise at all.) A least-absolute fit leaves three residuals of
-    every pixel at zero; they are left out.
+    What is an outlier does not disturb a robust model and must not count as noise. Two readings of |r|, each
+    scaled as for Gaussian noise, and each too large where it fails, so the smaller one counts: the value that two
+    thirds of them do not exceed, which outliers and the errors of the model inflate; and the value that a third of
+    the entries that saw light do not exceed, which is inflated where photons are so few that most entries saw
+    none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three residuals
+    of every pixel at zero; they are left out.
 
-    Parameters
-    ----------
-    pixels : (N, d) intensities
-    lights : (3, d) unit columns
-    normals : (N, 3) least-absolute fit
-
-    Examples
-    --------
     >>> from photostereo.core.control import Control
     >>> from photostereo.reflectance.sparse.model import LeastAbsolute
     >>> rng = np.random.default_rng(0)

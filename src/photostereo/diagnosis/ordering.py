@@ -61,13 +61,7 @@ def usual_orders(count: int) -> list[Order]:
 
 
 def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
-    """Compare the order given with the usual mix-ups and with chance.
-
-    Parameters
-    ----------
-    values : (d, N) brightness
-    lights : (d, 3)
-    """
+    """Compare the order given with the usual mix-ups and with chance, by the brightness (d, N) of pixels."""
     roots = np.sqrt(np.maximum(values[:, bright_enough(values)], 0))
     roots /= np.linalg.norm(roots, axis=0)
     gram = roots @ roots.T
