@@ -37,24 +37,11 @@ def fill_results(
     expected: ExpectedError | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
-    """Write everything that belongs to a result into an existing folder that the caller moves into place.
+    """Write everything that belongs to a result into an empty folder that the caller moves into place; what
+    ``summary.json`` holds.
 
-    Parameters
-    ----------
-    folder : an empty folder
-    capture : what was solved, for the page; None if it is not at hand
-    result : the result
-    surface : how depth and meshes are made; None for neither
-    integrate : gives the surface, if somebody keeps it; otherwise it is integrated here
-    output : which files are written
-    made : what is needed to repeat the result, see :func:`.provenance.provenance`
-    further : gives more facts for the summary when everything else is written
-    expected : the expected error of the result
-
-    Returns
-    -------
-    dict
-        What ``summary.json`` holds.
+    ``integrate`` gives the surface, if somebody keeps it. ``made`` is what is needed to repeat the result
+    (:func:`.provenance.provenance`); ``further`` gives more facts for the summary when everything else is written.
     """
     output = output or OutputSettings()
     size = PixelSize() if surface is None else surface.pixel_size

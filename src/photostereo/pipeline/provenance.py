@@ -23,21 +23,10 @@ def provenance(
     digests: Mapping[Path, str],
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The facts of a solve's input for ``summary.json``.
+    """The facts of a solve's input for ``summary.json``: command, path, layout, reading, mask and lights with
+    their digests, the draw of photographs, and name and SHA-256 of each that was used.
 
-    Parameters
-    ----------
-    capture : as it was solved, after any draw of photographs
-    path : what the user pointed at
-    settings : how it was read, and which photographs were drawn
-    digests : SHA-256 of files that were read already; only the others are read for it
-    command : the words of the command line; by default those of this process
-
-    Returns
-    -------
-    dict
-        ``command``, ``path``, ``layout``, ``reading``, ``mask`` and ``lights`` with their digests, ``images`` and
-        ``seed`` of the draw, and ``photographs``: name and SHA-256 of each that was used.
+    Only files without an entry in ``digests`` are read for it.
     """
     origin = capture.origin
     place = path.absolute()

@@ -28,17 +28,7 @@ if TYPE_CHECKING:
 
 
 class ReadingStages(Staged):
-    """From a path to a capture.
-
-    Parameters
-    ----------
-    path : path or Capture
-        The folder or file of a capture, or a capture in memory.
-    settings : Settings
-        How it is read; the method decides whether in color.
-    control : Control
-        Receives progress and can cancel the work.
-    """
+    """From a path (or a capture in memory) to a capture; the method decides whether in color."""
 
     def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
         super().__init__()

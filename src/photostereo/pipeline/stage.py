@@ -44,12 +44,8 @@ class Staged:
 def stage(
     *, uses: tuple[str, ...] = (), after: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Any], Value]], Stage[Value]]:
-    """Declares a method as a stage.
-
-    Parameters
-    ----------
-    uses : names of attributes of the object: the settings on which the stage depends; dots lead into them
-    after : names of the stages on which it depends
+    """Declares a method as a stage: ``uses`` names the settings on which it depends (dots lead into them),
+    ``after`` the stages.
     """
     return lambda make: Stage(make, uses, after)
 
