@@ -66,16 +66,8 @@ class PatchGrid:
     ) -> PatchGrid:
         """The grid of patches that touch ``mask``.
 
-        Parameters
-        ----------
-        mask : (H, W), pixels of the object; all True for the full frame
-        size : (w_x, w_y, w_z), columns, rows and components of a patch; ``w_z`` is 1 or 3
-        stride : distance between neighboring patches, at most the patch's width, so that every pixel is covered
-
-        Raises
-        ------
-        ParameterError
-            If the patch does not fit into the picture or the stride would leave pixels uncovered.
+        ``size`` is (w_x, w_y, w_z), columns, rows and components (1 or 3) of a patch. The ``stride`` is at most a
+        patch's width, so that every pixel is covered.
         """
         mask = np.array(mask, dtype=bool)
         if mask.ndim != 2 or not mask.any():
