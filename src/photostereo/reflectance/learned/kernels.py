@@ -59,15 +59,8 @@ def predict(
     index: NDArray[np.intp] | None = None,
     control: Control = SILENT,
 ) -> tuple[Floats, Floats]:
-    """Unit normals (N, 3) and expected errors (N,) in radians.
-
-    Parameters
-    ----------
-    colors : (N, d, 3) linear intensities; gray photographs have three equal channels
-    lights : (d, 3) unit directions, or (N, d, 3)
-    weights : the network's numbers
-    index : the pixels to predict; all by default
-    control : hears of every batch of pixels
+    """Unit normals (N, 3) and expected errors (N,) in radians, of colors (N, d, 3) under lights (d, 3) or (N, d,
+    3); gray photographs have three equal channels. Only of the pixels in ``index``, if it is given.
     """
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)

@@ -58,12 +58,8 @@ class Stage(nn.Module):  # type: ignore[misc]
 
 
 class SetNetwork(nn.Module):  # type: ignore[misc]
-    """Intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected error.
-
-    Parameters
-    ----------
-    width : numbers per token inside a stage
-    stages : how often the normal is refined
+    """Intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected
+    error, which ``stages`` of ``width`` numbers per token refine.
     """
 
     def __init__(self, width: int = 96, stages: int = 2) -> None:
