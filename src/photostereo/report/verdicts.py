@@ -42,12 +42,8 @@ def find_verdicts(
 ) -> Verdicts:
     """The method's own weights or errors; for others, the photographs minus a matte surface with their normals.
 
-    Parameters
-    ----------
-    result, capture : of the report
-    chosen : numbers, from 0, of the photographs that are shown
-    photographs : these, cut to the frame and at least as large as its pictures; gray or RGB, linear
-    frame : size of the maps
+    The ``photographs`` are those with the ``chosen`` numbers, cut to the frame and at least as large as its
+    pictures, linear.
     """
     weights = next((result.maps[name] for name in WEIGHT_MAPS if name in result.maps), None)
     if weights is not None and weights.shape[-1] == len(capture):
