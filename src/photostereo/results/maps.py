@@ -58,15 +58,11 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
 
 
 def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
-    """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs.
+    """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs: ``files`` (name → convention),
+    ``range`` (as in PNG and TIFF), ``range_pixels``, ``png``.
 
-    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size
-    of a pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
-
-    Returns
-    -------
-    dict
-        ``files`` (name → convention), ``range`` (as in PNG and TIFF), ``range_pixels``, ``png``.
+    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size of a
+    pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
     """
     z = np.asarray(depth, dtype=np.float64)
     picture, span = encode_heights(z * size.millimetres, mask)
@@ -134,12 +130,8 @@ def write_normal_png(
 def write_exr(
     path: Path, channels: dict[str, NDArray[np.generic]], *, size: PixelSize | None = None, comment: str = ""
 ) -> Path:
-    """32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}`` or ``{"Z": …}``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without the package OpenEXR (the extra ``exr``).
+    """32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}`` or ``{"Z": …}``; needs the extra
+    ``exr``.
     """
     try:
         import OpenEXR

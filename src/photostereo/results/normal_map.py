@@ -16,22 +16,11 @@ from photostereo.masks.reading import read_mask
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Unit normals (H, W, 3) and mask of a normal-map picture.
+    """Unit normals (H, W, 3) and mask of a normal-map picture of 8 or 16 bits, RGB or RGBA; DirectX with
+    ``flip_y``.
 
-    Parameters
-    ----------
-    png_path : path
-        8 or 16 bits, RGB or RGBA, ``value = (n + 1) / 2``.
-    mask_path : path, optional
-        Bright is inside. Without one, the alpha channel says what is inside, or else every pixel that is
-        not black (and not the mid-gray that stands for no normal).
-    flip_y : bool
-        The map is in the DirectX convention (green points down).
-
-    Raises
-    ------
-    CaptureError
-        If a file is missing, not a color picture of 8 or 16 bits, or the mask is of another size or empty.
+    In a mask picture bright is inside. Without one, the alpha channel says what is inside, or else every pixel
+    that is not black (and not the mid-gray that stands for no normal).
     """
     source = Path(png_path)
     picture = decode_image(source, alpha=True)

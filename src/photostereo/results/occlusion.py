@@ -25,19 +25,9 @@ DIRECTIONS, REACH = 16, 0.125
 
 
 def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
-    """Ambient occlusion (H, W) of a relief, 1 in the open, 0 in the dark.
+    """Ambient occlusion (H, W) of a relief, 1 in the open, 0 in the dark. ``height`` is in pixels; with ``wrap``
+    the relief goes on with a copy of itself, otherwise it ends in the open.
 
-    Parameters
-    ----------
-    height : (H, W) array
-        In pixels, growing towards the viewer.
-    normals : (H, W, 3) array
-        Unit; x right, y up.
-    wrap : bool
-        The relief goes on with a copy of itself; otherwise it ends in the open.
-
-    Examples
-    --------
     >>> up = np.zeros((9, 9, 3)) + [0.0, 0.0, 1.0]
     >>> bool(np.allclose(ambient_occlusion(np.zeros((9, 9)), up), 1.0))
     True

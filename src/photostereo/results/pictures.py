@@ -35,12 +35,8 @@ def write_pictures(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> dict[str, str]:
-    """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB).
-
-    Returns
-    -------
-    dict
-        File name → what its numbers mean; also of the arrays beside them.
+    """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB); what the
+    numbers of each file mean, also of the arrays beside them.
     """
     write_normal_png(
         folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size, control=control

@@ -19,15 +19,8 @@ LEAST_SIDE = LEAST_TEXELS
 
 
 def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
-    """Rows and columns of the largest rectangle inside a mask.
+    """Rows and columns of the largest rectangle inside a mask; an error if it is narrower than 32 pixels.
 
-    Raises
-    ------
-    ParameterError
-        If it is narrower than 32 pixels.
-
-    Examples
-    --------
     >>> mask = np.zeros((50, 60), bool)
     >>> mask[5:45, 10:50] = True
     >>> mask[3, 30] = True
@@ -77,16 +70,10 @@ def _largest(mask: Bool) -> tuple[int, int, int, int]:
 def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
     """A smaller stack of maps (h, w, k) that wraps in both directions.
 
-    Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a
-    plain mean of unrelated patterns would be flatter than the rest. What wraps may begin anywhere: it begins where the
-    step from the column before is the most ordinary one.
-
-    Parameters
-    ----------
-    maps : (H, W, k) array
-        Among them the slopes dz/dcol and dz/drow.
-    slopes : pair of int
-        Which of the maps they are; their size is the step of the heights.
+    Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a plain
+    mean of unrelated patterns would be flatter than the rest. What wraps may begin anywhere: it begins where the
+    step from the column before is the most ordinary one. ``slopes`` says which maps are dz/dcol and dz/drow; their
+    size is the step of the heights.
     """
     across = _wrap_columns(maps)
     wrapped = np.swapaxes(_wrap_columns(np.swapaxes(across, 0, 1)), 0, 1)

@@ -34,16 +34,7 @@ ROUGHNESS = 0.9
 
 
 def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") -> bytes:
-    """A mesh with albedo and normals as textures.
-
-    Parameters
-    ----------
-    mesh : TexturedMesh
-    size : PixelSize
-        The file is in meters; a pixel of unknown size is taken for a millimeter.
-    name : str
-        Of the object, its mesh and its material.
-    """
+    """A mesh with albedo and normals as textures, in meters; a pixel of unknown size is taken for a millimeter."""
     book = _Binary()
     attributes = {
         "POSITION": book.accessor(mesh.vertices * size.metres, bounds=True),
