@@ -59,16 +59,8 @@ def assess(
 ) -> ExpectedError | None:
     """The expected error of any result, with its reasons.
 
-    Parameters
-    ----------
-    result : Reconstruction
-    capture : Capture, optional
-        What it was computed from, or every n-th pixel of it, in memory; without it only a method that estimates its own
-        error has one.
-    findings : sequence of Finding, optional
-        Those of the diagnosis, if it was made already.
-    control : Control
-        Progress and cancellation.
+    ``capture`` is what it was computed from, or every n-th pixel of it, in memory; without it only a method that
+    estimates its own error has one. ``findings`` are those of the diagnosis, if it was made already.
     """
     if capture is None or not capture.in_memory:
         return expected_error(result, None if capture is None else capture.lights, findings or ())

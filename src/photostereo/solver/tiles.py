@@ -97,16 +97,9 @@ def plan_bands(
 ) -> list[Band]:
     """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
 
-    They have a halo if there is a prior, or if the model itself looks at ``neighbors``, and are ``small`` if less memory is
-    worth more work; the other options are those of :func:`bytes_of_row`.
+    They have a halo if there is a prior, or if the model itself looks at ``neighbors``, and are ``small`` if less
+    memory is worth more work; the other options are those of :func:`bytes_of_row`.
 
-    Raises
-    ------
-    ParameterError
-        If even the smallest band does not fit.
-
-    Examples
-    --------
     >>> bands = plan_bands((4000, 6000), 60, 1, 4_000_000_000, prior=True)
     >>> len(bands), bands[1].own_first - bands[1].first
     (13, 24)
@@ -148,13 +141,7 @@ def plan_bands(
 def bands_of(
     capture: Capture, method: Method, values: Mapping[str, Any], device: Device, memory: int | None = None
 ) -> list[Band]:
-    """The bands in which a capture is solved within ``memory`` bytes; by default half of what is free.
-
-    Raises
-    ------
-    ParameterError
-        If even the smallest band does not fit, or the method cannot be solved in parts.
-    """
+    """The bands in which a capture is solved within ``memory`` bytes; by default half of what is free."""
     if not method.model.divisible:
         raise ParameterError(
             f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",

@@ -62,16 +62,8 @@ def try_noise(
     disturbing: float,
     common: float,
 ) -> TriedNoise:
-    """Build the model once more, of photographs with more noise.
-
-    Parameters
-    ----------
-    build : the model of other pixels
-    pixels : (N, d) intensities
-    lights : (3, d) or (N, 3, d) unit columns
-    normals : (N, 3) of the model
-    mask : (H, W) where the pixels lie
-    disturbing, common : see :class:`photostereo.solver.within_noise.NoiseEvidence`
+    """Build the model once more, of photographs with more noise; see
+    :class:`photostereo.solver.within_noise.NoiseEvidence`.
     """
     more = more_noise(pixels, lights, disturbing)
     again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
