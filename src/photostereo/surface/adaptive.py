@@ -50,14 +50,8 @@ def triangulate_adaptively(
 ) -> tuple[Faces, IntArray, float]:
     """At most about ``triangles`` triangles; borders and tears alone may need more.
 
-    Returns
-    -------
-    faces : (F, 3) int
-        Indices into ``pixels``, counter-clockwise as seen from the camera.
-    pixels : (V,) int
-        The pixels that are used (row · W + col), in row-major order.
-    tolerance : float
-        The largest error of a block that became a cell, in the units of the depth.
+    Faces (F, 3), counter-clockwise as seen from the camera, as indices into the pixels (V,) that are used (row · W
+    + col, in row-major order); and the largest error of a block that became a cell, in the units of the depth.
     """
     right, down = held_links(surface, across_tears=across_tears)
     whole, partial = whole_and_partial(right, down)

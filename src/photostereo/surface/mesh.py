@@ -266,13 +266,6 @@ def decimate_mesh(mesh: trimesh.Trimesh, triangles: int) -> trimesh.Trimesh:
 
     Normals and colors come from the nearest vertex.
 
-    Raises
-    ------
-    ParameterError
-        If ``triangles`` is less than four.
-
-    References
-    ----------
     M. Garland, P. Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997,
     doi:10.1145/258734.258849.
     """

@@ -21,17 +21,9 @@ Float64 = NDArray[np.float64]
 
 
 def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0.0) -> Float64:
-    """The height, of mean zero, whose differences are nearest to the slopes on a rectangle.
+    """The height, of mean zero, whose differences are nearest to the slopes on a rectangle. ``screen · Σ z²`` in
+    the cost is a high pass.
 
-    Parameters
-    ----------
-    slope_col, slope_row : (H, W) array
-        ``dz/dcol`` and ``dz/drow``.
-    screen : float
-        Adds ``screen · Σ z²`` to the cost: a high pass.
-
-    Examples
-    --------
     >>> z = solve_rectangle(np.full((3, 4), 2.0), np.zeros((3, 4)))
     >>> np.round(z[0], 12).tolist()
     [-3.0, -1.0, 1.0, 3.0]

@@ -80,14 +80,8 @@ def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
 
 
 def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
-    """The triangles of every pixel.
-
-    Returns
-    -------
-    faces : (F, 3) int
-        Indices into ``pixels``.
-    pixels : (V,) int
-        The pixels that are used (row · W + col), in row-major order.
+    """The triangles of every pixel: faces (F, 3) as indices into the pixels (V,) that are used (row · W + col, in
+    row-major order).
     """
     right, down = held_links(surface, across_tears=across_tears)
     whole, partial = whole_and_partial(right, down)
@@ -105,23 +99,12 @@ def near_partial_squares(surface: Surface, *, across_tears: bool) -> Bool:
 
 
 def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
-    """Give every fan of triangles around a vertex a vertex of its own.
+    """Give every fan of triangles around a vertex a vertex of its own; the faces, and the old vertex of each new
+    one.
 
-    If two fans touch in one vertex only, the surface is not a manifold there, and its boundary, followed by the walls
-    of a solid, would cross itself.
-
-    Parameters
-    ----------
-    faces : (F, 3) int
-    suspect : (V,) bool
-        The vertices that may have several fans. All others are left alone, which saves most of the time.
-
-    Returns
-    -------
-    faces : (F, 3) int
-        The same triangles over new vertices.
-    origin : (V',) int
-        The old vertex of each new one; the first V are the old ones.
+    If two fans touch in one vertex only, the surface is not a manifold there, and its boundary, followed by the
+    walls of a solid, would cross itself. Vertices that are not ``suspect`` are left alone, which saves most of the
+    time.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
