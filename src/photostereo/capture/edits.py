@@ -52,8 +52,6 @@ _SCHEMA = {
 class Edits:
     """Corrections of a capture.
 
-    Examples
-    --------
     >>> edits = Edits(circle=(120, 80, 30.5), moved_lights={"a.jpg": (0, 0.6, 0.8)})
     >>> edits.describe()
     'ball marked by hand, 1 light moved'

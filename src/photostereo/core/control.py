@@ -39,8 +39,6 @@ class Cancelled(BaseException):
 class Iteration:
     """What is recorded of one outer iteration.
 
-    Examples
-    --------
     >>> record = Iteration(1, 3.0, 1.0, 0.1, 0.02, figures={"fit": 2.0})
     >>> record.as_dict()["fit"], Iteration.from_dict(record.as_dict()) == record
     (2.0, True)

@@ -27,8 +27,6 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     in the block. A block looks the same from both of its ends. What the object does to the eight places has no reason to be
     symmetric, so the asymmetric part shows how much of the rest may be chance: an analysis of variance.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)

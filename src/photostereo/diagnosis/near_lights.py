@@ -42,8 +42,6 @@ class NearLights:
 def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NearLights | None:
     """Whether photographs (d, H, W) under distant lights (d, 3) show that these are near.
 
-    Examples
-    --------
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("vase", size=64)
     >>> find_near_lights(scene.images, scene.lights.directions, scene.mask) is None

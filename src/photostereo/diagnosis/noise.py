@@ -86,8 +86,6 @@ def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, meas
 
     Noise that is correlated over the blocks of a JPEG escapes a filter over neighbors, not one from block to block.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> smooth = np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5)
@@ -101,8 +99,6 @@ def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, meas
 def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NoiseEstimate:
     """The noise of gray photographs (d, H, W) under lights (d, 3), for the advice.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
     >>> images = np.broadcast_to(lights[:, 2, None, None], (5, 64, 64)) + rng.normal(0, 0.02, (5, 64, 64))

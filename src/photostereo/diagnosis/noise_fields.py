@@ -31,8 +31,6 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     Combinations of photographs that cancel a matte surface, orthogonal where there are six photographs or more; with
     three photographs, which have none, white noise.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> surface = rng.uniform(0.2, 1.0, (2500, 1)) * np.array([[0.1, 0.2, 0.9]])
@@ -65,8 +63,6 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     What a matte surface leaves of the photographs, turned by a rotation drawn at random, so that each of d photographs gets
     some of all; ``noise`` is its standard deviation.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> noise = np.repeat(rng.normal(0, 0.01, (1250, 5)), 2, axis=0)  # pairs of pixels share it

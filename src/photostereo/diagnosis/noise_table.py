@@ -37,8 +37,6 @@ NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Noise:
     """The noise of a capture, measured once and used by light strengths, models and priors.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> noisy = np.full((2500, 5), 0.5) * lights[2] + rng.normal(0, 0.05, (2500, 5))

@@ -34,8 +34,6 @@ class Spooled:
 class Spool:
     """A temporary file of arrays.
 
-    Examples
-    --------
     >>> with Spool() as spool:
     ...     kept = spool.write(np.arange(12).reshape(4, 3))
     ...     spool.read(kept, slice(1, 3)).tolist()

@@ -37,8 +37,6 @@ def light_geometry(lights: FloatArray) -> LightGeometry:
     With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its
     longest axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
 
-    Examples
-    --------
     >>> geometry = light_geometry(np.eye(3))
     >>> round(geometry.condition, 6), np.round(geometry.singular_values, 3)
     (1.0, array([0.577, 0.577, 0.577]))

@@ -40,8 +40,6 @@ def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> T
 
     Large photographs are sampled first (three pixels along a cell's side): what counts is the shading.
 
-    Examples
-    --------
     >>> mask = np.zeros((40, 60), dtype=bool); mask[10:30, 20:50] = True
     >>> small = shrink(np.full((3, 40, 60), 0.5, dtype=np.float32), mask, side=15)
     >>> small.images.shape, float(small.values.min()), float(small.values.max())
@@ -72,8 +70,6 @@ def matte_fit(
     What is brighter than the pixel's ``top`` quantile may be a highlight, what is darker than ``bottom`` of that a
     shadow; both are left out. The misfit is the share of the variation over the photographs that is unexplained.
 
-    Examples
-    --------
     >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
     >>> normals, misfit = matte_fit(lights @ np.array([[0.0], [0.6], [0.8]]), lights, top=1.0)
     >>> np.round(normals, 6).tolist(), bool(misfit[0] < 1e-6)

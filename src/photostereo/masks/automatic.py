@@ -71,8 +71,6 @@ class FoundObject:
 def mask_from_stack(frames: Callable[[], Iterable[NDArray[Any]]]) -> BoolArray:
     """The mask of :func:`find_object`, whether it is sure or not.
 
-    Examples
-    --------
     >>> shots = np.full((4, 60, 60), 0.3); shots[:, 20:45, 20:40] = np.array([0.1, 0.5, 0.9, 0.2])[:, None, None]
     >>> bool(480 < mask_from_stack(lambda: shots).sum() <= 500)  # rounded corners
     True

@@ -43,8 +43,6 @@ def find_brackets(
       same sequence of different exposures; or their names differ in the last number or word only;
     - or there is no light file, and the same sequence of exposures repeats itself.
 
-    Examples
-    --------
     >>> shots = [Shot(seconds=seconds) for _ in range(4) for seconds in (0.01, 0.04)]
     >>> find_brackets([Path(f"{k}.jpg") for k in range(8)], shots, np.eye(4)[:, :3])
     [[0, 1], [2, 3], [4, 5], [6, 7]]

@@ -43,8 +43,6 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
 
-    Examples
-    --------
     >>> picture, span = encode_heights(np.array([[0.0, 1.0, np.nan]]), np.array([[True, True, False]]))
     >>> picture.tolist(), span
     ([[1, 65535, 0]], (0.0, 1.0))

@@ -50,8 +50,6 @@ def interpolate(
     ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
     the triangle that comes last.
 
-    Examples
-    --------
     >>> corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
     >>> interpolate(corners, np.array([[0, 1, 2]]), np.array([[0.0], [1.0], [0.0]]), (3, 3))[..., 0]
     array([[0. , 0.5, 1. ],

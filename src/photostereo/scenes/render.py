@@ -239,8 +239,6 @@ def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, r
     camera's axis: n·l ≥ cos 80° everywhere, and a convex shape throws no shadow on itself. Intensities are
     float32, so the normals are exact to about 1e-5 degrees.
 
-    Examples
-    --------
     >>> capture = lambertian_reference(32)
     >>> normals = capture.images[:, capture.mask].T @ np.linalg.pinv(capture.lights.matrix)
     >>> truth = capture.truth_albedo[capture.mask, None] * capture.truth[capture.mask]

@@ -35,8 +35,6 @@ def choose(word: str, pixels: int | None = None, photographs: int | None = None)
 
     Any other name stands for itself. Without a capture, ``auto`` is what it is for most of them.
 
-    Examples
-    --------
     >>> choose("fast").name, choose("ls").name, choose("auto", 45_200, 96).name
     ('dlsr', 'ls', 'dlnet')
     >>> choose("auto", 24_000_000, 60).name, choose("auto", 45_200, 3).name

@@ -55,8 +55,6 @@ def measure_conditions(
 ) -> Conditions:
     """Measure noise and strengths of (N, d) intensities under (3, d) or (N, 3, d) lights.
 
-    Examples
-    --------
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=48)
     >>> pixels = scene.pixels()

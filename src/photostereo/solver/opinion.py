@@ -28,8 +28,6 @@ def second_opinion(result: Reconstruction, capture: Capture, control: Control = 
     The learned model gives a normal m and the angle s by which it expects m to be off. A normal at the angle d from m is
     off by √(s² + d²) in the mean.
 
-    Examples
-    --------
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
     >>> 4 < second_opinion(ps.solve(scene, "ls"), scene) < 5  # shadows: its true error is 4.4°

@@ -40,8 +40,6 @@ class Sample:
 def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Sample:
     """Crops on the object, evenly spread; all of them if there are no more than ``crops``.
 
-    Examples
-    --------
     >>> sample = choose_sample(np.ones((1000, 800), bool), crops=50)
     >>> sample.mask.shape, len(sample.index)
     ((1600, 32), 51200)

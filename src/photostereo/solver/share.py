@@ -45,8 +45,6 @@ class Moved(Model):
 
     Its minimizer with a prior, over x = n − t, is the other's with the pull q − w t.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])

@@ -112,8 +112,6 @@ def read(path: Path, options: ReadOptions) -> Capture:
 def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a capture to an ``.npz`` file, exactly; complete or not at all.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from photostereo.capture import load
     >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])

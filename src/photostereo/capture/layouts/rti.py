@@ -72,8 +72,6 @@ def find(path: Path, options: ReadOptions) -> Found:
 def read_light_positions(path: Path) -> LightTable:
     """The table in an ``.lp`` file.
 
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "coin.lp"
     >>> _ = file.write_text("1\\nC:\\\\\\\\RTI\\\\\\\\my coin 01.jpg 0,5 -0.25 0,75\\n")

@@ -40,8 +40,6 @@ class FacingView:
 def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingView:
     """The photographs (d, H, W) as a camera would have taken them that looks at the ball in ``circle``.
 
-    Examples
-    --------
     >>> camera = Camera(500.0, 50.0, 40.0)
     >>> view = facing_view(np.ones((1, 80, 100)), Circle(50.0, 40.0, 20.0), camera)
     >>> np.round(view.axes, 6) + 0.0

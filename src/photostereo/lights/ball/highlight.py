@@ -67,8 +67,6 @@ class Highlights:
 def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     """The highlight of the moving light inside a circle, for each photograph (d, H, W).
 
-    Examples
-    --------
     >>> rows, cols = np.mgrid[:64, :64]
     >>> def spot(x, y): return np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / 8.0)
     >>> window = 0.9 * spot(45, 40)

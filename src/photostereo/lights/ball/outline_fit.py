@@ -131,8 +131,6 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
 
     Its ``errors`` say how well it is known. Where the rim is not seen well enough, the circle is returned as it is.
 
-    Examples
-    --------
     >>> rows, cols = np.mgrid[:80, :80]
     >>> disc = np.clip(25.0 + 0.5 - np.hypot(cols - 40.3, rows - 39.6), 0, 1)
     >>> found = settle_outline(np.stack([1 - disc, 0.5 - 0.4 * disc] * 3), Circle(40.1, 39.7, 24.8))

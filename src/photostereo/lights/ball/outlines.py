@@ -79,8 +79,6 @@ def shared_outlines(images: FloatArray, *, black: float | None = None, control: 
 
     Cost: a few passes over the photographs, one at a time.
 
-    Examples
-    --------
     >>> images = np.zeros((3, 20, 20)); images[:, :, 10:] = 1
     >>> outlines = shared_outlines(images)
     >>> int(outlines.strength[10].argmax()) in (9, 10), bool(abs(outlines.normals[0][10, 9]) > 0.99)

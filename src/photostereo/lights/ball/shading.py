@@ -54,8 +54,6 @@ class Shading:
 def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None) -> Shading:
     """Directions and strengths of the lights from a matte ball in the photographs (d, H, W).
 
-    Examples
-    --------
     >>> rows, cols = np.mgrid[:60, :60].astype(float)
     >>> normals = np.nan_to_num(ball_normals(Circle(30, 30, 25), cols, rows))
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8]])
@@ -91,8 +89,6 @@ def settle_circle(
     All pixels of the ball know where its middle is, not those of the outline alone. For a given circle the model is
     linear in the light of each photograph, which is eliminated; the outline enters as a prior.
 
-    Examples
-    --------
     >>> rows, cols = np.mgrid[:60, :60].astype(float)
     >>> normals = np.nan_to_num(ball_normals(Circle(30.3, 29.8, 25), cols, rows))
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])

@@ -67,8 +67,6 @@ _WHOLE = re.compile(r"[+-]?\d+$")
 def read_lights(path: Path, *, count: int | None = None) -> LightTable:
     """Read a light file; ``count``, the number of photographs, settles what 3 lines of 4 or 6 numbers mean.
 
-    Examples
-    --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "lights.csv"
     >>> _ = file.write_text("file,x,y,z,intensity\\na.png,0,0,1,2\\nb.png,0.6,0,0.8,3\\n")

@@ -39,8 +39,6 @@ class PatchGrid:
     Build it with :meth:`from_mask`. With ``w_z = 3`` a patch holds all three components of the normals; with
     ``w_z = 1`` each window gives three patches, one after another, for x, y and z.
 
-    Examples
-    --------
     >>> grid = PatchGrid.from_mask(np.ones((612, 512), bool), size=(8, 8, 3), stride=4)
     >>> grid.n_patches, grid.patch_length
     (19304, 192)

@@ -78,8 +78,6 @@ def misfits_around(
 
     The edge of a shadow is no material: a single pixel counts up to four times the scatter of noise.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> L = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
     >>> matte = (0.5 * L[2] + rng.normal(0, 0.05, (400, 5))).astype(np.float32)
