@@ -121,3 +121,17 @@ def test_a_prior_lowers_what_is_expected():
     scene = add_poisson(render_scene("sphere", size=64, lights=dome_lights(10), reflectance="ggx"), 8, rng=0)
     alone, with_prior = (solve(scene, name) for name in ("net", "dlnet"))
     assert expected_error(with_prior).degrees < expected_error(alone).degrees
+
+
+def test_noise_on_a_gentle_relief_is_not_taken_for_a_turn():
+    """Its curl fits a turn of several degrees; half of the picture, or a coarser one, contradicts it."""
+    y, x = np.mgrid[220:-220:-1, :670] / 60.0
+    # Heights 0.1 x + sin(x) cos(1.3 y) / 4
+    slopes = 0.1 + np.cos(x) * np.cos(1.3 * y) / 4, -1.3 * np.sin(x) * np.sin(1.3 * y) / 4
+    noise = np.random.default_rng(0).standard_normal((*x.shape, 3)) * [0.003, 0.006, 0.003]
+    normals = np.stack([-slopes[0], -slopes[1], np.ones_like(x)], axis=2) + noise
+    normals /= np.linalg.norm(normals, axis=2, keepdims=True)
+    mask = np.ones(x.shape, bool)
+    assert np.linalg.norm(turn_of_lights(normals, mask)) < LEAST_TURN
+    turned = normals @ Rotation.from_rotvec([0, 10, 0], degrees=True).as_matrix().T
+    np.testing.assert_allclose(turn_of_lights(turned, mask), [0, 10, 0], atol=3)

@@ -6,11 +6,16 @@ slopes p and q of a surface (its derivatives along x and y) have no curl, and th
 .. math:: q_x - p_y = \omega_x (q\, p_y - p\, q_y) + \omega_y (p\, q_x - q\, p_x) + \omega_z (p_x + q_y)
 
 to first order, and exactly with its tangent for a turn about z alone. Least absolute deviations over the pixels give the
-three angles, robust to edges, shadows and noise. The surface must be curved; a plane shows nothing.
+three angles, robust to edges and shadows. The surface must be curved; a plane shows nothing.
+
+On a gentle relief these effects are small, and noise has a curl, too. A true turn is the same in every part of the picture;
+what noise imitates is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,12 +27,23 @@ from photostereo.core.conventions import BoolArray
 FACING = 0.3
 #: Pixels that are used, evenly spread, at most twice as many; a tenth changes the angles of good captures by 0.3°.
 SAMPLE = 20_000
+#: Pixels across the squares whose mean normals are used: the surest scale that the next confirms counts. On a relief
+#: whose normals are 0.8° off, noise imitates a turn of 8° at one pixel and of 3° at 4; detail finer than a square
+#: imitates 0.4° at 4 pixels, 1.3° at 8.
+SCALES = (1, 2, 4, 8)
+#: Parts of the picture, each of which is left out once to estimate the standard error of a turn.
+PARTS = 4
+#: Standard errors below which a turn may be chance. That relief shows 1.4, and 4.6 with
+#: its lights turned by 10°.
+SURE = 2.0
+#: Fewer pixels show nothing.
+LEAST_PIXELS = 100
 #: Rounds of reweighting, and the share of a typical curl below which deviations count alike.
 ROUNDS, ALIKE = 30, 1e-3
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
-    """The rotation of all lights, in degrees about x (right), y (up) and z (towards the camera).
+    """The rotation of all lights, in degrees about x (right), y (up) and z (towards the camera); 0 if it may be chance.
 
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
@@ -35,13 +51,58 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
     >>> np.round(turn_of_lights(tilted, scene.mask)).tolist()
     [6.0, 0.0, 0.0]
     """
+    found = [_with_error(*_coarse(normals, mask, scale)) for scale in SCALES]
+    surest, least = np.zeros(3), np.inf
+    for (turn, error), (coarser, its_error) in pairwise(found):
+        apart = float(np.sum((turn - coarser) ** 2)) - its_error**2  # more than chance is the effect of noise
+        if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
+            surest, least = turn, total
+    return surest if np.linalg.norm(surest) > SURE * least else np.zeros(3)
+
+
+def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.float64], float]:
+    """The rotation as these normals show it, and its standard error; infinite if there are too few pixels."""
+    turn = _turn(normals, mask)
+    without = [angles for part in _quarters(mask) if (angles := _turn(normals, mask & ~part)) is not None]
+    if turn is None or len(without) < PARTS:
+        return np.zeros(3), np.inf
+    return turn, float(np.linalg.norm(np.std(without, axis=0))) * (PARTS - 1) ** 0.5  # the jackknife
+
+
+def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray[Any], BoolArray]:
+    """Mean normals of squares that are wholly in the mask."""
+    if scale == 1:
+        return normals, mask
+    height, width = (side // scale for side in mask.shape)
+    squares = (height, scale, width, scale)
+    rows, columns = height * scale, width * scale
+    mean = normals[:rows, :columns].reshape(*squares, 3).mean(axis=(1, 3))
+    length = np.linalg.norm(mean, axis=2, keepdims=True)
+    whole = np.logical_and.reduce(mask[:rows, :columns].reshape(squares), axis=(1, 3))
+    return mean / np.maximum(length, 1e-9), np.asarray(whole)
+
+
+def _quarters(mask: BoolArray) -> Iterator[BoolArray]:
+    """The mask's parts above and below, left and right of its median pixel."""
+    if not mask.any():
+        return
+    row, column = (int(np.median(places)) for places in np.nonzero(mask))
+    for rows in (slice(row), slice(row, None)):
+        for columns in (slice(column), slice(column, None)):
+            part = np.zeros_like(mask)
+            part[rows, columns] = mask[rows, columns]
+            yield part
+
+
+def _turn(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64] | None:
+    """The rotation as one scale shows it; None if there are too few pixels."""
     usable = mask & (normals[..., 2] > FACING)
     whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
     rows, columns = np.nonzero(whole)
     step = max(1, len(rows) // SAMPLE)
     rows, columns = rows[::step] + 1, columns[::step] + 1
-    if len(rows) < 100:
-        return np.zeros(3)
+    if len(rows) < LEAST_PIXELS:
+        return None
 
     def slopes(down: int, right: int) -> NDArray[np.float64]:
         chosen = np.asarray(normals[rows + down, columns + right], dtype=np.float64)
