@@ -9,6 +9,7 @@ import pytest
 from photostereo.capture import load, write_archive
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import CaptureError, OutputError
+from photostereo.io import safe
 
 
 def gray_of(shots):
@@ -288,6 +289,24 @@ def test_archive_by_hand(tmp_path, shots):
     assert capture.mask.all()
     color = load(tmp_path / "a.npz", color=True)
     np.testing.assert_allclose(color.images, shots.stored / 65535 / strengths[:, None, None], rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"color": True}, {"srgb": True, "scale": 0.5, "crop": (2, 1, 6, 8)}])
+def test_a_large_archive_waits_on_disk(tmp_path, shots, monkeypatch, options):
+    strengths = np.random.default_rng(0).uniform(0.5, 2, size=(11, 3))
+    np.savez_compressed(tmp_path / "a.npz", images=shots.stored, lights=shots.lights, intensities=strengths)
+    whole = load(tmp_path / "a.npz", **options)
+    monkeypatch.setattr(safe, "SPOOLED", 100)
+    lazy = load(tmp_path / "a.npz", lazy=True, **options)
+    assert whole.in_memory and load(tmp_path / "a.npz", **options).in_memory and not lazy.in_memory
+    assert lazy.digest == whole.digest and lazy.intensity_scale() == whole.intensity_scale()
+    np.testing.assert_array_equal(lazy.take([1, 4, 7]).band(1, 3).images, whole.images[[1, 4, 7], 1:3])
+    images = shots.stored[..., 0] / 65535
+    images[3, 2, 1] = np.nan
+    np.savez(tmp_path / "a.npz", images=images, lights=shots.lights)
+    with pytest.raises(CaptureError) as caught:
+        load(tmp_path / "a.npz")
+    assert caught.value.code == "photograph-not-finite"
 
 
 def test_archive_faults(tmp_path, shots, capture):

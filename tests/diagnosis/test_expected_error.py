@@ -65,12 +65,19 @@ def test_a_method_without_an_estimate_has_none(solved):
 
 def test_grades_begin_where_they_say():
     degrees = [0, GOOD, np.nextafter(GOOD, 90), FAIR, np.nextafter(FAIR, 90), 60]
-    assert [ExpectedError(d).grade for d in degrees] == ["good", "good", "fair", "fair", "poor", "poor"]
+    assert [ExpectedError(d).grade for d in degrees] == [
+        "good",
+        "good",
+        "fair",
+        "fair",
+        "do not trust",
+        "do not trust",
+    ]
 
 
 def test_a_problem_is_never_called_good():
     assert ExpectedError(2.0, is_flawed=True).grade == "fair"
-    assert ExpectedError(20.0, is_flawed=True).grade == "poor"
+    assert ExpectedError(20.0, is_flawed=True).grade == "do not trust"
 
 
 def test_the_summary_has_it(solved, tmp_path):
@@ -114,7 +121,7 @@ def test_a_detected_mistake_is_not_called_good(solved):
     scene, _ = solved
     wrong = replace(scene, lights=scene.lights.directions * [1, -1, 1])
     found = assess(solve(wrong, "net"), wrong)
-    assert found.grade == "poor" and any(reason.is_mistake for reason in found.reasons)
+    assert found.grade == "do not trust" and any(reason.is_mistake for reason in found.reasons)
 
 
 def test_a_prior_lowers_what_is_expected():

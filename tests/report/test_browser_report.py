@@ -455,7 +455,7 @@ def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
 ):
     seen = visit(graded_page, width=width, height=height, scheme=scheme, touch=width < 500)
     seen.page.evaluate("window.scrollTo(0, 0)")
-    for selector in ("h1", ".verdict.poor .badge", ".first-problem", RELIGHT):
+    for selector in ("h1", ".verdict.do-not-trust .badge", ".first-problem", RELIGHT):
         box = seen.page.locator(selector).bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, selector
     assert "Do not trust Expected error about 12°" in seen.page.inner_text(".verdict").replace("\n", " ")

@@ -113,7 +113,7 @@ def _entry(row: Mapping[str, Any], folder: Path, names: Sequence[str]) -> dict[s
         "name": row["name"],
         "path": os.path.relpath(row["path"], folder),
         "verdict": "failed" if not done else "unusual" if row["unusual"] else grade or "done",
-        "grade": "poor" if not done else "fair" if row["unusual"] else grade,
+        "grade": "do not trust" if not done else "fair" if row["unusual"] else grade,
         "notes": [
             note.replace(f"{row['path']}{os.sep}", "").replace(row["path"], row["name"]) for note in notes
         ],

@@ -312,11 +312,9 @@ class Capture(Displayed):
         capture. Large captures are sampled evenly over the pixels (all photographs of each), which changes
         nothing that matters.
         """
-        index = np.flatnonzero(self.mask)
-        index = index[:: self.scale_step]
-        flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
-        values = flat[:, index]
-        scale = float(np.quantile(gray_from_rgb(values) if self.is_color else values, SCALE_SHARE))
+        index = np.flatnonzero(self.mask)[:: self.scale_step].copy()  # a view would keep all of them
+        values = np.stack([gray_of(photograph, index) for photograph in self.photographs.frames()])
+        scale = float(np.quantile(values, SCALE_SHARE))
         return scale if scale > 0 else 1.0
 
     def truth_in_mask(self) -> FloatArray | None:

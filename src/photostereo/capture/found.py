@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.validation import require_count
 from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Heads
 from photostereo.io.safe import exists
@@ -102,14 +103,7 @@ def with_brackets(found: Found) -> Found:
 def require_matching(found: Found, lights: int) -> None:
     """Check that there are at least three photographs, and one light for each."""
     files, path = found.files, found.path
-    if len(files) < 3:
-        raise CaptureError(
-            f"{path} has {len(files)} photograph(s), but photometric stereo needs at least three under "
-            "different lights (ten or more for good results). Add photographs.",
-            code="too-few-photographs",
-            file=path,
-            found=len(files),
-        )
+    require_count(len(files), str(path), path)
     if len(files) != lights:
         assert found.lights is not None
         few = "fewer" if lights < len(files) else "more"

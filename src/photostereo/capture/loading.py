@@ -65,7 +65,7 @@ def load(
         A folder of any supported layout, an RTI ``.lp`` file or an ``.npz`` archive.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
-        :func:`photostereo.solve`). An archive and photographs under near lights are read at once.
+        :func:`photostereo.solve`). A small archive is read at once.
     control : Control
         Receives progress and can cancel the work.
     **options
@@ -124,8 +124,8 @@ def read_lazily(
 ) -> Capture:
     """As :func:`read`, but the photographs stay on disk until they are needed.
 
-    An archive, photographs under near lights, and a format of another package that can only read everything are
-    read at once. Without ``need_lights`` lights that neither a file nor a ball gives are not estimated (see
+    A small archive and a format of another package that can only read everything are read at once. Without
+    ``need_lights`` lights that neither a file nor a ball gives are not estimated (see
     :attr:`photostereo.lights.lights.Lights.known`).
     """
     return _read(path, options, lazy=True, need_lights=need_lights, control=control)
@@ -137,7 +137,7 @@ def _read(
     options = with_edits(path, options)
     found = find_capture(path, options)
     if isinstance(found, Capture):
-        return found
+        return found if lazy else found.loaded(control)
     return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,7 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
             code="photographs-shape",
             shape=images.shape,
         )
-    if len(images) < 3:
-        raise CaptureError(
-            f"{name} has {len(images)} photograph(s), but photometric stereo needs at least three under different "
-            "lights (ten or more for good results). Add photographs.",
-            code="too-few-photographs",
-            found=len(images),
-        )
+    require_count(len(images), name)
     for number, image in enumerate(images):
         if bad := bad_values(image):
             raise CaptureError(
@@ -48,6 +43,18 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
                 found=bad,
             )
     return images
+
+
+def require_count(count: int, name: str, file: Path | None = None) -> None:
+    """Raise a :class:`CaptureError` ``"too-few-photographs"`` if there are fewer than three."""
+    if count < 3:
+        raise CaptureError(
+            f"{name} has {count} photograph(s), but photometric stereo needs at least three under different "
+            "lights (ten or more for good results). Add photographs.",
+            code="too-few-photographs",
+            file=file,
+            found=count,
+        )
 
 
 def require_frame(array: NDArray[Any], shapes: Sequence[tuple[int, ...]], words: str, name: str) -> None:

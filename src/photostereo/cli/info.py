@@ -15,15 +15,25 @@ from photostereo.core.errors import CaptureError, PhotostereoError
 if TYPE_CHECKING:
     from photostereo.capture import Capture
 
+#: Bytes that photographs and their diagnosis may take; of larger ones every n-th pixel is diagnosed.
+IN_MEMORY = 800_000_000
+
 
 def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
+    from photostereo.diagnosis.diagnose import diagnose
+    from photostereo.pipeline.budget import is_diagnosed_whole
+    from photostereo.pipeline.glance import glance
     from photostereo.pipeline.pipeline import Pipeline
     from photostereo.pipeline.settings import Settings
 
     pipeline = Pipeline(capture, Settings(reading.options()), control=terminal)
     try:
-        found, diagnosis = pipeline.at_hand, pipeline.diagnosis
+        found = pipeline.capture
+        if is_diagnosed_whole(found, IN_MEMORY):
+            found, diagnosis = pipeline.at_hand, pipeline.diagnosis
+        else:
+            diagnosis = diagnose(glance(found, terminal), control=terminal)
     except CaptureError as problem:
         return _what_there_is(capture, reading.options(), problem, terminal)
     facts = describe(found)

@@ -25,7 +25,6 @@ from photostereo.lights.turn import turn_of_lights
 #: captures with truth and beyond 10° on those with a moved camera. Moving either by 1° changes only the word of
 #: results near it: the degrees are always reported with it.
 GOOD, FAIR = 5.0, 10.0
-_WORDS = {"good": "good", "fair": "fair", "poor": "do not trust"}
 #: A smaller turn of the lights, in degrees, is not told from errors of the normals: good captures show up to 2.5°.
 LEAST_TURN = 3.0
 #: Reasons that are named.
@@ -56,13 +55,13 @@ class ExpectedError:
 
     @property
     def grade(self) -> str:
-        """``"good"``, ``"fair"`` or ``"poor"``.
+        """``"good"``, ``"fair"`` or ``"do not trust"``.
 
         >>> [ExpectedError(degrees).grade for degrees in (3.2, 6.1, 12.4)]
-        ['good', 'fair', 'poor']
+        ['good', 'fair', 'do not trust']
         """
         good = self.degrees <= GOOD and not self.is_flawed
-        return "good" if good else "fair" if self.degrees <= FAIR else "poor"
+        return "good" if good else "fair" if self.degrees <= FAIR else "do not trust"
 
     @property
     def words(self) -> str:
@@ -71,7 +70,7 @@ class ExpectedError:
         >>> ExpectedError(6.1).words, ExpectedError(12.4).words, ExpectedError(0.34).words
         ('fair: about 6°', 'do not trust: about 12°', 'good: about 0.3°')
         """
-        return f"{_WORDS[self.grade]}: about {self.about}"
+        return f"{self.grade}: about {self.about}"
 
     @property
     def about(self) -> str:

@@ -14,10 +14,9 @@ import os
 import stat
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.memory import require_memory
+from photostereo.io.spool import SpooledStack, open_spool
 
 #: Bytes of a text or JSON file: light tables, lists of names, descriptions, summaries.
 TEXT_LIMIT = 64 << 20
@@ -32,7 +32,8 @@ TEXT_LIMIT = 64 << 20
 DEFLATE_RATIO = 1032
 #: Arrays in one archive.
 MEMBER_LIMIT = 10_000
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+#: A stack that takes more bytes than this as 32-bit numbers waits on disk. Half or twice as much changes no result.
+SPOOLED = 256 << 20
 
 _ENCRYPTED = 0x1
 _LETTERS = "biufU"  # kinds of values: truth, integers, floating point, text; no objects, dates or records
@@ -157,7 +158,8 @@ def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
     """The array in an ``.npy`` file; never a Python object."""
     complaint = _not_numpy(path, what, remedy, "array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
-        return _array_in(file, os.fstat(file.fileno()).st_size, f"The {what} {path}", complaint)
+        size = os.fstat(file.fileno()).st_size
+        return np.asarray(_array_in(file, size, f"The {what} {path}", complaint))
 
 
 def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
@@ -187,14 +189,14 @@ def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
 
 
 def read_npz(
-    path: Path, what: str, *, remedy: str, limit: int | None = None, working: Mapping[str, int] = _NOTHING
-) -> dict[str, NDArray[Any]]:
+    path: Path, what: str, *, remedy: str, limit: int | None = None, stack: str = ""
+) -> dict[str, Any]:
     """All arrays of an ``.npz`` file by name, of at most ``limit`` bytes together; never Python objects.
 
-    ``working`` is what each value of an array takes once more while it is used: memory is asked for both at first.
+    The array of the name ``stack`` becomes a :class:`SpooledStack` if it is large.
     """
     complaint = _not_numpy(path, what, remedy, "archive")
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Any] = {}
     with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > MEMBER_LIMIT:
@@ -204,16 +206,13 @@ def read_npz(
         declared = sum(member.file_size for member in members)
         if limit is not None and declared > limit:
             raise complaint(f"it declares {declared} bytes, far more than the {limit} that it can need")
-        for name, bytes_of_value in working.items():
-            for member in (member for member in members if member.filename == f"{name}.npy"):
-                with archive.open(member) as stream:
-                    shape, _, _ = _header_of(stream, member.file_size, f"{name} in {path}", complaint)
-                declared += bytes_of_value * math.prod(shape)
+        declared -= sum(member.file_size for member in members if member.filename == f"{stack}.npy")
         require_memory(declared, f"The {what} {path}", "Use a smaller one.")
         for member in members:
             with archive.open(member) as stream:
                 name = member.filename.removesuffix(".npy")
-                arrays[name] = _array_in(stream, member.file_size, f"{name} in {path}", complaint)
+                label, spooled = f"{name} in {path}", name == stack
+                arrays[name] = _array_in(stream, member.file_size, label, complaint, spooled=spooled)
     return arrays
 
 
@@ -236,16 +235,30 @@ def _require_plausible(member: zipfile.ZipInfo, complaint: Complaint) -> None:
         raise complaint(f"{member.filename} declares {member.file_size} bytes but can hold {most} at most")
 
 
-def _array_in(stream: IO[bytes], size: int, label: str, complaint: Complaint) -> NDArray[Any]:
-    """One array in NumPy's format, ``size`` bytes with its header; what the header declares is checked first."""
+def _array_in(
+    stream: IO[bytes], size: int, label: str, complaint: Complaint, *, spooled: bool = False
+) -> Any:
+    """One array in NumPy's format, ``size`` bytes with its header; what the header declares is checked first.
+
+    ``spooled``: a large one goes to a temporary file part by part, if there is room for it.
+    """
     shape, by_column, kind = _header_of(stream, size, label, complaint)
-    declared = math.prod(shape) * kind.itemsize
+    if spooled and not by_column and 4 * math.prod(shape) > SPOOLED and (spool := open_spool(size)):
+        parts = (_values_in(stream, math.prod(shape[1:]), kind, label, complaint) for _ in range(shape[0]))
+        return SpooledStack(spool, tuple(spool.write(part.reshape(shape[1:])) for part in parts))
+    array = _values_in(stream, math.prod(shape), kind, label, complaint)
+    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+
+
+def _values_in(
+    stream: IO[bytes], count: int, kind: np.dtype[Any], label: str, complaint: Complaint
+) -> NDArray[Any]:
+    declared = count * kind.itemsize
     require_memory(declared, label, "Use a smaller one.")
     data = bytearray(declared)
     if _fill(stream, data) != declared:
         raise complaint(f"{label} ends early")
-    array = np.frombuffer(data, dtype=kind)
-    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+    return np.frombuffer(data, dtype=kind)
 
 
 def _header_of(

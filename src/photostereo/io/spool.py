@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,29 @@ class Spool:
             self._file.seek(place.offset + first * row)
             self._file.readinto(part.data.cast("B"))
         return part
+
+
+@dataclass(frozen=True)
+class SpooledStack:
+    """A stack of arrays of one shape and type in a :class:`Spool`: ``stack[k, rows]`` reads rows of one of them."""
+
+    spool: Spool
+    places: tuple[Spooled, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.places), *self.places[0].shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.places[0].dtype
+
+    def __getitem__(self, at: tuple[int, slice]) -> NDArray[Any]:
+        return self.spool.read(self.places[at[0]], at[1])
+
+    def take(self, chosen: Sequence[int], axis: int = 0) -> SpooledStack:
+        """Some of the arrays, as of a NumPy array."""
+        return SpooledStack(self.spool, tuple(self.places[number] for number in chosen))
 
 
 def open_spool(size: int) -> Spool | None:

@@ -40,10 +40,9 @@ def verdict(result: Reconstruction, expected: ExpectedError | None) -> dict[str,
             "text": f"{result.method} does not estimate its error.",
             "why": "",
         }
-    badge = {"good": "Good", "fair": "Fair", "poor": "Do not trust"}[expected.grade]
     return {
         "grade": expected.grade,
-        "badge": badge,
+        "badge": expected.grade.capitalize(),
         "text": f"Expected error about {expected.about} on average.",
         "why": expected.reasons[0].text if expected.reasons else "",
     }

@@ -37,7 +37,9 @@ def export_result(
     Parameters
     ----------
     out_dir : path
+        The folder.
     result : Reconstruction
+        What is exported.
     formats : sequence of str
         Names of :data:`photostereo.results.formats.FORMATS`.
     pixel_size : PixelSize, float, str, optional
@@ -56,7 +58,7 @@ def export_result(
         PTM and relight hold linear intensities instead of sRGB.
     flip_y : bool
         Normals as EXR in the DirectX convention; a material has both.
-    surface_method, decimate
+    surface_method, decimate : str, int
         See :func:`~photostereo.results.write_surface`.
     control : Control
         Receives progress, and can cancel.

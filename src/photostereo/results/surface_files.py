@@ -52,7 +52,7 @@ def write_surface(
         Receives ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimeters), ``tears.npy`` if
         the surface tears (a link to the right or downward neighbor is cut), ``normals.png``
         and one ``mesh.*`` per format.
-    normals, mask, albedo
+    normals, mask, albedo : arrays
         As for :func:`~photostereo.integrate` and :func:`~photostereo.surface.build_mesh`.
     method : {"poisson", "simchony", "robust"}
     formats : sequence of {"ply", "glb", "obj", "stl"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,19 @@ from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.found import finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.validation import require_count
 from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import read_npz
+from photostereo.io.spool import SpooledStack
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_values
+from photostereo.photographs.alike import not_finite
+from photostereo.photographs.source import PhotographsInMemory, bad_values
 
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
@@ -60,10 +65,10 @@ def read(path: Path, options: ReadOptions) -> Capture:
         )
     stored = content.pop("images")
     if (
-        stored.ndim not in (3, 4)
-        or (stored.ndim == 4 and stored.shape[3] != 3)
+        len(stored.shape) not in (3, 4)
+        or (len(stored.shape) == 4 and stored.shape[3] != 3)
         or stored.dtype.kind not in "uf"
-        or stored.size == 0
+        or math.prod(stored.shape) == 0
     ):
         raise CaptureError(
             f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
@@ -72,24 +77,24 @@ def read(path: Path, options: ReadOptions) -> Capture:
             file=path,
             shape=stored.shape,
         )
-    frame = (stored.shape[1], stored.shape[2])
+    count, height, width = stored.shape[:3]
+    require_count(count, str(path), path)
     lights, strengths = content.get("lights"), content.get("intensities")
     if chosen is not None:
-        table = read_lights(in_folder(path.parent, chosen), count=len(stored))
+        table = read_lights(in_folder(path.parent, chosen), count=count)
         lights = table.vectors
         strengths = strengths if table.intensities is None else table.intensities
     bits = stored.dtype.itemsize * 8
-    images = _linear(stored, strengths, options, path)
-    del stored
     name = _name(content, path)
-    full, framing = frame, options.framing
-    if framing.changes:
-        images = np.stack([framing.picture(image) for image in images])
+    full, framing = (height, width), options.framing
+    source = ArchivePhotographs(stored, _strengths(strengths, count, path), options, path)
+    images = source if isinstance(stored, SpooledStack) else PhotographsInMemory(source.all())
+    del stored, source
     if options.mask is None and "mask" in content:
         mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
         mask = framing.mask(mask)
     else:
-        mask, notes = choose_mask(options, full, lambda: images, None, name=name)
+        mask, notes = choose_mask(options, full, images.frames, None, name=name)
     truths = {label: content[label] for label in _TRUTHS if label in content}
     for label, truth in truths.items():
         require_truth_size(truth, path, full)
@@ -138,8 +143,7 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    working = {"images": np.dtype(np.float32).itemsize}
-    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", working=working)
+    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", stack="images")
     for name, array in content.items():
         if name != "name" and array.dtype.kind == "U":
             raise CaptureError(
@@ -155,21 +159,9 @@ def _name(content: dict[str, NDArray[Any]], path: Path) -> str:
     return path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
 
 
-def _linear(
-    stored: NDArray[Any], intensities: NDArray[Any] | None, options: ReadOptions, path: Path
-) -> NDArray[np.float32]:
-    if (
-        stored.dtype == np.float32
-        and intensities is None
-        and not options.srgb
-        and (stored.ndim == 3 or options.color)
-    ):
-        return stored
-    keep_color = stored.ndim == 4 and options.color
-    shape = stored.shape if keep_color else stored.shape[:3]
-    require_memory(4 * math.prod(shape), f"The photographs in {path}", "Scale them down, or use fewer.")
-    count = len(stored)
-    strengths = np.ones(count) if intensities is None else np.asarray(intensities, np.float64)
+def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np.float64]:
+    """(d, 1) or (d, 3)."""
+    strengths = np.ones(count) if given is None else np.asarray(given, np.float64)
     if strengths.shape not in ((count,), (count, 1), (count, 3)):
         raise CaptureError(
             f"The intensities in {path} have the shape {strengths.shape}, but there are {count} photographs; "
@@ -179,17 +171,75 @@ def _linear(
         )
     strengths = strengths.reshape(count, -1)
     require_strengths(strengths, path)
-    top = 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
-    images = np.empty(shape, dtype=np.float32)
-    for target, image, strength in zip(images, stored, strengths, strict=True):
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
-            values = image.astype(np.float32) / np.float32(top)
-        if options.srgb:
-            values = linear_from_srgb(values)
-        if image.ndim == 3:
-            values = values / strength.astype(np.float32)
-            target[:] = values if keep_color else gray_from_rgb(values)
+    return strengths
+
+
+class ArchivePhotographs:
+    """The photographs of an archive, developed when they are used.
+
+    Parameters
+    ----------
+    stored : the stack as it was saved, in memory or in a temporary file
+    strengths : (d, 1) or (d, 3), strengths of the lights
+    options : whether in color, whether an sRGB curve is undone, and the part that is used
+    path : the archive
+    """
+
+    def __init__(
+        self,
+        stored: NDArray[Any] | SpooledStack,
+        strengths: NDArray[np.float64],
+        options: ReadOptions,
+        path: Path,
+    ) -> None:
+        self._stored, self._strengths, self._options, self._path = stored, strengths, options, path
+        count, height, width, *channels = stored.shape
+        self.shape = (count, *options.framing.frame((height, width)), *(channels if options.color else ()))
+
+    def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
+        part = self._stored.take(chosen, axis=0)
+        return ArchivePhotographs(part, self._strengths[chosen], self._options, self._path)
+
+    def frames(self) -> Iterator[NDArray[np.float32]]:
+        return (self._developed(number, slice(None)) for number in range(self.shape[0]))
+
+    def rows(self, first: int, last: int, which: slice = slice(None)) -> NDArray[np.float32]:
+        return np.stack(
+            [self._developed(number, slice(first, last)) for number in range(self.shape[0])[which]]
+        )
+
+    def all(self) -> NDArray[np.float32]:
+        require_memory(
+            4 * math.prod(self.shape), f"The photographs in {self._path}", "Scale them down, or use fewer."
+        )
+        images = np.empty(self.shape, dtype=np.float32)
+        for target, frame in zip(images, self.frames(), strict=True):
+            target[:] = frame
+        return images
+
+    def keep_decoded(self) -> None:
+        """They are decoded."""
+
+    def _developed(self, number: int, rows: slice) -> NDArray[np.float32]:
+        framing = self._options.framing
+        if framing.changes:
+            values = framing.picture(self._linear(self._stored[number, :], number))[rows]
         else:
-            gray = strength if len(strength) == 1 else gray_from_rgb(strength)
-            target[:] = values / np.float32(np.squeeze(gray))
-    return images
+            values = self._linear(self._stored[number, rows], number)
+        if bad := bad_values(values):
+            raise not_finite(self._path, bad)
+        return values
+
+    def _linear(self, stored: NDArray[Any], number: int) -> NDArray[np.float32]:
+        """Numbers as they were saved as intensities under a light of strength 1."""
+        strength = self._strengths[number]
+        if stored.ndim == 2 and len(strength) == 3:
+            strength = gray_from_rgb(strength)
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
+            values = stored.astype(np.float32)
+            if stored.dtype.kind != "f":
+                values /= np.float32(np.iinfo(stored.dtype).max)
+            if self._options.srgb:
+                values = linear_from_srgb(values)
+            values /= np.asarray(strength, dtype=np.float32)
+        return values if stored.ndim == 2 or self._options.color else gray_from_rgb(values)

@@ -26,6 +26,7 @@ class DictionaryPrior(Prior):
     """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
 
     Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the atoms it began with.
+    With tensors, λ and μ may be tensors too, one value for each of the problems on the leading axis.
 
     Parameters
     ----------
@@ -38,8 +39,6 @@ class DictionaryPrior(Prior):
         takes its place at the moment when it would have been learned
     dtype : of the pass, float32 or float64
     device : where the normals and the state live
-
-    With tensors, λ and μ may be tensors too, one value for each of the problems on the leading axis.
     """
 
     def __init__(

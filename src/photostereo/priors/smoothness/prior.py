@@ -54,14 +54,14 @@ def neighbors_of(domain: Domain) -> NDArray[np.int32]:
 class SmoothnessPrior(Prior):
     """Huber's function of the differences between neighboring normals.
 
+    With tensors, λ and δ may be tensors too, one value for each of the problems on the leading axis.
+
     Parameters
     ----------
     domain : the pixels
     lam : λ, the weight
     delta : δ, the difference beyond which two neighbors lie across an edge
     device : where the normals live
-
-    With tensors, λ and δ may be tensors too, one value for each of the problems on the leading axis.
     """
 
     def __init__(self, domain: Domain, *, lam: Array, delta: Array, device: Device = CPU) -> None:
