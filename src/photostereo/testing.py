@@ -53,7 +53,7 @@ def near_scene() -> Capture:
     """Matte, under lights at two object sizes and a camera at four, with its depth known."""
     scene = render_near(2.0 * dome_lights(12, max_angle=35), size=40, focal=160.0)
     assert scene.truth_depth is not None
-    return replace(scene, lights=scene.lights.with_depth(scene.truth_depth))
+    return replace(scene, lights=scene.lights.changed(depth=scene.truth_depth))
 
 
 @cache

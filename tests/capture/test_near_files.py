@@ -53,7 +53,7 @@ def near_capture(folder: Path, *, color: bool) -> tuple[np.ndarray, np.ndarray]:
 def normals_error(capture: ps.Capture, truth: np.ndarray) -> float:
     """Of the sheet, whose points all lie in one plane."""
     if capture.lights.is_near:
-        capture = replace(capture, lights=capture.lights.with_depth(np.zeros(capture.frame)))
+        capture = replace(capture, lights=capture.lights.changed(depth=np.zeros(capture.frame)))
     return float(angle_between(ps.solve(capture, "ls").normals.reshape(-1, 3), truth.reshape(-1, 3)).mean())
 
 

@@ -86,7 +86,7 @@ def test_a_method_with_a_prior_finds_the_depth_with_its_model(method: str) -> No
 
 def test_bands_see_near_lights() -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=96)
-    near = replace(near, lights=near.lights.with_depth(near.truth_depth))
+    near = replace(near, lights=near.lights.changed(depth=near.truth_depth))
     np.testing.assert_allclose(
         ps.solve(near, "ls", crops=4, strengths="given").normals,
         ps.solve(near, "ls", strengths="given").normals,

@@ -105,7 +105,7 @@ def put_together(
     check_notes: tuple[str, ...] = ()
     if check is not None and check.agrees:
         check_notes = () if check.suspects else (check.words,)
-        lights = lights.with_errors(check.errors(lights.expected_error), lights.source)
+        lights = lights.changed(expected_error=check.errors(lights.expected_error))
     room_notes: tuple[str, ...] = ()
     if photographs.can_subtract and lights.known:
         room = _room_light(opened, lights, options, mask)
@@ -119,7 +119,7 @@ def put_together(
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
         focal = focal_of(found, found.files, full, options)
-        lights = lights.seen_from(None if focal is None else [0.0, 0.0, focal])
+        lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
         lights, near_notes = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape)
     notes = [
         *found.notes,

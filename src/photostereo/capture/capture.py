@@ -22,7 +22,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
-from photostereo.lights.lights import Lights, PixelLights, as_lights
+from photostereo.lights.lights import Lights, as_lights
+from photostereo.lights.pixel_lights import PixelLights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.photographs.source import Photographs, PhotographsInMemory
 
@@ -316,12 +317,6 @@ class Capture(Displayed):
         values = np.stack([gray_of(photograph, index) for photograph in self.photographs.frames()])
         scale = float(np.quantile(values, SCALE_SHARE))
         return scale if scale > 0 else 1.0
-
-    def truth_in_mask(self) -> FloatArray | None:
-        """The true normals (N, 3) of the mask pixels; None if the capture has none."""
-        if self.truth is None:
-            return None
-        return np.take(self.truth.reshape(-1, 3), np.flatnonzero(self.mask), axis=0)
 
     def require_light(self) -> None:
         """Raise a :class:`CaptureError` ``"black-photographs"`` if all photographs are black inside the mask."""

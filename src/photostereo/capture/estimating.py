@@ -55,7 +55,9 @@ def complete_lights(
     if fixed.all():
         factors, source = _strengths(thumbnails, given.directions)
         note = f"light strengths that are not known are estimated from the photographs: {source}"
-        lights = given.with_strengths(_completed(given.strengths, factors, closed), source)
+        lights = given.changed(
+            strengths=_completed(given.strengths, factors, closed), strengths_source=source
+        )
         return Lighting(lights, balls=lighting.balls, notes=(*lighting.notes, note))
     known = np.where(fixed[:, None], given.directions, np.nan) if given.known else None
     estimated = estimate_lights(thumbnails, known=known, control=control)

@@ -222,7 +222,7 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
     )
     if table.errors is not None:
         source = np.where(np.isfinite(table.errors), ESTIMATED, table.path.name).tolist()
-        lights = lights.with_errors(table.errors, source)
+        lights = lights.changed(expected_error=table.errors, source=source)
     notes = [*options.axes_notes(), *table.notes]
     if table.errors is not None:
         about = float(np.nanmean(table.errors))

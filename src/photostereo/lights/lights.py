@@ -10,60 +10,23 @@ Coordinates are those of the package: x right, y up, z toward the camera, from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.lights.files.table import row_lengths
 from photostereo.lights.geometry import light_geometry
+from photostereo.lights.pixel_lights import PixelLights, turns_to_z
+from photostereo.lights.vectors import require_directions, row_lengths
 from photostereo.photographs.framing import Framing
-from photostereo.runtime.arrays import Array, like
-from photostereo.runtime.illumination import projected, shading
 
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
 COPLANAR_RATIO = 1e-3
-
-
-class PixelLights(NamedTuple):
-    """Lights as N pixels see them."""
-
-    #: (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
-    matrix: NDArray[Any]
-    #: (N, d) brightness relative to where the strengths hold; None for distant lights
-    fall_off: NDArray[np.float32] | None = None
-    #: (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
-    turn: NDArray[np.float32] | None = None
-
-    def even(self, values: Array) -> Array:
-        """Divide intensities (N, d) or (N, d, 3) by the fall-off, in place."""
-        if self.fall_off is not None:
-            values /= like(self.fall_off if values.ndim == 2 else self.fall_off[..., None], values)
-        return values
-
-    def in_camera(self, normals: Array) -> Array:
-        """Normals (N, 3) of the pixels' frames in that of the camera."""
-        return normals if self.turn is None else shading(normals, like(self.turn, normals))
-
-    def in_view(self, normals: Array) -> Array:
-        """Normals (N, 3) of the camera's frame in those of the pixels."""
-        return normals if self.turn is None else projected(normals, like(self.turn, normals))
-
-
-def turns_to_z(vectors: FloatArray) -> NDArray[np.float32]:
-    """The smallest rotations (N, 3, 3) that bring vectors (N, 3) with z > 0 to (0, 0, 1).
-
-    >>> toward = np.array([[3.0, -1.0, 2.0]])
-    >>> (turns_to_z(toward)[0] @ (toward[0] / np.linalg.norm(toward))).round(6) + 0.0
-    array([0., 0., 1.])
-    """
-    x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
-    share = 1.0 / (1.0 + z)
-    rows = [[1.0 - share * x * x, -share * x * y, -x], [-share * x * y, 1.0 - share * y * y, -y], [x, y, z]]
-    return np.moveaxis(np.array(rows), -1, 0).astype(np.float32)
+#: What :class:`Lights` keeps as it was given.
+_AS_GIVEN = ("source", "strengths_source", "position_unit", "distances", "camera", "depth")
 
 
 class Lights:
@@ -260,7 +223,7 @@ class Lights:
         index = np.asarray(chosen)
         if not self.known:
             return Lights(count=len(index))
-        return self._with(
+        return self.changed(
             directions=self.directions[index],
             positions=None if self._positions is None else self._positions[index],
             strengths=None if self._strengths is None else self._strengths[index],
@@ -278,19 +241,22 @@ class Lights:
             error[number], source[number] = np.nan, "moved by hand"
             if positions is not None:
                 positions[number] = np.linalg.norm(positions[number]) * directions[number]
-        return self._with(directions=directions, positions=positions, expected_error=error, source=source)
+        return self.changed(directions=directions, positions=positions, expected_error=error, source=source)
 
-    def with_strengths(self, strengths: ArrayLike, source: str) -> Lights:
-        """The same lights with other strengths."""
-        return self._with(strengths=strengths, strengths_source=source)
-
-    def with_errors(self, expected_error: ArrayLike, source: Sequence[str]) -> Lights:
-        """The same lights with other expected errors and sources."""
-        return self._with(expected_error=expected_error, source=source)
+    def changed(self, **changes: Any) -> Lights:
+        """The same lights with other values of the parameters above."""
+        same = {
+            "directions": self._directions,
+            "positions": self._positions,
+            "strengths": self._strengths,
+            "expected_error": self._error,
+            **{name: getattr(self, name) for name in _AS_GIVEN},
+        }
+        return Lights(**{**same, **changes})
 
     def as_distant(self) -> Lights:
         """Distant lights in the same directions."""
-        return self._with(positions=None, distances=None, camera=None, depth=None)
+        return self.changed(positions=None, distances=None, camera=None, depth=None)
 
     def framed(self, framing: Framing, full: tuple[int, int]) -> Lights:
         """The same lights with positions in pixels of a part of the frame; ``full`` is its whole height and width."""
@@ -298,25 +264,17 @@ class Lights:
             return self
         camera = None if self.camera is None else framing.positions(self.camera[None], full)[0]
         if self.position_unit != "pixels":
-            return self._with(camera=camera)
-        return self._with(
+            return self.changed(camera=camera)
+        return self.changed(
             positions=framing.positions(self._positions, full),
             distances=framing.scale * self._strong_at,
             camera=camera,
         )
 
-    def seen_from(self, camera: ArrayLike | None) -> Lights:
-        """The same near lights, seen by a camera at this position (x, y, z in pixels, from the middle of the frame)."""
-        return self._with(camera=camera)
-
-    def with_depth(self, depth: ArrayLike) -> Lights:
-        """The same lights over an object of this depth (H, W)."""
-        return self._with(depth=depth)
-
     def lowered(self, height: float) -> Lights:
         """The same near lights as seen from this many pixels above the origin of their positions."""
         assert self._positions is not None
-        return self._with(positions=self._positions - [0.0, 0.0, height], distances=self._strong_at)
+        return self.changed(positions=self._positions - [0.0, 0.0, height], distances=self._strong_at)
 
     def thinned(self, step: int, frame: tuple[int, int]) -> Lights:
         """The same lights over every n-th pixel, from the first, of a frame of this height and width."""
@@ -326,7 +284,7 @@ class Lights:
         # The middle of the smaller frame, as seen from that of the larger one.
         x, y = 0.5 * (step * (sides - 1) - (np.array(frame[::-1]) - 1)) * [1, -1]
         middle = np.array([x, y, 0.0])
-        return self._with(
+        return self.changed(
             positions=(self._positions - middle) / step,
             distances=self._strong_at / step,
             camera=None if self.camera is None else (self.camera - middle) / step,
@@ -346,7 +304,7 @@ class Lights:
             [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
         )
         scaled = float(cols[-1] - cols[0] + 1) * self._positions
-        return self._with(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
+        return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 
     def require_usable(self, count: int, name: str) -> Lights:
         """These lights, if there is one for each of ``count`` photographs and they do not lie in a plane.
@@ -409,21 +367,6 @@ class Lights:
         toward = self._positions[None] - where[:, None] if number is None else self._positions[number] - where
         return toward, np.linalg.norm(toward, axis=-1)
 
-    def _with(self, **changes: Any) -> Lights:
-        same: dict[str, Any] = {
-            "directions": self._directions,
-            "positions": self._positions,
-            "strengths": self._strengths,
-            "expected_error": self._error,
-            "source": self.source,
-            "strengths_source": self.strengths_source,
-            "position_unit": self.position_unit,
-            "distances": self.distances,
-            "camera": self.camera,
-            "depth": self.depth,
-        }
-        return Lights(**{**same, **changes})
-
 
 def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
     """Lights from what a user may give: the object, directions (d, 3), or None if they are not known yet."""
@@ -433,39 +376,22 @@ def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
 
 
 def _vectors(value: ArrayLike, words: str) -> FloatArray:
-    vectors = np.array(value, dtype=np.float64)
+    vectors = _frozen(value)
     if vectors.ndim != 2 or vectors.shape[1] != 3:
         raise CaptureError(
             f"The {words} have the shape {vectors.shape}; expected one row x y z per photograph, (d, 3).",
             code="lights-shape",
             shape=vectors.shape,
         )
-    if not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise CaptureError(
-            f"Light {row + 1} has a value that is NaN or infinite. Correct the light file.",
-            code="light-not-finite",
-            light=row + 1,
-        )
-    vectors.flags.writeable = False
+    require_directions(vectors)
     return vectors
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
     length = row_lengths(vectors)
-    if (length < 1e-12).any():
-        row = int(np.flatnonzero(length < 1e-12)[0])
-        raise CaptureError(
-            f"Light {row + 1} is the zero vector, which has no direction. Correct the light file, or leave out that "
-            "photograph together with its light.",
-            code="light-zero",
-            light=row + 1,
-        )
     # A vector that is unit already keeps its bits, so that a capture that is read back has the same digest.
     length[np.abs(length - 1) < 1e-14] = 1.0
-    unit = vectors / length[:, None]
-    unit.flags.writeable = False
-    return unit
+    return _frozen(vectors / length[:, None])
 
 
 def _frozen(values: ArrayLike) -> FloatArray:

@@ -18,7 +18,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
-from photostereo.lights.lights import PixelLights
+from photostereo.lights.pixel_lights import PixelLights
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import pseudo_inverse, shading, some_lights

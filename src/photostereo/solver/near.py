@@ -45,7 +45,7 @@ def with_depth(
     step = max(1, int(np.ceil((capture.pixel_count / PIXELS) ** 0.5)))
     small = every_nth(capture, step, control) if step > 1 else capture
     given = small.lights
-    small = replace(small, lights=given.with_depth(np.zeros(small.frame)))
+    small = replace(small, lights=given.changed(depth=np.zeros(small.frame)))
     control.stage("near lights", ROUNDS)
     normals, moved, rounds = None, np.inf, 0
     while moved > MOVED and rounds < ROUNDS:
@@ -64,7 +64,7 @@ def with_depth(
         f"Near lights: normals and depth in turn, {rounds} rounds; the last moved the normals by {moved:.2f}°. "
         f"The object lies {height:.0f} pixels above the origin of the positions."
     )
-    return replace(capture, lights=capture.lights.lowered(height).with_depth(depth)), sentence
+    return replace(capture, lights=capture.lights.lowered(height).changed(depth=depth)), sentence
 
 
 def camera_of(capture: Capture) -> Camera | None:
@@ -93,7 +93,7 @@ def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
     inside = inside[:: max(1, len(inside) // SAMPLED)]
     gray = np.stack([gray_of(frame, inside) for frame in capture.photographs.frames()], axis=1)
     none = np.zeros(len(inside), np.float32)
-    lights = lights.with_depth(depth)
+    lights = lights.changed(depth=depth)
     assert lights.positions is not None
     reach = HIGHEST * float(lights.positions[:, 2].min())
 

@@ -41,7 +41,7 @@ def second_opinion(result: Reconstruction, capture: Capture, control: Control = 
     # Blocks are not an object that the context network could look at.
     lights = capture.lights
     if lights.is_near:
-        lights = lights.with_depth(depth_of(normals, capture))
+        lights = lights.changed(depth=depth_of(normals, capture))
     blocks = replace(capture, mask=some, lights=lights)
     opinion = solve(blocks, "net", strengths="auto", context=False, control=control.unreported())
     apart = angle_between(normals[some], opinion.normals[some])

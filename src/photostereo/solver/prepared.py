@@ -23,7 +23,7 @@ from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise_table import PixelNoise
-from photostereo.lights.lights import PixelLights
+from photostereo.lights.pixel_lights import PixelLights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson

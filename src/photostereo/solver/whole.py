@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
-from photostereo.lights.lights import PixelLights
+from photostereo.lights.pixel_lights import PixelLights
 from photostereo.lights.unknown.crops import Crop
 from photostereo.reflectance.model import Whole
 from photostereo.solver.conditions import Conditions

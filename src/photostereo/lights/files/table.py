@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
+from photostereo.lights.vectors import require_directions, row_lengths
 
 #: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
 STRENGTHS = (1e-20, 1e20)
-#: Vectors longer than this are no directions that were written carelessly, but may be positions in millimeters.
+#: Vectors longer than this are no directions that were written carelessly, but may be positions in millimeters: real
+#: lights are some hundred away.
 LEAST_MM = 2.0
 #: The distance of the nearest light over the longer side of the frame: closer, it would be in the picture; farther, it would
-#: be a distant one, and nobody would have measured its position.
+#: be a distant one, and nobody would have measured its position. A wrong unit is wrong by ten or more.
 NEAREST, FARTHEST = 0.2, 300.0
 
 
@@ -189,23 +191,7 @@ class LightTable:
 
 def checked(table: LightTable) -> LightTable:
     """The table itself, if every vector has a direction and every strength is positive."""
-    for number, vector in enumerate(table.vectors):
-        label = f"light {number + 1}" + (f" ({table.files[number]})" if table.files else "")
-        if not np.isfinite(vector).all():
-            raise CaptureError(
-                f"In {table.path} {label} has a value that is NaN or infinite. Correct that line.",
-                code="light-not-finite",
-                file=table.path,
-                light=number + 1,
-            )
-        if np.abs(vector).max() < 1e-12:
-            raise CaptureError(
-                f"In {table.path} {label} is the zero vector, which has no direction. Correct that line, or "
-                "leave out the photograph together with its light.",
-                code="light-zero",
-                file=table.path,
-                light=number + 1,
-            )
+    require_directions(table.vectors, file=table.path, names=table.files)
     if table.intensities is not None:
         require_strengths(table.intensities, table.path)
     if table.positions is not None and not (
@@ -233,14 +219,3 @@ def require_strengths(values: NDArray[Any], path: Path) -> None:
             file=path,
             light=row + 1,
         )
-
-
-def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The Euclidean norm of each row, even if its square would overflow.
-
-    >>> [f"{length:.3g}" for length in row_lengths(np.array([[3.0, 0, 4], [3e200, 0, 4e200]]))]
-    ['5', '5e+200']
-    """
-    top = np.abs(vectors).max(axis=1, initial=1e-300)
-    far = np.where(top > 1e100, top, 1.0)
-    return np.asarray(far * np.linalg.norm(vectors / far[:, None], axis=1))
