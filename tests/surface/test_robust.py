@@ -203,7 +203,7 @@ def test_torn_needs_both_ends() -> None:
 
 def test_progress_and_warning(shapes, heard) -> None:
     _, normals = shapes.flap(24)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
+    with pytest.warns(ConvergenceWarning):
         surface = integrate(normals, method="robust", max_iter=2, control=heard)
     assert surface.status == "max_iter"
     assert heard.stages == [("integrate (robust)", 2)]

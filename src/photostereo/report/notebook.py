@@ -14,6 +14,7 @@ from functools import singledispatch
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -268,12 +269,14 @@ def view(
     True
     """
     from photostereo.io.safe import read_text
-    from photostereo.report.page import report_text
+    from photostereo.report.page import write_report
 
-    if not isinstance(result, Reconstruction):
-        page = read_text(Path(result) / "report.html", "report", remedy="Give the folder of a result.")
-        return Viewer(page, height)
-    return Viewer(report_text(result, capture, depth=None if surface is None else surface.depth), height)
+    with TemporaryDirectory() as folder:
+        if isinstance(result, Reconstruction):
+            depth = None if surface is None else surface.depth
+            write_report(Path(folder) / "report.html", result, capture, depth=depth)
+        shown = Path(folder if isinstance(result, Reconstruction) else result) / "report.html"
+        return Viewer(read_text(shown, "report", remedy="Give the folder of a result."), height)
 
 
 class Progress(Control):

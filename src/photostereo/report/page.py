@@ -100,37 +100,6 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    write_page(
-        path,
-        report_text(
-            result,
-            capture,
-            depth=depth,
-            tears=tears,
-            files=files,
-            meanings=meanings,
-            expected=expected,
-            pixel_size=pixel_size,
-            about=about,
-            control=control,
-        ),
-    )
-
-
-def report_text(
-    result: Reconstruction,
-    capture: Capture | None = None,
-    *,
-    depth: FloatArray | None = None,
-    tears: BoolArray | None = None,
-    files: Mapping[str, str] | None = None,
-    meanings: Mapping[str, str] | None = None,
-    expected: ExpectedError | None = None,
-    pixel_size: PixelSize = UNKNOWN_SIZE,
-    about: Mapping[str, str] | None = None,
-    control: Control = SILENT,
-) -> str:
-    """The page of :func:`write_report` as text."""
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
@@ -180,7 +149,7 @@ def report_text(
         {result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room, control=control
     )
     control.check()
-    return page.text(data)
+    write_page(path, page.text(data))
 
 
 def identity_of(result: Reconstruction) -> str:
