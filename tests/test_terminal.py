@@ -10,6 +10,7 @@ from rich.console import Console
 from photostereo.batch.options import Progress
 from photostereo.cli import terminal
 from photostereo.cli.terminal import Terminal
+from photostereo.core.pace import Pace
 
 
 @pytest.fixture
@@ -41,15 +42,11 @@ def test_plain_lines_with_the_time_left(clock, capsys) -> None:
 
 
 def test_the_time_left_follows_recent_steps(clock) -> None:
-    with Terminal(quiet=True) as shown:
-        shown.stage("iterations", 100)
-        for _ in range(10):
-            clock(30.0)
-            shown.advance()
-        for _ in range(10):
-            clock(1.0)
-            shown.advance()
-        assert shown.time_left() == pytest.approx(80.0)
+    pace = Pace()
+    for done in range(1, 21):
+        clock(30.0 if done <= 10 else 1.0)
+        pace.note(done)
+    assert pace.seconds_left(100) == pytest.approx(80.0)
 
 
 def test_a_stage_is_named_after_a_silence(clock, capsys) -> None:

@@ -30,7 +30,7 @@ FAULTS = {
 #: Lights are found in small copies for the page and in full size for a solve. Larger differences are reported: degrees
 #: between two lights (a ball gives them to 0.3°), and the share of the masks that is in one only (0.01 is usual).
 LIGHTS_APART, MASK_APART = 2.0, 0.03
-#: A photograph with more clipped values than this inside the mask is marked.
+#: A photograph with more clipped values than this inside the mask is marked; small highlights, which do no harm, are below.
 _CLIPPED = 0.01
 
 

@@ -18,7 +18,7 @@ Event = dict[str, Any]
 _LINE = 16 << 20
 #: Lines of the log that are kept.
 _LOG = 400
-#: Seconds that a cancelled task has to stop by itself before its process is ended.
+#: Seconds that a cancelled task has to stop by itself before its process is ended; loops check every 0.3 s.
 PATIENCE = 4.0
 
 

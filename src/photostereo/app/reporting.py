@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from photostereo.core.control import Cancelled, Control, Iteration
 from photostereo.core.errors import PhotostereoError
+from photostereo.core.pace import Pace
 
 #: Progress is reported at most this often, in seconds.
 _INTERVAL = 0.1
-#: The time left is estimated from this number of recent reports: few enough to forget compilation.
-_RECENT = 8
 
 
 class Reporter(Control):
@@ -22,18 +20,18 @@ class Reporter(Control):
     def __init__(self, emit: Callable[..., None]) -> None:
         self.emit = emit
         self._stage: dict[str, Any] = {}
-        self._steps: deque[tuple[float, int]] = deque(maxlen=_RECENT)
+        self._pace = Pace()
         self._said = 0.0
 
     def on_stage(self, name: str, total: int | None) -> None:
         self._stage = {"stage": name, "total": total, "done": 0}
-        self._steps.clear()
+        self._pace.restart()
         self._say(at_once=True)
 
     def on_advance(self, steps: int) -> None:
         if self._stage:
             self._stage["done"] += steps
-            self._steps.append((time.monotonic(), self._stage["done"]))
+            self._pace.note(self._stage["done"])
             self._say()
 
     def on_iteration(self, record: Iteration) -> None:
@@ -43,15 +41,7 @@ class Reporter(Control):
         now = time.monotonic()
         if at_once or now - self._said > _INTERVAL:
             self._said = now
-            self.emit("progress", **self._stage, seconds_left=self._seconds_left())
-
-    def _seconds_left(self) -> float | None:
-        total, done = self._stage.get("total"), self._stage["done"]
-        if not total or len(self._steps) < 3:
-            return None
-        (first, before), (last, after) = self._steps[0], self._steps[-1]
-        speed = (after - before) / max(last - first, 1e-6)
-        return max(total - done, 0) / speed if speed > 0 else None
+            self.emit("progress", **self._stage, seconds_left=self._pace.seconds_left(self._stage["total"]))
 
 
 def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Reporter) -> None:

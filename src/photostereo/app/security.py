@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from photostereo.io.images import is_image
-from photostereo.io.names import shortened
+from photostereo.io.names import WINDOWS_DEVICES, shortened
 
 #: Nothing outside this machine can connect.
 LOOPBACK = "127.0.0.1"
@@ -159,12 +159,8 @@ def harmless_name(name: str) -> str | None:
     kept = "".join(c if c.isprintable() and c not in '<>:"|?*' else "_" for c in base)
     kept = re.sub("_+", "_", kept).strip(" .")
     stem, suffix = os.path.splitext(kept)
-    if stem.casefold() in _DEVICES:
+    if stem.casefold() in WINDOWS_DEVICES:
         stem = "_" + stem
     kept = shortened(stem) + suffix
     wanted = is_image(Path(kept)) or (suffix.lower() in _LIGHT_SUFFIXES)
     return kept if wanted and stem else None
-
-
-#: Names that Windows keeps for itself.
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}

@@ -239,27 +239,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def methods(request: Request) -> Any:
         from photostereo.solver.methods import find_method, method_names
 
-        def facts(parameter: Any) -> dict[str, Any]:
-            default, meaning = parameter.show_default(), parameter.doc
-            return {
-                "name": parameter.name,
-                "default": default,
-                "expects": parameter.expects,
-                "meaning": meaning,
-            }
-
-        known = map(find_method, method_names())
-        return {
-            "methods": [
-                {
-                    "name": m.name,
-                    "title": m.title,
-                    "assumes": m.assumes,
-                    "parameters": [*map(facts, m.parameters)],
-                }
-                for m in known
-            ]
-        }
+        return {"methods": [find_method(name).as_dict() for name in method_names()]}
 
     async def download(request: Request) -> Response:
         desk = state.desk(request)

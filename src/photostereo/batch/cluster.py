@@ -19,8 +19,8 @@ from photostereo.runtime.threads import processors
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the
-#: dictionary.
+#: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the dictionary.
+#: With less a capture is solved in parts, so only the number of workers depends on it.
 BYTES_PER_WORKER = 1.5e9
 #: BLAS reads these when it is loaded. Numba's threads are set in the worker (:func:`.process.set_threads`): its
 #: variable must not change in a process that has launched them, and Dask sets what it hands to its workers in this

@@ -19,7 +19,7 @@ from photostereo.io.schema import NUMBER, check_facts
 
 Spec = Mapping[str, Any]
 
-#: Seconds that a writer waits for another one.
+#: Seconds that a writer waits for another one, which takes milliseconds.
 BUSY_SECONDS = 60.0
 
 

@@ -30,9 +30,9 @@ TICK = 1.0
 PAUSE = 0.02
 #: Seconds after which a worker that the scheduler does not name is gone: two looks, as one answer may be wrong.
 GONE = 2.5
-#: A job that was running when this number of workers died is given up.
+#: A job that was running when this number of workers died is given up: two deaths may be chance, and each costs a worker.
 DEATHS = 3
-#: Seconds that a worker has to come back when it is started again.
+#: Seconds that a worker has to come back when it is started again; others go on meanwhile, so more costs nothing.
 RESTART_SECONDS = 20
 
 

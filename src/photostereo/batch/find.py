@@ -12,7 +12,8 @@ from photostereo.io.names import folder_name
 
 #: Files that are captures by themselves.
 CAPTURE_FILES = (".npz", ".lp")
-#: A folder with fewer photographs is no capture; a picture or two may lie beside captures.
+#: A folder with fewer photographs is no capture; a picture or two may lie beside captures, and no method
+#: works with fewer.
 FEWEST_PHOTOGRAPHS = 3
 #: What is compared between two looks at a capture: names, sizes and times of its files.
 State = tuple[tuple[str, int, int], ...]

@@ -35,24 +35,11 @@ def methods(
         "Add the dictionary prior to a method without a prior: photostereo solve X --method cbr --prior dictionary"
     )
     terminal.say("Parameters, defaults and citation of one method: photostereo methods NAME")
-    return {"methods": [_facts(method) for method in known]}
-
-
-def _facts(method: Method) -> dict[str, Any]:
-    return {
-        "name": method.name,
-        "title": method.title,
-        "assumes": method.assumes,
-        "citation": method.citation,
-        "parameters": [
-            {"name": p.name, "default": p.show_default(), "expects": p.allowed, "meaning": p.doc}
-            for p in method.parameters
-        ],
-    }
+    return {"methods": [method.as_dict() for method in known]}
 
 
 def _show(method: Method, terminal: Terminal) -> dict[str, Any]:
-    facts = _facts(method)
+    facts = method.as_dict()
     terminal.say(f"{method.name}: {method.title}")
     terminal.say(method.assumes)
     if facts["parameters"]:

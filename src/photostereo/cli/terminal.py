@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import Progress, RunControl, as_time
 from photostereo.core.control import Iteration
+from photostereo.core.pace import Pace
 from photostereo.io.names import printable
 from photostereo.runtime.compiling import announcing
 from photostereo.runtime.signals import work_begins
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 #: Without a terminal, one line of progress at most this often, in seconds.
 PLAIN_INTERVAL = 5.0
-#: The time left is estimated from this number of recent steps: few enough to forget compilation and a cold cache.
-RECENT = 8
-#: Stages below this share of the whole time are not named at its end.
+#: Stages below this share of the whole time are not named at its end, to keep the line short.
 NAMED_SHARE = 0.03
 #: Letters of a word in a table that are never broken; paths are longer.
 LONGEST_WORD = 16
@@ -51,7 +49,7 @@ class Terminal(RunControl):
         self._stage, self._note = "", ""
         self._total: int | None = None
         self._done = 0
-        self._steps: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._pace = Pace()
         self._shown = self._last_line = time.monotonic()
 
     def __enter__(self) -> Terminal:
@@ -76,7 +74,7 @@ class Terminal(RunControl):
         self._print(self.out, text)
 
     def _say_compiling(self, message: str) -> None:
-        self._steps.clear()
+        self._pace.restart()
         if not self.quiet:
             self._hide()
             self._print(self.err, message)
@@ -106,7 +104,7 @@ class Terminal(RunControl):
 
     def on_stage(self, name: str, total: int | None) -> None:
         self._stage, self._total, self._done, self._note = name, total, 0, ""
-        self._steps.clear()
+        self._pace.restart()
         now = time.monotonic()
         if self.quiet:
             return
@@ -118,7 +116,7 @@ class Terminal(RunControl):
 
     def on_advance(self, steps: int) -> None:
         self._done += steps
-        self._steps.append((time.monotonic(), self._done))
+        self._pace.note(self._done)
         count = f"{self._done}{f'/{self._total}' if self._total else ''}"
         self._refresh(f"{self._stage}: {count}", self._note)
 
@@ -129,7 +127,7 @@ class Terminal(RunControl):
     def progress(self, now: Progress) -> None:
         """Many jobs: their counts instead of steps."""
         if now.done + now.failed != self._done:
-            self._steps.append((time.monotonic(), now.done + now.failed))
+            self._pace.note(now.done + now.failed)
         self._total, self._done = now.total, now.done + now.failed
         failed = f"{now.failed} failed, " if now.failed else ""
         self._note = f"{failed}{now.running} running"
@@ -144,19 +142,12 @@ class Terminal(RunControl):
             self._show()
         elif now - self._shown > PLAIN_INTERVAL:
             self._shown = now
-            left = self.time_left()
+            left = self._pace.seconds_left(self._total)
             words = [line, *([] if left is None else [f"{as_time(left)} left"]), *([note] if note else [])]
             self._print_progress(", ".join(words))
 
     def end(self) -> None:
         self._hide()
-
-    def time_left(self) -> float | None:
-        """Seconds to the end of the stage at the pace of the last few steps; None if that is not known yet."""
-        if self._total is None or len(self._steps) < 3 or self._done >= self._total:
-            return None
-        (began, first), (now, last) = self._steps[0], self._steps[-1]
-        return (now - began) / max(last - first, 1) * (self._total - last)
 
     def _print_progress(self, line: str) -> None:
         self._last_line = time.monotonic()
@@ -178,7 +169,7 @@ class Terminal(RunControl):
             self._bar = Bar(stage, BarColumn(30), *others, console=self.err, transient=True)
             self._task = self._bar.add_task("", total=None, count="", left="", note="")
             self._bar.start()
-        left = self.time_left()
+        left = self._pace.seconds_left(self._total)
         self._bar.update(
             self._task,
             description=printable(self._stage),

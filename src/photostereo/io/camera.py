@@ -26,7 +26,8 @@ from photostereo.io.headers import (
 )
 from photostereo.io.safe import opened
 
-#: Exposures that differ by less than this are the same: cameras round what they write.
+#: Exposures that differ by less than this are the same: cameras round what they write, and their next step, a third of a
+#: stop, is 26 %.
 SAME = 0.02
 
 _EXIF_POINTER, _ICC = 0x8769, 0x8773

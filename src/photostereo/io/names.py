@@ -13,7 +13,13 @@ import unicodedata
 NAME_BYTES = 120
 
 #: Names of devices, which no file can have on Windows.
-_OF_WINDOWS = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+WINDOWS_DEVICES = {
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
+}
 #: Format characters that people's names do use: the joiners of Arabic, Persian and Indic scripts and of emoji.
 _JOINERS = "\u200c\u200d"
 
@@ -45,7 +51,7 @@ def folder_name(name: str) -> str:
     """
     kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
     kept = shortened(kept) or "capture"
-    return f"_{kept}" if kept.split(".")[0].lower() in _OF_WINDOWS else kept
+    return f"_{kept}" if kept.split(".")[0].lower() in WINDOWS_DEVICES else kept
 
 
 def shortened(name: str, limit: int = NAME_BYTES) -> str:

@@ -76,8 +76,8 @@ class Table:
         ]
 
 
-def best_in_rows(values: Sequence[Sequence[float | None]], first: int = 1) -> set[tuple[int, int]]:
-    """Row and column of the lowest value of each row, whose columns are counted from ``first``.
+def best_in_rows(values: Sequence[Sequence[float | None]]) -> set[tuple[int, int]]:
+    """Row and column of the lowest value of each row; the names of the rows are column 0.
 
     >>> best_in_rows([[3.0, 2.0, None], [None, None, None]])
     {(0, 2)}
@@ -86,7 +86,7 @@ def best_in_rows(values: Sequence[Sequence[float | None]], first: int = 1) -> se
     for row, cells in enumerate(values):
         known = {place: value for place, value in enumerate(cells) if value is not None and value == value}
         if known:
-            found.add((row, first + min(known, key=lambda place: known[place])))
+            found.add((row, 1 + min(known, key=lambda place: known[place])))
     return found
 
 

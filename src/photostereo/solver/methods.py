@@ -66,6 +66,15 @@ class Method:
     def parameters(self) -> tuple[Parameter, ...]:
         return self.model_parameters + self.prior_parameters
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: when to use it, its parameters with defaults and ranges, its citation."""
+        parameters = [
+            {"name": p.name, "default": p.show_default(), "expects": p.allowed, "meaning": p.doc}
+            for p in self.parameters
+        ]
+        own = {name: getattr(self, name) for name in ("name", "title", "assumes", "citation")}
+        return {**own, "parameters": parameters}
+
     @property
     def has_prior(self) -> bool:
         return self.prior is not None

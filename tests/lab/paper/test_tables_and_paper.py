@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from photostereo.io.tables import Table
-from photostereo.lab.paper.experiments import ALL_METHODS, PUBLISHED, grid_sizes, uses_of
+from photostereo.lab.paper.experiments import ALL_METHODS, NAMED_RUNS, PUBLISHED, uses_of
 from photostereo.lab.sweeps.curves import look_of
 from photostereo.lab.sweeps.plan import settle_parameters
 from photostereo.solver.methods import method_names
@@ -66,7 +66,9 @@ def test_the_papers_seconds():
         assert (round(min(seconds)), round(max(seconds))) == pytest.approx((low, high), abs=1)
 
 
-@pytest.mark.parametrize("size", grid_sizes())
+@pytest.mark.parametrize(
+    "size", sorted({run.facts.get("grid", "full") for run in NAMED_RUNS.values()} | {"quick"})
+)
 def test_grids_fit_the_registry(size):
     for use in uses_of("all", size):
         for point in use.points():

@@ -86,11 +86,6 @@ def find_run(name: str) -> NamedRun:
     return NAMED_RUNS[name]
 
 
-def grid_sizes() -> tuple[str, ...]:
-    """Names of the sets of grids."""
-    return tuple(_document()["grids"])
-
-
 def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[MethodPlan, ...]:
     """The methods of a run with their grids.
 

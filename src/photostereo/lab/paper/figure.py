@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 WIDTH = 7.16
 FONT, SMALL = 8.0, 7.0
 LABEL, BAR, GAP, TITLE, CAPTION = 0.18, 0.42, 0.03, 0.17, 0.15
+#: Side of a close-up as a share of the object's shorter side.
+CLOSE_UP = 0.28
 #: Colors of the frames of close-ups (Okabe and Ito).
 FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
 
@@ -235,14 +237,14 @@ def frame_of(mask: NDArray[Any]) -> Box:
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
-def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]], share: float = 0.28) -> Box:
+def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]]) -> Box:
     """The square in which two error maps differ most in sum, for a close-up that shows why they differ."""
     from scipy.ndimage import uniform_filter
 
     mask = maps[0]["mask"].astype(bool)
     first, second = (np.nan_to_num(angular_error(m["normals"], m["truth"], mask)) for m in maps[:2])
     frame = frame_of(mask)
-    side = int(share * min(frame[0].stop - frame[0].start, frame[1].stop - frame[1].start))
+    side = int(CLOSE_UP * min(frame[0].stop - frame[0].start, frame[1].stop - frame[1].start))
     inside = uniform_filter(mask.astype(np.float32), side) > 0.95
     score = np.where(inside, uniform_filter(np.abs(first - second), side), -1.0)
     row, column = np.unravel_index(int(np.argmax(score)), score.shape)
@@ -284,15 +286,13 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
     return figure
 
 
-def picture_of_atoms(
-    atoms: NDArray[Any], patch: tuple[int, int, int] = (8, 8, 3), columns: int = 16
-) -> NDArray[Any]:
+def picture_of_atoms(atoms: NDArray[Any]) -> NDArray[Any]:
     """Every atom as a small color image, each stretched to its own largest value, in a grid.
 
-    >>> picture_of_atoms(np.eye(192), columns=16).shape
+    >>> picture_of_atoms(np.eye(192)).shape
     (109, 145, 3)
     """
-    w_x, w_y, w_z = patch
+    columns, (w_x, w_y, w_z) = 16, (8, 8, 3)
     lines = -(-len(atoms) // columns)
     picture = np.ones((lines * (w_y + 1) + 1, columns * (w_x + 1) + 1, 3))
     for number, atom in enumerate(atoms):

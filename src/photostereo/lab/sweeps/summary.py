@@ -91,15 +91,13 @@ def average_of(
     return average(row[value] for row in rows if row is not None)
 
 
-def average_over_objects(
-    results: Iterable[CellResult], protocol: Protocol, *, value: str = "mean"
-) -> Average:
+def average_over_objects(results: Iterable[CellResult], protocol: Protocol) -> Average:
     """The average over objects within each seed first, as in the paper; so the spread is over trials, not objects."""
     by_seed: dict[int | None, list[float]] = {}
     for result in results:
         row = result.row(protocol)
         if row is not None:
-            by_seed.setdefault(result.cell.seed, []).append(row[value])
+            by_seed.setdefault(result.cell.seed, []).append(row["mean"])
     return average(float(np.mean(values)) for values in by_seed.values())
 
 
