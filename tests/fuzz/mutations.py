@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -178,11 +179,20 @@ def png_declares_more(path: Path, rng: np.random.Generator) -> None:
     path.write_bytes(bytes(data))
 
 
+@cache
+def _nothing(size: int) -> bytes:
+    """That many zeros, compressed."""
+    return zlib.compress(bytes(size), 9)
+
+
 def png_bomb(path: Path, rng: np.random.Generator) -> None:
     """A picture that is as large as it says and of one color: small on disk, hundreds of megabytes decoded."""
     side = 9000
-    rows = zlib.compress(bytes(side * (side + 1)), 9)
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)),
+        (b"IDAT", _nothing(side * (side + 1))),
+        (b"IEND", b""),
+    ]
     body = b"".join(
         struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks
     )
@@ -282,12 +292,15 @@ def odd_member(path: Path, rng: np.random.Generator) -> None:
 
 def zip_bomb(path: Path, rng: np.random.Generator) -> None:
     """An archive whose images are 300 MB of nothing in 300 kB."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        header = _header("<f4", (3, 5000, 5000))
-        with archive.open("images.npy", "w", force_zip64=True) as member:
-            member.write(header)
-            for _ in range(300):
-                member.write(bytes(10**6))
+    path.write_bytes(_empty_images())
+
+
+@cache
+def _empty_images() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("images.npy", _header("<f4", (3, 5000, 5000)) + bytes(300 * 10**6))
+    return content.getvalue()
 
 
 def odd_mat(path: Path, rng: np.random.Generator) -> None:

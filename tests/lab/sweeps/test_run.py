@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -149,11 +148,20 @@ def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
     assert "died" in failed[0]["error"]
 
 
-def start_sweep(plan: Path, out: Path) -> subprocess.Popen[bytes]:
+def start_sweep(plan: Path, out: Path, killed_at: int = 0) -> subprocess.Popen[bytes]:
+    """A sweep in a process of its own; it kills itself while it writes the maps of a trial, if ``killed_at`` says which."""
     code = f"""
+import os, signal
 from photostereo.batch.options import RunOptions
 from photostereo.lab.sweeps.sweep import sweep
+replace, written = os.replace, []
+def replace_or_die(stage, target):
+    written.extend([target] if "arrays" in str(target) else [])
+    if len(written) == {killed_at} and {killed_at}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(stage, target)
 if __name__ == "__main__":
+    os.replace = replace_or_die
     sweep({str(plan)!r}, {str(out)!r}, options=RunOptions(workers=2))
 """
     script = out.parent / f"{out.name}.py"
@@ -174,18 +182,16 @@ def count_rows(out: Path) -> int:
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path):
     plan = write_plan(1)
+    plan.write_text("maps = true\n" + plan.read_text(encoding="utf-8"), encoding="utf-8")
     whole = start_sweep(plan, tmp_path / "whole")
     assert whole.wait(150) == 0
     total = count_rows(tmp_path / "whole")
 
-    killed = start_sweep(plan, tmp_path / "killed")
-    deadline = time.monotonic() + 120
-    while count_rows(tmp_path / "killed") < total // 4 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait(10)
+    killed = start_sweep(plan, tmp_path / "killed", killed_at=total // 4)
+    assert killed.wait(150) == -signal.SIGKILL
     before = Store(tmp_path / "killed").rows()
-    assert 0 < len(before) < total, "the run was to be killed in the middle"
+    assert len(before) == total // 4 - 1
+    assert len(list((tmp_path / "killed" / "arrays").glob(".*.partial-*"))) == 1
 
     resumed = start_sweep(plan, tmp_path / "killed")
     assert resumed.wait(150) == 0
@@ -193,6 +199,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path
     assert len(after) == total
     # A trial that had finished was not run again: its row is the very same, times included.
     assert {key: after[key] for key in before} == before
+    assert {path.stem for path in (tmp_path / "killed" / "arrays").iterdir()} == set(after)
     for name in TABLES:
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
