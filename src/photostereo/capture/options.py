@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import ParameterError, require_known
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,15 +143,10 @@ class ReadOptions:
         object.__setattr__(self, "moved_lights", tuple((name, tuple(to)) for name, to in dict(moved).items()))
         for name in ("leave_out", "keep"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        if self.align not in ALIGNMENTS:
-            raise ParameterError(
-                f'align must be one of {", ".join(ALIGNMENTS)}, not "{self.align}".', code="unknown-align"
-            )
-        if self.lights_strengths not in ("given", "unknown"):
-            raise ParameterError(
-                f'lights_strengths must be given or unknown, not "{self.lights_strengths}".',
-                code="unknown-strengths",
-            )
+        require_known(self.align, ALIGNMENTS, "alignment", "unknown-align")
+        require_known(
+            self.lights_strengths, ("given", "unknown"), "value of lights_strengths", "unknown-strengths"
+        )
         for name in NAMED_FILES:
             if isinstance(value := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(value))

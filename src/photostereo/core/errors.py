@@ -149,6 +149,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f' Did you mean "{close[0]}"?' if close else ""
 
 
+def require_known(name: str, known: Iterable[str], what: str, code: str = "") -> None:
+    """Raise a :class:`ParameterError`, ``"unknown-WHAT"``, if a name is none of the known ones.
+
+    >>> require_known("spere", ["plane", "sphere"], "scene")
+    Traceback (most recent call last):
+    photostereo.core.errors.ParameterError: There is no scene "spere". Did you mean "sphere"? Choose from plane, sphere.
+    """
+    words = tuple(known)
+    if name not in words:
+        raise ParameterError(
+            f'There is no {what} "{name}".{did_you_mean(str(name), words)} Choose from {", ".join(words)}.',
+            code=code or f"unknown-{what}",
+            name=name,
+            known=list(words),
+        )
+
+
 def _remade(
     kind: type[PhotostereoError],
     message: str,

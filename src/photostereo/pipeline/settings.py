@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from photostereo.capture.options import ReadOptions
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import require_known
 from photostereo.core.units import PixelSize
 
 
@@ -121,13 +121,8 @@ class Settings:
         parts: dict[str, dict[str, Any]] = {"reading": {}, "solving": {}, "surface": {}, "output": {}}
         own: dict[str, Any] = {}
         for name, value in changes.items():
-            part = FLAT.get(name)
-            if part is None:
-                raise ParameterError(
-                    f'There is no setting "{name}".{did_you_mean(name, FLAT)}',
-                    code="unknown-setting",
-                    name=name,
-                )
+            require_known(name, FLAT, "setting")
+            part = FLAT[name]
             if name == "surface_method":
                 parts["surface"]["method"] = value
             elif name == "pixel_size":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import require_known
 from photostereo.core.plugins import announced
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry
@@ -27,13 +27,7 @@ def registered_priors() -> dict[str, PriorEntry]:
 def find_prior(name: str) -> PriorEntry:
     """The prior of that name, or an error that lists the known ones."""
     known = registered_priors()
-    if name not in known:
-        raise ParameterError(
-            f'There is no prior "{name}".{did_you_mean(name, known)} Known priors: {", ".join(known)}.',
-            code="unknown-prior",
-            prior=name,
-            known=list(known),
-        )
+    require_known(name, known, "prior")
     return known[name]
 
 

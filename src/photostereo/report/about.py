@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from photostereo.core.errors import CaptureError, ParameterError, did_you_mean
+from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import exists, read_json
 from photostereo.io.schema import check_facts
 
@@ -38,12 +38,7 @@ def read_about(capture: Path | None) -> dict[str, str]:
 def check_about(given: Mapping[str, str]) -> dict[str, str]:
     """Facts as a caller gives them; an error names the unknown ones."""
     for name in given:
-        if name not in FACTS:
-            raise ParameterError(
-                f'There is no fact "{name}" about an object. Choose from {", ".join(FACTS)}.{did_you_mean(name, FACTS)}',
-                code="unknown-fact",
-                name=name,
-            )
+        require_known(name, FACTS, "fact about an object", "unknown-fact")
     return {name: str(value) for name, value in given.items()}
 
 

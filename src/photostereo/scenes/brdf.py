@@ -21,7 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, require_known
 from photostereo.scenes.jets import Array
 
 
@@ -165,12 +165,7 @@ def brdf_named(name: str) -> Brdf:
     >>> brdf_named("oren-nayar")
     OrenNayar(sigma=0.4)
     """
-    if name not in BRDFS:
-        raise ParameterError(
-            f'There is no reflectance called "{name}".{did_you_mean(name, BRDFS)} Choose one of '
-            f"{', '.join(BRDFS)}.",
-            code="unknown-reflectance",
-        )
+    require_known(name, BRDFS, "reflectance")
     return BRDFS[name]()
 
 

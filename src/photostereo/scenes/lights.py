@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, require_known
 from photostereo.scenes.jets import Array
 
 
@@ -73,12 +73,7 @@ def place_lights(kind: str, d: int, *, rng: int | np.random.Generator = 0) -> Ar
         "ring": ring_lights,
         "random": partial(random_lights, rng=rng),
     }
-    if kind not in placements:
-        raise ParameterError(
-            f'There is no placement of lights called "{kind}".{did_you_mean(kind, placements)} Choose one of '
-            f"{', '.join(placements)}.",
-            code="unknown-light-placement",
-        )
+    require_known(kind, placements, "placement of lights", "unknown-light-placement")
     return placements[kind](d)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, require_known
 from photostereo.scenes.brdf import Brdf, Lambertian, brdf_named
 from photostereo.scenes.jets import Array
 from photostereo.scenes.lights import dome_lights
@@ -110,12 +110,7 @@ def render_scene(
     >>> capture.images.shape, bool(capture.images.max() <= 1.0)
     ((20, 32, 32), True)
     """
-    if name not in SCENES:
-        raise ParameterError(
-            f'There is no scene called "{name}".{did_you_mean(name, SCENES)} Choose one of '
-            f"{', '.join(SCENES)}.",
-            code="unknown-scene",
-        )
+    require_known(name, SCENES, "scene")
     shape, own_texture = SCENES[name]
     # One generator each: a shape that draws more numbers must not change the texture.
     shape_rng, texture_rng = np.random.default_rng(rng).spawn(2)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import require_known
 from photostereo.scenes.jets import Array
 
 Rng: TypeAlias = int | np.random.Generator
@@ -84,13 +84,7 @@ def texture_named(name: str) -> Texture:
     >>> texture_named("uniform")(np.zeros((1, 3)), 0).tolist()
     [[0.78, 0.72, 0.64]]
     """
-    if name not in TEXTURES:
-        known = (*TEXTURES, "painted")
-        raise ParameterError(
-            f'There is no texture called "{name}".{did_you_mean(name, known)} Choose one of '
-            f"{', '.join(known)}.",
-            code="unknown-texture",
-        )
+    require_known(name, TEXTURES, "texture")
     return TEXTURES[name]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import require_known
 from photostereo.diagnosis.noise_table import Noise, PixelNoise
 from photostereo.lights.strengths import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
@@ -63,14 +63,7 @@ def measure_conditions(
     >>> found.corrects, round(float(found.factors[2]), 2)
     (True, 1.5)
     """
-    if strengths not in STRENGTHS:
-        raise ParameterError(
-            f'strengths must be "auto" (correct photographs that stand out) or "given", not "{strengths}".'
-            f"{did_you_mean(strengths, STRENGTHS)}",
-            code="unknown-strengths",
-            found=strengths,
-            known=STRENGTHS,
-        )
+    require_known(strengths, STRENGTHS, "way to treat strengths", "unknown-strengths")
     if strengths == "given" and not model_needs_noise:
         return Conditions()
     noise = Noise.measure(pixels, lights, mask, blocks=model_needs_noise)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import ConvergenceWarning, ParameterError, did_you_mean
+from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.camera import Camera
 from photostereo.surface.integrated import Surface
@@ -28,14 +28,7 @@ SMALL_PART = 4_000
 
 def check_method(name: str) -> None:
     """Raise a :class:`ParameterError` if this is not an integration method."""
-    if name not in METHODS:
-        raise ParameterError(
-            f'Unknown integration method "{name}"; known: {", ".join(METHODS)}.'
-            + did_you_mean(name, METHODS),
-            code="unknown-integration",
-            name=name,
-            known=METHODS,
-        )
+    require_known(name, METHODS, "integration method", "unknown-integration")
 
 
 def integrate(

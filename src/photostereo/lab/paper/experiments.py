@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from photostereo.core.errors import CaptureError, ParameterError, did_you_mean
+from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import read_toml
 from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
@@ -76,13 +76,7 @@ NAMED_RUNS: dict[str, NamedRun] = {name: NamedRun(name, facts) for name, facts i
 
 def find_run(name: str) -> NamedRun:
     """The run of that name, or an error that lists the known ones."""
-    if name not in NAMED_RUNS:
-        known = ", ".join(NAMED_RUNS)
-        raise ParameterError(
-            f'There is no run "{name}".{did_you_mean(name, NAMED_RUNS)} Known runs: {known}.',
-            code="unknown-run",
-            name=name,
-        )
+    require_known(name, NAMED_RUNS, "run")
     return NAMED_RUNS[name]
 
 

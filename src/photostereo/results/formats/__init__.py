@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import require_known
 from photostereo.results.format_names import FORMAT_NAMES
 from photostereo.results.formats.format import Format as Format
 from photostereo.results.formats.format import Job as Job
@@ -27,11 +27,5 @@ def check_formats(names: Sequence[str], known: Sequence[str] | None = None) -> l
     known = tuple(FORMATS) if known is None else known
     plain = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in names if name.strip()))
     for name in plain:
-        if name not in known:
-            raise ParameterError(
-                f'There is no format "{name}". Choose from {", ".join(known)}.{did_you_mean(name, known)}',
-                code="unknown-format",
-                name=name,
-                known=list(known),
-            )
+        require_known(name, known, "format")
     return plain
