@@ -86,7 +86,7 @@ def complete_lights(
     if verdict.is_flat:
         notes.append(
             "the object is flat, so the depth of its relief is assumed rather than measured: lights of similar strength, "
-            "and a surface that faces the camera on average; bumps may look like hollows"
+            "and a surface that faces the camera on average. If bumps come out as hollows, reverse x and y of all lights"
         )
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
