@@ -22,7 +22,7 @@ def batch_size(photographs: int) -> int:
     return max((1 << 25) // photographs, 1)
 
 
-def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
+def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights) -> None:  # type: ignore[no-untyped-def]
     """As :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not Y.is_cuda:
@@ -35,7 +35,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     _launch("sbl_em", Y, arguments, threads=SHARING * count)
 
 
-def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
+def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations) -> None:  # type: ignore[no-untyped-def]
     """As :func:`.absolute_kernels.l1_regression`."""
     if not Y.is_cuda:
         torch_loops.l1_regression(Y, L, start, floor, tol, max_iter, n, iterations)
@@ -48,7 +48,7 @@ def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ig
     )
 
 
-def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
+def reweigh(Y, L, n, threshold, redescending, gram, moment, rest) -> None:  # type: ignore[no-untyped-def]
     """As :func:`.kernels.reweigh`; all but Y, L and the threshold may have a leading axis of problems."""
     count, photographs = Y.shape
     outputs = [array.view(-1, count, *array.shape[n.ndim - 1 :]) for array in (gram, moment, rest)]

@@ -16,7 +16,7 @@ Tensor = Any
 SLACK, NOTHING = 1e-9, 1e-12
 
 
-def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
+def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights) -> None:  # type: ignore[no-untyped-def]
     """Expectation maximization of sparse Bayesian learning, as :func:`.kernels.sbl_em`."""
     lit, L = scale > 0, L.double()
     y = Y.double() / scale.where(lit, torch.ones_like(scale))[:, None]
@@ -47,7 +47,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
         weights[:] = torch.where(lit[:, None], noise / (noise + gamma), 1.0)
 
 
-def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
+def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations) -> None:  # type: ignore[no-untyped-def]
     """Reweighted least squares, then an exact descent along edges, as :func:`.absolute_kernels.l1_regression`."""
     top = Y.abs().amax(1).double()
     top = top.where(top > 0, torch.ones_like(top))[:, None]
@@ -95,7 +95,7 @@ def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations):  # type: ig
     n[:] = x * top
 
 
-def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
+def reweigh(Y, L, n, threshold, redescending, gram, moment, rest) -> None:  # type: ignore[no-untyped-def]
     """Weights at the normals n and what the next solve needs of them, as :func:`.kernels.reweigh`."""
     y, limit = Y.double(), threshold[:, None]
     L = L.double()
