@@ -17,30 +17,19 @@ from photostereo.core.units import PixelSize
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """How a capture is solved; see :func:`photostereo.solve`.
+    """How a capture is solved; see :func:`photostereo.solve`."""
 
-    Attributes
-    ----------
-    method, prior, parameters
-        The method by name or word, a prior for a method that has none, and its parameters.
-    device : str
-        ``"cpu"`` or ``"cuda"``.
-    memory : int or str, optional
-        Limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit is
-        solved in parts.
-    strengths : str
-        ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"`` uses
-        them as they are.
-    checkpoint, resume : path, optional
-        Files for the state of a solve.
-    """
-
-    method: str = "auto"
-    prior: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    device: str = "cpu"
+    method: str = "auto"  #: By name or word.
+    prior: str | None = None  #: For a method that has none.
+    parameters: Mapping[str, Any] = field(default_factory=dict)  #: Of the method.
+    device: str = "cpu"  #: ``"cpu"`` or ``"cuda"``.
+    #: Limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit is
+    #: solved in parts.
     memory: int | str | None = None
+    #: ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"`` uses
+    #: them as they are.
     strengths: str = "auto"
+    #: checkpoint, resume: files for the state of a solve.
     checkpoint: str | os.PathLike[str] | None = None
     resume: str | os.PathLike[str] | None = None
 

@@ -54,35 +54,13 @@ def write_comparison(
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
-    """Write one self-contained page that compares results of the same capture.
+    """Write one self-contained page that compares results of the same capture, with the photographs' evidence if
+    it is given.
 
-    Parameters
-    ----------
-    path : path
-        The file to write.
-    results : sequence of Reconstruction
-        In the order in which they are shown.
-    capture : Capture, optional
-        Adds what the photographs say about the results.
-    labels : sequence of str, optional
-        Names of the results, in their order; their methods by default.
-    truth : (H, W, 3) array, optional
-        True normals, by default those of the capture: the page shows errors, and the truth is one of the sides.
-    depths : sequence of (H, W) arrays or None, optional
-        Depth maps of the results, in their order; adds surfaces and heights to measure.
-    files : mapping, optional
-        Labels to paths relative to the page, offered for download.
-    folders : sequence of str, optional
-        Folders beside the page that hold the results, in their order. A served page takes finer tiles from them, and
-        those of the truth from ``truth``.
-    expected : sequence of float or None
-        Expected errors of the results in degrees, in their order, for the table.
-    pixel_size : PixelSize
-        Scale of measurements in the page.
-    about : mapping, optional
-        ``title`` (the heading; by default the capture's name), ``inventory``, ``credit`` and ``license``.
-    control : Control
-        Can cancel the work.
+    ``labels`` (by default the methods), ``depths``, ``folders`` beside the page that hold the results, and
+    ``expected`` errors in degrees are in the order of the results. A served page takes finer tiles from the
+    folders, and those of the truth from ``truth``. With true normals, by default those of the capture, the page
+    shows errors. The other parameters are those of :func:`.page.write_report`.
     """
     if not results:
         raise ParameterError(

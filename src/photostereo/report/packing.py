@@ -65,24 +65,17 @@ def _sign(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class HeightGrid:
-    """A height field for the viewer.
+    """A height field for the viewer."""
 
-    Attributes
-    ----------
-    cols, rows : vertices across and down
-    step : pixels between vertices; the first one is at ``step / 2`` from the upper left corner
-    low, high : heights that the codes 1 and 65535 stand for, in pixels
-    codes : base64 of little-endian 16-bit codes by rows; 0 is a hole
-    cuts : base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without
-    tears
-    """
-
+    #: vertices across and down
     cols: int
     rows: int
-    step: float
+    step: float  #: pixels between vertices; the first one is at ``step / 2`` from the upper left corner
+    #: heights that the codes 1 and 65535 stand for, in pixels
     low: float
     high: float
-    codes: str
+    codes: str  #: base64 of little-endian 16-bit codes by rows; 0 is a hole
+    #: base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without tears
     cuts: str
 
 

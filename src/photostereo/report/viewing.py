@@ -20,18 +20,8 @@ def open_report(out_dir: str | Path) -> Path:
 def serve(
     out_dir: str | Path, port: int = 0, *, tell: Callable[[str], object] | None = None, browse: bool = False
 ) -> None:
-    """Serve an OUT folder on 127.0.0.1 until interrupted.
-
-    Parameters
-    ----------
-    out_dir : path
-        A folder with ``report.html``.
-    port : int
-        0 takes any free port.
-    tell : callable, optional
-        Receives the address as one line of text.
-    browse : bool
-        Open the page in the user's browser too.
+    """Serve an OUT folder on 127.0.0.1 until interrupted, on any free port by default. ``tell`` receives the
+    address as one line of text; with ``browse`` the page is opened in the user's browser.
     """
     with make_server(_find_report(out_dir), port) as server:
         address = f"http://{LOOPBACK}:{server.server_address[1]}/report.html"

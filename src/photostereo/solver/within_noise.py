@@ -131,15 +131,9 @@ def most_noise(freedom: int) -> float:
 class WithinNoise(Model):
     """A model whose normals stay within the noise around its own answer.
 
-    Parameters
-    ----------
-    model : Model
-    start : of the model, its own normals and unknowns: the center of each pixel's ball
-    noise : standard deviation of an intensity to the model, see :func:`noise_to`; or all the evidence
-    hessian : mean Hessian of the data cost; by default the model's own
+    ``start`` has the model's own normals and unknowns, the center of each pixel's ball; ``noise`` is the standard
+    deviation of an intensity to the model (:func:`noise_to`), or all the evidence.
 
-    Examples
-    --------
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
     >>> own = np.array([[0.1, 0.2, 0.9]])

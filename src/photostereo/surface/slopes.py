@@ -103,26 +103,12 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
 
 
 class SlopeSource:
-    """The slope equations of a normal map, computed from its rows on demand.
+    """The slope equations of a normal map, computed from its rows on demand; parameters as for
+    :func:`photostereo.surface.integrate`.
 
-    Normals need not be unit. A zero or non-finite one gives an equation of slope zero with a weight of 1e-4, so that
-    its neighbors fill it. One that faces away is cut to a grazing one; if most do, the map is in another convention,
-    and that is an error.
-
-    Parameters
-    ----------
-    normals, mask, weights, camera
-        As for :func:`photostereo.surface.integrate`.
-
-    Attributes
-    ----------
-    unknown, away : int
-        The number of normals that were zero or not finite, and of those that faced away from the camera.
-
-    Raises
-    ------
-    ParameterError
-        If no normal is usable, if most face away, or if the weights do not fit.
+    Normals need not be unit. A zero or non-finite one (``unknown`` counts them) gives an equation of slope zero
+    with a weight of 1e-4, so that its neighbors fill it. One that faces ``away`` is cut to a grazing one; if most
+    do, the map is in another convention, and that is an error.
     """
 
     def __init__(

@@ -28,12 +28,8 @@ def dictionary_pass(
 ) -> None:
     """One pass over the atoms, **in place**; see :func:`photostereo.priors.dictionary.compiled.dictionary_pass`.
 
-    Parameters
-    ----------
-    R, D, B : (..., w, m), (..., K, m), (..., K, w) residual, atoms and codes, contiguous, of one
-        floating type. A leading axis counts the problems.
-    mu, q : threshold and bound of the codes, one for all problems or one for each
-    update_atoms : false keeps the dictionaries and updates the codes only
+    The arrays are contiguous and of one floating type, and may have a leading axis of problems; ``mu`` and ``q`` are one
+    for all of them or one for each.
     """
     import torch
 
