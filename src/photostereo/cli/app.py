@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from photostereo.cli.options import option
+from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
 
 
 def app(
     terminal: Terminal,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Folder of photographs to open.")
-    ] = None,
-    port: Annotated[int, option("--port", None, "Port (0: any free port).", min=0, max=65535)] = 0,
-    browser: Annotated[
-        bool, option("--browser/--no-browser", None, "Open the browser, or only print the address.")
-    ] = True,
+    folder: Path | None = argument(metavar="FOLDER", help="Folder of photographs to open."),
+    port: int = option("--port", None, "Port (0: any free port).", min=0, max=65535, default=0),
+    browser: bool = option(
+        "--browser/--no-browser", None, "Open the browser, or only print the address.", default=True
+    ),
 ) -> None:
     """Open the app in the browser, from photographs to results."""
     from photostereo.core.errors import CaptureError

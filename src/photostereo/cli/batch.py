@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.command import ADVANCED, INPUT
-from photostereo.cli.options import GrowingOut, Making, Reading, Running, option, seen_from_anywhere
+from photostereo.cli.command import ADVANCED, INPUT, option
+from photostereo.cli.options import GrowingOut, Making, Reading, Running, seen_from_anywhere
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -23,25 +23,20 @@ def batch(
     making: Making,
     running: Running,
     terminal: Terminal,
-    watch: Annotated[
-        bool, option("--watch", INPUT, "Keep solving captures as they appear in the folders.")
-    ] = False,
-    settle: Annotated[
-        float,
-        option(
-            "--settle",
-            ADVANCED,
-            "With --watch: solve a capture once its files have not changed for this long.",
-            "SECONDS",
-            min=0,
-        ),
-    ] = 5.0,
-    idle: Annotated[
-        float | None,
-        option(
-            "--idle", ADVANCED, "With --watch: stop if nothing new appears for this long.", "SECONDS", min=0
-        ),
-    ] = None,
+    watch: bool = option(
+        "--watch", INPUT, "Keep solving captures as they appear in the folders.", default=False
+    ),
+    settle: float = option(
+        "--settle",
+        ADVANCED,
+        "With --watch: solve a capture once its files have not changed for this long.",
+        "SECONDS",
+        min=0,
+        default=5.0,
+    ),
+    idle: float | None = option(
+        "--idle", ADVANCED, "With --watch: stop if nothing new appears for this long.", "SECONDS", min=0
+    ),
 ) -> dict[str, Any]:
     """Solve many captures with the same settings, with a folder of results each and an overview page."""
     from photostereo.batch.run import batch as run

@@ -1,7 +1,7 @@
 """Declares a command: groups of options as dataclasses, ``--quiet`` and ``--json`` for all that print results.
 
-A parameter whose type is a dataclass stands for its fields, each an option. The command talks to its ``terminal`` and
-returns facts, which are printed as one JSON object if ``--json`` was given.
+Options are declared by :func:`option`. A parameter whose type is a dataclass stands for its fields, each an option. The
+command talks to its ``terminal`` and returns facts, which are printed as one JSON object if ``--json`` was given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -18,6 +18,28 @@ from photostereo.cli.shell import print_json
 from photostereo.cli.terminal import Terminal
 
 Facts = Mapping[str, Any]
+
+
+class Declared(NamedTuple):
+    """An option or argument: its value if it is not given, and what Typer is to know of it."""
+
+    default: Any
+    info: Any
+
+
+def option(
+    names: str, panel: str | None, help: str, metavar: str | None = None, *, default: Any = None, **more: Any
+) -> Any:
+    """An option with its names (``"--out -o"``), in a panel of the help."""
+    info = typer.Option(*names.split(), rich_help_panel=panel, help=help, metavar=metavar, **more)
+    return Declared(default, info)
+
+
+def argument(*, default: Any = None, **more: Any) -> Any:
+    """An argument that may be left out."""
+    return Declared(default, typer.Argument(**more))
+
+
 #: The panels of a command's help, in their order.
 PANELS = INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES, ADVANCED = (
     "Input",
@@ -62,10 +84,13 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     declared.append(inspect.Parameter("quiet", _BY_NAME, default=False, annotation=Quiet))
     if signature.return_annotation is not None:
         declared.append(inspect.Parameter("as_json", _BY_NAME, default=False, annotation=Json))
+    declared = [_as_typer_takes_it(option) for option in declared]
+    defaults = {o.name: o.default for o in declared if o.default is not inspect.Parameter.empty}
 
     @functools.wraps(function)
     def run(context: typer.Context | None = None, **values: Any) -> None:
         given = frozenset(name for name in values if context is None or _is_given(context, name))
+        values = {**defaults, **values}
         as_json = values.pop("as_json", False)
         quiet = values.pop("quiet", False) or as_json
         for name, (kind, options) in groups.items():
@@ -87,6 +112,17 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in declared}
     return run
+
+
+def _as_typer_takes_it(option: inspect.Parameter) -> inspect.Parameter:
+    """What is declared of an option in its annotation, its default as it is."""
+    kind, default = option.annotation, option.default
+    if isinstance(default, Declared):
+        return option.replace(annotation=Annotated[kind, default.info], default=default.default)
+    marks = getattr(kind, "__metadata__", (None,))
+    if isinstance(marks[0], Declared):  # it has to be given
+        return option.replace(annotation=Annotated[get_args(kind)[0], marks[0].info])
+    return option
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

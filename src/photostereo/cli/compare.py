@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.command import METHOD, OUTPUT
+from photostereo.cli.command import METHOD, OUTPUT, option
 from photostereo.cli.options import (
-    Device,
-    Force,
-    Images,
-    PixelSizeChoice,
+    DEVICE,
+    FORCE,
+    IMAGES,
+    PIXEL_SIZE,
+    REPORT,
+    SEED,
     Reading,
-    Report,
-    Seed,
     complete_method,
     names,
-    option,
     parse_parameters,
 )
 from photostereo.cli.terminal import Terminal
@@ -44,33 +43,23 @@ def compare(
     ],
     reading: Reading,
     terminal: Terminal,
-    methods: Annotated[
-        str | None,
-        option(
-            "--methods",
-            METHOD,
-            "Comma-separated names (default: all methods).",
-            autocompletion=complete_methods,
-        ),
-    ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        option("--set -s", METHOD, "A parameter of one method; can be repeated.", "METHOD.NAME=VALUE"),
-    ] = None,
-    images: Images = None,
-    seed: Seed = 0,
-    truth: Annotated[
-        Path | None,
-        option("--truth", None, "For results: a capture with truth, or true normals as .npy or .png."),
-    ] = None,
-    out: Annotated[
-        Path | None, option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT")
-    ] = None,
-    meshes: Annotated[bool, option("--meshes", OUTPUT, "Write a mesh for each method.")] = False,
-    report: Report = True,
-    pixel_size: PixelSizeChoice = None,
-    device: Device = "cpu",
-    force: Force = False,
+    methods: str | None = option(
+        "--methods", METHOD, "Comma-separated names (default: all methods).", autocompletion=complete_methods
+    ),
+    parameters: list[str] | None = option(
+        "--set -s", METHOD, "A parameter of one method; can be repeated.", "METHOD.NAME=VALUE"
+    ),
+    images: int | None = IMAGES,
+    seed: int = SEED,
+    truth: Path | None = option(
+        "--truth", None, "For results: a capture with truth, or true normals as .npy or .png."
+    ),
+    out: Path | None = option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT"),
+    meshes: bool = option("--meshes", OUTPUT, "Write a mesh for each method.", default=False),
+    report: bool = REPORT,
+    pixel_size: str | None = PIXEL_SIZE,
+    device: str = DEVICE,
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
     from photostereo.cli.state import report_state

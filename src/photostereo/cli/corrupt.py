@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from photostereo.cli.options import CapturePath, Color, Force, Images, OutFolder, Seed, option
+from photostereo.cli.command import option
+from photostereo.cli.options import COLOR, FORCE, IMAGES, SEED, CapturePath, OutFolder
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -13,20 +14,15 @@ def corrupt(
     capture: CapturePath,
     out: OutFolder,
     terminal: Terminal,
-    poisson: Annotated[
-        float | None, option("--poisson", None, "Poisson noise with this signal-to-noise ratio.", "DB")
-    ] = None,
-    salt_pepper: Annotated[
-        float | None, option("--salt-pepper", None, "Share of values set to 0 or 1.", "SHARE")
-    ] = None,
-    gaussian: Annotated[
-        float | None,
-        option("--gaussian", None, "Gaussian noise, for intensities from 0 to 1.", "SIGMA"),
-    ] = None,
-    images: Images = None,
-    seed: Seed = 0,
-    color: Color = False,
-    force: Force = False,
+    poisson: float | None = option("--poisson", None, "Poisson noise with this signal-to-noise ratio.", "DB"),
+    salt_pepper: float | None = option("--salt-pepper", None, "Share of values set to 0 or 1.", "SHARE"),
+    gaussian: float | None = option(
+        "--gaussian", None, "Gaussian noise, for intensities from 0 to 1.", "SIGMA"
+    ),
+    images: int | None = IMAGES,
+    seed: int = SEED,
+    color: bool = COLOR,
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Add noise to a capture (Poisson, then Gaussian, then salt and pepper) and write it in the DiLiGenT layout."""
     if poisson is None and salt_pepper is None and gaussian is None and images is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.options import Force, OutFolder
+from photostereo.cli.options import FORCE, OutFolder
 from photostereo.cli.terminal import Terminal
 
 PHOTOGRAPHS, SIZE = 20, 400
@@ -16,7 +16,7 @@ METHODS = ("ls", "pdlnv", "dlnet")
 
 
 def demo(
-    terminal: Terminal, out: OutFolder = Path("photostereo-demo"), force: Force = False
+    terminal: Terminal, out: OutFolder = Path("photostereo-demo"), force: bool = FORCE
 ) -> dict[str, Any]:
     """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.corruptions import add_poisson

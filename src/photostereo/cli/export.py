@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.options import FlipY, Force, PixelSizeChoice, SurfaceMethod, Texels, option
+from photostereo.cli.command import option
+from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, SURFACE_METHOD, TEXELS
 from photostereo.cli.terminal import Terminal
 from photostereo.results.format_names import FORMAT_NAMES
 
@@ -18,29 +19,26 @@ if TYPE_CHECKING:
 def export(
     source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
     terminal: Terminal,
-    to: Annotated[
-        str, option("--to", None, f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.")
-    ] = "glb,tiff,ptm,relight",
-    out: Annotated[Path | None, option("--out -o", None, "Folder (default: RESULT-export).", "DIR")] = None,
-    pixel_size: PixelSizeChoice = None,
-    photographs: Annotated[
-        Path | None,
-        option("--photographs", None, "Estimate a material's roughness from these.", "CAPTURE"),
-    ] = None,
-    tileable: Annotated[bool, option("--tileable", None, "Make a material that tiles seamlessly.")] = False,
-    texels: Texels = None,
-    stretch: Annotated[
-        bool, option("--stretch", None, "Scale a material's base color to its full range.")
-    ] = False,
-    linear: Annotated[
-        bool, option("--linear", None, "Store linear intensities in PTM and relight files, for measuring.")
-    ] = False,
-    flip_y: FlipY = False,
-    surface_method: SurfaceMethod = "poisson",
-    decimate: Annotated[
-        int | None, option("--decimate", None, "Reduce meshes to about N triangles.", "N", min=4)
-    ] = None,
-    force: Force = False,
+    to: str = option(
+        "--to", None, f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"
+    ),
+    out: Path | None = option("--out -o", None, "Folder (default: RESULT-export).", "DIR"),
+    pixel_size: str | None = PIXEL_SIZE,
+    photographs: Path | None = option(
+        "--photographs", None, "Estimate a material's roughness from these.", "CAPTURE"
+    ),
+    tileable: bool = option("--tileable", None, "Make a material that tiles seamlessly.", default=False),
+    texels: int | None = TEXELS,
+    stretch: bool = option(
+        "--stretch", None, "Scale a material's base color to its full range.", default=False
+    ),
+    linear: bool = option(
+        "--linear", None, "Store linear intensities in PTM and relight files, for measuring.", default=False
+    ),
+    flip_y: bool = FLIP_Y,
+    surface_method: str = SURFACE_METHOD,
+    decimate: int | None = option("--decimate", None, "Reduce meshes to about N triangles.", "N", min=4),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Export a result for other programs."""
     from photostereo.capture import load

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, names, numbers, option
+from photostereo.cli.command import option
+from photostereo.cli.options import FORCE, names, numbers
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -23,25 +24,17 @@ def figure(
     ],
     out: Annotated[Path, option("--out -o", None, "A .pdf, .svg or .png file.", "FIG")],
     terminal: Terminal,
-    truth: Annotated[
-        Path | None,
-        option("--truth", None, "A capture with truth, or true normals as .npy or .png: adds error maps."),
-    ] = None,
-    zoom: Annotated[
-        list[str] | None, option("--zoom", None, "Add a close-up; can be repeated.", "X,Y,W,H")
-    ] = None,
-    relit: Annotated[
-        list[str] | None,
-        option("--relit", None, "Add a row lit from this direction; can be repeated.", "X,Y,Z"),
-    ] = None,
-    methods: Annotated[
-        str | None, option("--methods", None, "Comma-separated methods to show (default: all).")
-    ] = None,
-    limit: Annotated[
-        float | None, option("--limit", None, "Upper limit of the color scale, in degrees.", min=0.1)
-    ] = None,
-    width: Annotated[float, option("--width", None, "Width in inches.", min=1.0, max=40.0)] = 7.16,
-    force: Force = False,
+    truth: Path | None = option(
+        "--truth", None, "A capture with truth, or true normals as .npy or .png: adds error maps."
+    ),
+    zoom: list[str] | None = option("--zoom", None, "Add a close-up; can be repeated.", "X,Y,W,H"),
+    relit: list[str] | None = option(
+        "--relit", None, "Add a row lit from this direction; can be repeated.", "X,Y,Z"
+    ),
+    methods: str | None = option("--methods", None, "Comma-separated methods to show (default: all)."),
+    limit: float | None = option("--limit", None, "Upper limit of the color scale, in degrees.", min=0.1),
+    width: float = option("--width", None, "Width in inches.", min=1.0, max=40.0, default=7.16),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
     suffix = out.suffix.lower()

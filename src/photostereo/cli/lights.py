@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from photostereo.cli.command import LIGHTS, OUTPUT
-from photostereo.cli.options import BallReading, CapturePath, Force, option, read_options
+from photostereo.cli.command import LIGHTS, OUTPUT, option
+from photostereo.cli.options import FORCE, BallReading, CapturePath, read_options
 from photostereo.cli.terminal import Terminal, text_table
 
 if TYPE_CHECKING:
@@ -18,17 +18,14 @@ def lights(
     capture: CapturePath,
     reading: BallReading,
     terminal: Terminal,
-    unknown: Annotated[
-        bool, option("--unknown", LIGHTS, "Estimate the lights from the photographs alone, without a ball.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
-    ] = None,
-    picture: Annotated[
-        bool, option("--picture/--no-picture", OUTPUT, "Write a picture for checking the lights.")
-    ] = True,
-    force: Force = False,
+    unknown: bool = option(
+        "--unknown", LIGHTS, "Estimate the lights from the photographs alone, without a ball.", default=False
+    ),
+    out: Path | None = option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
+    picture: bool = option(
+        "--picture/--no-picture", OUTPUT, "Write a picture for checking the lights.", default=True
+    ),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Find light directions and strengths from a ball, or estimate them from the photographs alone."""
     from photostereo.capture.calibrate import calibrate_folder, estimate_folder

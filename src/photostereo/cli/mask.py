@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from photostereo.cli.command import OUTPUT
-from photostereo.cli.options import CapturePath, Force, option
+from photostereo.cli.command import OUTPUT, option
+from photostereo.cli.options import FORCE, CapturePath
 from photostereo.cli.terminal import Terminal
 
 
 def mask(
     capture: CapturePath,
     terminal: Terminal,
-    out: Annotated[
-        Path | None, option("--out -o", OUTPUT, "Picture (default: CAPTURE/mask.png).", "FILE")
-    ] = None,
-    force: Force = False,
+    out: Path | None = option("--out -o", OUTPUT, "Picture (default: CAPTURE/mask.png).", "FILE"),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Find the object and write its mask at full size, to edit in any image editor."""
     import numpy as np

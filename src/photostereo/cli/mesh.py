@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from photostereo.cli.options import FlipY, Force, PixelSizeChoice, names, option
+from photostereo.cli.command import option
+from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, names
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import CaptureError
 
@@ -19,33 +20,31 @@ if TYPE_CHECKING:
 def mesh(
     source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
     terminal: Terminal,
-    method: Annotated[str, option("--method -m", None, "poisson, robust or simchony.")] = "poisson",
-    formats: Annotated[
-        str, option("--format", None, "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.")
-    ] = "ply,glb",
-    pixel_size: PixelSizeChoice = None,
-    decimate: Annotated[
-        int | None, option("--decimate", None, "Reduce to about N triangles.", "N", min=4)
-    ] = None,
-    full: Annotated[
-        bool, option("--full", None, "Use every pixel in PLY and STL, even above two million triangles.")
-    ] = False,
-    watertight: Annotated[
-        bool, option("--watertight", None, "Close the mesh with walls and a base, for printing.")
-    ] = False,
-    highpass: Annotated[
-        float | None, option("--highpass", None, "Flatten shapes wider than this.", "PIXELS")
-    ] = None,
-    exr: Annotated[
-        bool, option("--exr", None, "Also write normals and depth as EXR (needs the extra `exr`).")
-    ] = False,
-    mask: Annotated[Path | None, option("--mask", None, "Mask picture for a normal map.")] = None,
-    out: Annotated[
-        Path | None,
-        option("--out -o", None, "Output folder (default: OUT itself, or NAME-mesh for a normal map)."),
-    ] = None,
-    flip_y: FlipY = False,
-    force: Force = False,
+    method: str = option("--method -m", None, "poisson, robust or simchony.", default="poisson"),
+    formats: str = option(
+        "--format",
+        None,
+        "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.",
+        default="ply,glb",
+    ),
+    pixel_size: str | None = PIXEL_SIZE,
+    decimate: int | None = option("--decimate", None, "Reduce to about N triangles.", "N", min=4),
+    full: bool = option(
+        "--full", None, "Use every pixel in PLY and STL, even above two million triangles.", default=False
+    ),
+    watertight: bool = option(
+        "--watertight", None, "Close the mesh with walls and a base, for printing.", default=False
+    ),
+    highpass: float | None = option("--highpass", None, "Flatten shapes wider than this.", "PIXELS"),
+    exr: bool = option(
+        "--exr", None, "Also write normals and depth as EXR (needs the extra `exr`).", default=False
+    ),
+    mask: Path | None = option("--mask", None, "Mask picture for a normal map."),
+    out: Path | None = option(
+        "--out -o", None, "Output folder (default: OUT itself, or NAME-mesh for a normal map)."
+    ),
+    flip_y: bool = FLIP_Y,
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.core.units import PixelSize

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from photostereo.cli.command import argument
 from photostereo.cli.options import complete_method
 from photostereo.cli.terminal import Terminal, text_table
 
@@ -15,9 +14,7 @@ if TYPE_CHECKING:
 
 def methods(
     terminal: Terminal,
-    name: Annotated[
-        str | None, typer.Argument(help="Show one method in full.", autocompletion=complete_method)
-    ] = None,
+    name: str | None = argument(help="Show one method in full.", autocompletion=complete_method),
 ) -> dict[str, Any]:
     """List the methods, or show one with its parameters, defaults and citation."""
     from photostereo.solver.choice import BEST, FAST

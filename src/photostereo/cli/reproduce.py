@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from photostereo.cli.options import Device, GrowingOut, OnlyFigures, Running, option
+from photostereo.cli.command import argument, option
+from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -15,17 +13,16 @@ from photostereo.core.errors import ParameterError
 def reproduce(
     running: Running,
     terminal: Terminal,
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Runs; see --list.")] = None,
-    data: Annotated[
-        Path | None,
-        option("--data", None, "Folder with diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"),
-    ] = None,
+    names: list[str] | None = argument(metavar="NAME...", help="Runs; see --list."),
+    data: Path | None = option(
+        "--data", None, "Folder with diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"
+    ),
     out: GrowingOut = Path("reproduction"),
-    everything: Annotated[bool, option("--all", None, "Do all runs.")] = False,
-    listing: Annotated[bool, option("--list", None, "List the runs and what the paper reports.")] = False,
-    quick: Annotated[bool, option("--quick", None, "Small grids and few trials: minutes.")] = False,
-    only_figures: OnlyFigures = False,
-    device: Device = "cpu",
+    everything: bool = option("--all", None, "Do all runs.", default=False),
+    listing: bool = option("--list", None, "List the runs and what the paper reports.", default=False),
+    quick: bool = option("--quick", None, "Small grids and few trials: minutes.", default=False),
+    only_figures: bool = ONLY_FIGURES,
+    device: str = DEVICE,
 ) -> None:
     """Reproduce the tables and figures of the paper, next to the published numbers."""
     from photostereo.lab.paper.experiments import NAMED_RUNS

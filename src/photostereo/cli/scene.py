@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Force, OutFolder, option
+from photostereo.cli.command import option
+from photostereo.cli.options import FORCE, OutFolder
 from photostereo.cli.terminal import Terminal
 
 
@@ -14,21 +15,19 @@ def scene(
     name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
     out: OutFolder,
     terminal: Terminal,
-    size: Annotated[int, option("--size", None, "Pixels along a side.", min=16)] = 256,
-    lights: Annotated[int, option("--lights", None, "Number of lights.", min=3)] = 20,
-    arrangement: Annotated[
-        str, option("--arrangement", None, "How the lights are placed: dome, ring or random.")
-    ] = "dome",
-    reflectance: Annotated[
-        str, option("--reflectance", None, "lambertian, blinn-phong, ggx or oren-nayar.")
-    ] = "lambertian",
-    texture: Annotated[str | None, option("--texture", None, "Texture of the albedo.")] = None,
-    shadows: Annotated[bool, option("--shadows/--no-shadows", None, "Cast shadows.")] = True,
-    color: Annotated[bool, option("--color", None, "Photographs in RGB.")] = False,
-    seed: Annotated[
-        int, option("--seed", None, "Random seed (shape, texture and random lights).", min=0)
-    ] = 0,
-    force: Force = False,
+    size: int = option("--size", None, "Pixels along a side.", min=16, default=256),
+    lights: int = option("--lights", None, "Number of lights.", min=3, default=20),
+    arrangement: str = option(
+        "--arrangement", None, "How the lights are placed: dome, ring or random.", default="dome"
+    ),
+    reflectance: str = option(
+        "--reflectance", None, "lambertian, blinn-phong, ggx or oren-nayar.", default="lambertian"
+    ),
+    texture: str | None = option("--texture", None, "Texture of the albedo."),
+    shadows: bool = option("--shadows/--no-shadows", None, "Cast shadows.", default=True),
+    color: bool = option("--color", None, "Photographs in RGB.", default=False),
+    seed: int = option("--seed", None, "Random seed (shape, texture and random lights).", min=0, default=0),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
     from photostereo.capture.layouts.diligent import write_diligent

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from photostereo.cli.command import ADVANCED, OUTPUT
-from photostereo.cli.options import CapturePath, Force, Making, Reading, option
+from photostereo.cli.command import ADVANCED, OUTPUT, option
+from photostereo.cli.options import FORCE, CapturePath, Making, Reading
 from photostereo.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -19,16 +19,12 @@ def solve(
     reading: Reading,
     making: Making,
     terminal: Terminal,
-    out: Annotated[
-        Path | None, option("--out -o", OUTPUT, "Folder for the results (default: NAME-METHOD).", "OUT")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, option("--checkpoint", ADVANCED, "Save the state here every ten iterations.", "FILE")
-    ] = None,
-    resume: Annotated[
-        Path | None, option("--resume", ADVANCED, "Continue from a saved state.", "FILE")
-    ] = None,
-    force: Force = False,
+    out: Path | None = option("--out -o", OUTPUT, "Folder for the results (default: NAME-METHOD).", "OUT"),
+    checkpoint: Path | None = option(
+        "--checkpoint", ADVANCED, "Save the state here every ten iterations.", "FILE"
+    ),
+    resume: Path | None = option("--resume", ADVANCED, "Continue from a saved state.", "FILE"),
+    force: bool = FORCE,
 ) -> dict[str, Any]:
     """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""
     from photostereo.cli.state import report_state

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from photostereo.cli.options import Device, GrowingOut, OnlyFigures, Running, option
+from photostereo.cli.command import option
+from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
 from photostereo.cli.terminal import Terminal
 
 
@@ -16,9 +17,9 @@ def sweep(
     out: GrowingOut,
     running: Running,
     terminal: Terminal,
-    data: Annotated[Path | None, option("--data", None, "Folder of the captures in the plan.", "DIR")] = None,
-    only_figures: OnlyFigures = False,
-    device: Device = "cpu",
+    data: Path | None = option("--data", None, "Folder of the captures in the plan.", "DIR"),
+    only_figures: bool = ONLY_FIGURES,
+    device: str = DEVICE,
 ) -> dict[str, Any]:
     """Run an experiment: captures × noise × photographs × seeds × methods × parameter grids."""
     from photostereo.lab.sweeps.sweep import sweep as run

@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from photostereo.cli.options import Force, Seed, option
+from photostereo.cli.command import option
+from photostereo.cli.options import FORCE, SEED
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.extras import require_extra
@@ -26,22 +27,20 @@ class Model(StrEnum):
 def train(
     out: Annotated[Path, option("--out -o", None, "Weights to write (.npz).", "FILE")],
     terminal: Terminal,
-    model: Annotated[Model, option("--model", None, "The network to train.")] = Model.REFLECTANCE,
-    minutes: Annotated[float, option("--minutes", None, "Duration of the training.", min=0.01)] = 10.0,
-    seed: Seed = 0,
-    width: Annotated[
-        int, option("--width", None, "Features per photograph inside the network.", min=8, max=512)
-    ] = 96,
-    tokens: Annotated[
-        int, option("--tokens", None, "Pixels times photographs per step.", min=1000)
-    ] = 400_000,
-    device: Annotated[str, option("--device", None, "cuda, cpu, or auto.")] = "auto",
-    resume: Annotated[bool, option("--resume", None, "Continue from the checkpoint next to FILE.")] = False,
-    begin: Annotated[Path | None, option("--begin", None, "Start from these weights (.npz).")] = None,
-    evaluate: Annotated[
-        Path | None, option("--evaluate", None, "Afterwards, test `net` on the captures in this folder.")
-    ] = None,
-    force: Force = False,
+    model: Model = option("--model", None, "The network to train.", default=Model.REFLECTANCE),
+    minutes: float = option("--minutes", None, "Duration of the training.", min=0.01, default=10.0),
+    seed: int = SEED,
+    width: int = option(
+        "--width", None, "Features per photograph inside the network.", min=8, max=512, default=96
+    ),
+    tokens: int = option("--tokens", None, "Pixels times photographs per step.", min=1000, default=400_000),
+    device: str = option("--device", None, "cuda, cpu, or auto.", default="auto"),
+    resume: bool = option("--resume", None, "Continue from the checkpoint next to FILE.", default=False),
+    begin: Path | None = option("--begin", None, "Start from these weights (.npz)."),
+    evaluate: Path | None = option(
+        "--evaluate", None, "Afterwards, test `net` on the captures in this folder."
+    ),
+    force: bool = FORCE,
 ) -> None:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 

@@ -7,22 +7,19 @@ from typing import Annotated
 
 import typer
 
-from photostereo.cli.options import option
+from photostereo.cli.command import option
 from photostereo.cli.terminal import Terminal
 
 
 def view(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of solve, compare or demo.")],
     terminal: Terminal,
-    serve: Annotated[
-        bool | None,
-        option(
-            "--serve/--no-serve",
-            None,
-            "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
-        ),
-    ] = None,
-    port: Annotated[int, option("--port", None, "Port (0: any free port).", min=0, max=65535)] = 0,
+    serve: bool | None = option(
+        "--serve/--no-serve",
+        None,
+        "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
+    ),
+    port: int = option("--port", None, "Port (0: any free port).", min=0, max=65535, default=0),
 ) -> None:
     """Open the report in the browser."""
     from photostereo.report import is_deeper_than_its_page, open_report
