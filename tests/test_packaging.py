@@ -33,6 +33,12 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     assert f'version = "{version}"' in recipe
 
 
+def test_the_hook_and_the_tests_use_the_same_ruff() -> None:
+    hook = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    (least,) = (p.partition(">=")[2] for p in PROJECT["optional-dependencies"]["dev"] if p.startswith("ruff"))
+    assert f"ruff-pre-commit\n    rev: v{least}." in hook
+
+
 def test_no_address_is_invented() -> None:
     """The project has no public home yet; one that is nobody's, or somebody else's, must not be published."""
     assert set(PROJECT["urls"]) == {"Paper"}

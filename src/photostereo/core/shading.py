@@ -15,6 +15,15 @@ def relight(
 
     Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
 
+    Parameters
+    ----------
+    normals, albedo, mask : arrays
+        Of the result.
+    light : (3,) array
+        The direction to the light, a unit vector.
+    linear : bool
+        Intensities, as a camera measures them.
+
     Examples
     --------
     >>> up = np.zeros((1, 1, 3)) + [0.0, 0.0, 1.0]

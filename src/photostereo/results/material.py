@@ -69,16 +69,14 @@ def make_material(
 
     Parameters
     ----------
-    normals : (H, W, 3) array
-    albedo : (H, W) or (H, W, 3) array
-        Linear.
-    mask : (H, W) bool
+    normals, albedo, mask : arrays
+        Of the result; the albedo is linear.
     roughness : (H, W) array, optional
         From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
-    stretch : bool
-        Scale the albedo so that its 99th percentile is white. By default it stays as it was measured.
     tileable : bool
         Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
+    stretch : bool
+        Scale the albedo so that its 99th percentile is white. By default it stays as it was measured.
     size : int, optional
         Make a square of this many texels, from the middle of the sample. By default a texel is a pixel of the sample.
 

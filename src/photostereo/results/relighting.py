@@ -104,11 +104,10 @@ def fit_lights(
 
     Parameters
     ----------
-    normals : (H, W, 3) array
-    albedo : (H, W) or (H, W, 3) array
-        Linear.
-    mask : (H, W) bool
+    normals, albedo, mask : arrays
+        Of the result; the albedo is linear.
     basis : {"ptm", "hsh"}
+        Polynomials or hemispherical harmonics.
     linear : bool
         Fit intensities instead of what the eye sees.
     """

@@ -36,6 +36,7 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     capture : Capture
         The photographs that the normals come from.
     normals : (H, W, 3) array
+        Unit vectors.
     """
     import cv2
     from scipy.ndimage import gaussian_filter

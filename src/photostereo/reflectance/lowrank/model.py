@@ -152,7 +152,7 @@ class LowRank(Model):
         C, of the sparse part; larger leaves more in A.
     shadow : float
         Entries darker than this share of their pixel's maximum count as not observed; 0 uses all of them.
-    tol, max_iter
+    tol, max_iter : float, int
         Of :func:`robust_pca`.
 
     References

@@ -295,7 +295,7 @@ class SparseBayes(_Reweighted):
         λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None measures it
         on the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong noise nor a
         bright outlier misleads.
-    max_iter, tol
+    max_iter, tol : int, float
         Of the EM; a pixel stops when no component of n moves by more than ``tol`` times its brightness.
 
     References
