@@ -146,26 +146,20 @@ def test_amounts_of_memory(text):
     assert caught.value.code == "invalid-memory"
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"T": np.array([1.0, {"a": 1}], dtype=object)}, "type cell"),
-        ({"T": {"field": 1.0}}, "type struct"),
-        ({"T": "text"}, "type char"),
-        ({"other": np.ones(3)}, "holds other, but not T"),
-    ],
-)
-def test_matlab_files_with_anything_but_numbers(tmp_path, content, words):
-    savemat(tmp_path / "a.mat", content)
+def test_matlab_files_with_anything_but_numbers(tmp_path):
+    other = {"cell": np.array([1.0, {"a": 1}], dtype=object), "struct": {"field": 1.0}, "text": "text"}
+    savemat(tmp_path / "a.mat", {**other, "T": np.ones(3)})
+    assert list(safe.read_mat(tmp_path / "a.mat", "truth", remedy="")) == ["T"]
+    (tmp_path / "a.mat").write_bytes(b"not a matlab file")
     with pytest.raises(CaptureError) as caught:
-        safe.read_mat(tmp_path / "a.mat", "T", "truth", remedy="")
-    assert caught.value.code == "unreadable-file" and words in caught.value.values["problem"]
+        safe.read_mat(tmp_path / "a.mat", "truth", remedy="")
+    assert caught.value.code == "unreadable-file"
 
 
 def test_matlab_numbers(tmp_path):
     for values in (np.arange(12.0).reshape(3, 4), np.ones((2, 2), bool), np.arange(3, dtype=np.uint8)[None]):
         savemat(tmp_path / "a.mat", {"T": values}, do_compression=True)
-        np.testing.assert_array_equal(safe.read_mat(tmp_path / "a.mat", "T", "truth", remedy=""), values)
+        np.testing.assert_array_equal(safe.read_mat(tmp_path / "a.mat", "truth", remedy="")["T"], values)
 
 
 def test_names_cannot_command_the_terminal():

@@ -292,8 +292,8 @@ def _fill(stream: IO[bytes], data: bytearray) -> int:
     return done
 
 
-def read_mat(path: Path, key: str, what: str, *, remedy: str) -> NDArray[Any]:
-    """One numeric array of a MATLAB file of version 4 to 7; no cells, structures or objects."""
+def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
+    """The numeric arrays of a MATLAB file of version 4 to 7 by name; cells, structures and objects are left out."""
     from scipy.io import loadmat, whosmat
 
     def complaint(problem: str) -> CaptureError:
@@ -306,22 +306,16 @@ def read_mat(path: Path, key: str, what: str, *, remedy: str) -> NDArray[Any]:
 
     data = read_bytes(path, what, remedy=remedy)
     with explained(complaint):
-        found = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(data))}
-        if key not in found:
-            raise complaint(f"it holds {', '.join(found) or 'nothing'}, but not {key}")
-        shape, kind = found[key]
-        if kind not in _MATLAB_NUMBERS:
-            raise complaint(f"{key} is of the MATLAB type {kind}; expected numbers")
-        size = 8 * math.prod(shape)
-        if size > 8 * DEFLATE_RATIO * len(data) or any(side < 0 for side in shape):
-            raise complaint(
-                f"{key} declares {' × '.join(map(str, shape))} values, more than the file can hold"
-            )
-        require_memory(size, f"{key} in {path}", "Use a smaller one.")
-        array = np.asarray(loadmat(io.BytesIO(data), variable_names=[key])[key])
-        if array.dtype.kind not in "biuf":
-            raise complaint(f"{key} holds values of type {array.dtype}; expected numbers")
-        return array
+        shapes = {name: shape for name, shape, kind in whosmat(io.BytesIO(data)) if kind in _MATLAB_NUMBERS}
+        size = sum(8 * math.prod(shape) for shape in shapes.values())
+        if size > 8 * DEFLATE_RATIO * len(data) or any(
+            side < 0 for shape in shapes.values() for side in shape
+        ):
+            raise complaint("it declares more values than it can hold")
+        require_memory(size, f"The {what} {path}", "Use a smaller one.")
+        found = loadmat(io.BytesIO(data), variable_names=list(shapes)) if shapes else {}
+        arrays = {name: np.asarray(found[name]) for name in shapes}
+        return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}
 
 
 _MATLAB_NUMBERS = frozenset(

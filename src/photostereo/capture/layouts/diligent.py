@@ -166,7 +166,15 @@ def _read_truths(path: Path) -> dict[str, tuple[Path, NDArray[np.float32]]]:
 
 def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
     remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
-    return finite_or_zero(read_mat(path, key, "truth", remedy=remedy))
+    arrays = read_mat(path, "truth", remedy=remedy)
+    if key not in arrays:
+        held = ", ".join(arrays) or "nothing"
+        raise CaptureError(
+            f"The truth {path} has no numbers named {key}; it has {held}. {remedy}",
+            code="unreadable-file",
+            file=path,
+        )
+    return finite_or_zero(arrays[key])
 
 
 def _write_mat(path: Path, key: str, values: NDArray[Any]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.io import safe
 
 #: Names under which directions and strengths are usually stored, in order of preference.
 _DIRECTIONS = (
@@ -59,27 +60,12 @@ def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArra
 
 def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | None]:
     """Directions (d, 3) and strengths from a MATLAB file: by the usual names, else the only array that fits."""
-    from scipy.io import loadmat
-
+    remedy = "Save it with save(..., '-v7'), or write the directions to a text file."
     try:
-        content = loadmat(path)
-    except NotImplementedError as error:
-        raise CaptureError(
-            f"{path} is a MATLAB 7.3 file. Save it again with save(..., '-v7'), or write the directions to a text file.",
-            code="light-file-format",
-            file=path,
-        ) from error
-    except Exception as error:
-        raise CaptureError(
-            f"{path} cannot be read as a MATLAB file ({error}). Save it again.",
-            code="light-file-format",
-            file=path,
-        ) from error
-    arrays = {
-        name.casefold(): np.asarray(value, dtype=np.float64)
-        for name, value in content.items()
-        if not name.startswith("__") and isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
-    }
+        found = safe.read_mat(path, "light file", remedy=remedy)
+    except CaptureError as error:
+        raise CaptureError(error.message, code="light-file-format", file=path) from error
+    arrays = {name.casefold(): value.astype(np.float64) for name, value in found.items()}
     fitting = {
         name: rows for name, value in arrays.items() if (rows := _rows_of_three(value, count)) is not None
     }
