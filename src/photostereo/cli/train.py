@@ -30,10 +30,6 @@ def train(
     model: Model = option("--model", None, "The network to train.", default=Model.REFLECTANCE),
     minutes: float = option("--minutes", None, "Duration of the training.", min=0.01, default=10.0),
     seed: int = SEED,
-    width: int = option(
-        "--width", None, "Features per photograph inside the network.", min=8, max=512, default=96
-    ),
-    tokens: int = option("--tokens", None, "Pixels times photographs per step.", min=1000, default=400_000),
     device: str = option("--device", None, "cuda, cpu, or auto.", default="auto"),
     resume: bool = option("--resume", None, "Continue from the checkpoint next to FILE.", default=False),
     begin: Path | None = option("--begin", None, "Start from these weights (.npz)."),
@@ -44,7 +40,7 @@ def train(
 ) -> None:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 
-    --width, --tokens and --evaluate apply to the reflectance model only.
+    --evaluate applies to the reflectance model only.
     """
     require_extra("torch", "gpu", "Training and GPUs")
     import torch
@@ -78,7 +74,7 @@ def train(
             file=checkpoint,
         )
     terminal.say(f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}")
-    task = _task(model, place, minutes, seed, width, tokens)
+    task = _task(model, place, minutes, seed)
     network = run_training(task, beside, resume=resume, begin=begin, say=terminal.say)
     archive = archive_of(network, task.prefix)
     write_bytes(out, archive)
@@ -88,7 +84,7 @@ def train(
             terminal.say(line)
 
 
-def _task(model: Model, device: str, minutes: float, seed: int, width: int, tokens: int) -> Task:
+def _task(model: Model, device: str, minutes: float, seed: int) -> Task:
     """What is trained."""
     from photostereo.lab.training.context.task import ContextSettings, ContextTask
     from photostereo.lab.training.lights.task import LightSettings, LightTask
@@ -98,8 +94,7 @@ def _task(model: Model, device: str, minutes: float, seed: int, width: int, toke
         return LightTask(LightSettings(minutes=minutes, seed=seed), device)
     if model is Model.CONTEXT:
         return ContextTask(ContextSettings(minutes=minutes, seed=seed), device)
-    settings = ReflectanceSettings(minutes=minutes, seed=seed, width=width, tokens=tokens)
-    return ReflectanceTask(settings, device)
+    return ReflectanceTask(ReflectanceSettings(minutes=minutes, seed=seed), device)
 
 
 def evaluation(folder: Path, weights: Path) -> list[str]:
