@@ -36,7 +36,7 @@ MEMORY = 700 << 20
 #: Processor seconds that a run may take; a sound one takes a hundredth.
 SECONDS = 20.0
 #: Where Python and Numba keep compiled code, and matplotlib its list of fonts.
-_CACHES = ("__pycache__", "/matplotlib", "/temporary/", "/dev/null", "/proc/self/clear_refs")
+_CACHES = ("__pycache__", "/matplotlib", "/temporary", "/dev/null", "/proc/self/clear_refs")
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EVENTS = (
