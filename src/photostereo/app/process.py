@@ -33,7 +33,7 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: dict[int, Event] = {}
         self._number = 0
-        self._answer: asyncio.Future[Event] | None = None  # for the task that is being sent
+        self._starting = asyncio.Lock()
         self._ended = False
         self._readers: list[asyncio.Task[None]] = []
 
@@ -41,20 +41,19 @@ class WorkerProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    async def send(self, do: str, **arguments: Any) -> int:
-        """Give it a task; its number."""
+    async def send(self, do: str, answer: asyncio.Future[Event] | None = None, /, **arguments: Any) -> int:
+        """Give it a task; its number. The last event of the task is also the result of ``answer``."""
         await self.start()
-        self._number += 1
-        self._tasks[self._number] = {"task": self._number, "do": do, "answer": self._answer}
-        self._answer = None
-        await self._write({"task": self._number, "do": do, **arguments})
-        return self._number
+        self._number = number = self._number + 1
+        self._tasks[number] = {"task": number, "do": do, "answer": answer, "process": self._process}
+        await self._write({"task": number, "do": do, **arguments})
+        return number
 
     async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Give it a task and wait for its result; raises a :class:`PhotostereoError` with what went wrong."""
-        future = self._answer = asyncio.get_running_loop().create_future()
-        await self.send(do, **arguments)
-        event: Event = await future
+        future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        await self.send(do, future, **arguments)
+        event = await future
         if event["event"] == "done":
             return dict(event["result"])
         error = event.get("error") or {"code": "cancelled", "message": "Cancelled."}
@@ -88,15 +87,19 @@ class WorkerProcess:
 
     async def start(self) -> None:
         """Start the process, if it does not run: what it imports takes half a second."""
-        if self._process is not None and self._process.returncode is None:
-            return
-        self._ended = False
-        command = (sys.executable, "-m", "photostereo.app.worker")
-        pipe, own = asyncio.subprocess.PIPE, os.name == "posix"  # Ctrl-C in the terminal is for the server
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
-        )
-        self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+        async with self._starting:
+            if self._process is not None and self._process.returncode is None:
+                return
+            self._ended = False
+            command = (sys.executable, "-m", "photostereo.app.worker")
+            pipe, own = (
+                asyncio.subprocess.PIPE,
+                os.name == "posix",
+            )  # Ctrl-C in the terminal is for the server
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
+            )
+            self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
 
     async def _write(self, message: Event) -> None:
         assert self._process is not None and self._process.stdin is not None
@@ -113,7 +116,7 @@ class WorkerProcess:
             if line.endswith(b"\n"):  # else it was killed in the middle of it
                 self._receive(json.loads(line))
         code = await process.wait()
-        for task in list(self._tasks.values()):
+        for task in [task for task in self._tasks.values() if task["process"] is process]:
             cancelled = task.get("ended") or self._ended
             about = {"event": "cancelled"} if cancelled else {"event": "failed", "error": end_error(code)}
             self._receive({"task": task["task"], **about})
