@@ -36,7 +36,7 @@ def ended(words: list[str], delay: float, number: int = signal.SIGINT) -> tuple[
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     time.sleep(delay)
     process.send_signal(number)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=120)
     return process.returncode, error
 
 
@@ -46,7 +46,7 @@ def capture(tmp_path_factory) -> Path:
     return write_archive(scene, tmp_path_factory.mktemp("scene") / "sphere.npz")
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.25, 0.5])
+@pytest.mark.parametrize("delay", [0.0, 0.03, 0.1, 0.25, 0.5])
 def test_control_c_at_any_moment(capture, tmp_path, delay):
     """While modules are imported, while photographs are read, while the dictionary is learnt."""
     words = ["solve", str(capture), "--out", str(tmp_path / "out"), "--set", "max_iter=100000"]
@@ -81,24 +81,36 @@ def test_an_interruption_in_a_finaliser_is_not_lost():
     script = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
+from photostereo.runtime import signals
 from photostereo.runtime.signals import orderly_signals, work_begins
 class Finalised:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 with orderly_signals():
     work_begins()
+    later = signals._send_again
+    def slow(number):
+        signals._send_again = later
+        later(number)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:  # a busy machine: the signal comes back before the hook has ended
+            pass
+    if len(sys.argv) > 1:
+        signals._send_again = slow
     try:
         Finalised()
-        for _ in range(500):
+        for _ in range(6000):
             time.sleep(0.01)
     except KeyboardInterrupt:
         sys.exit(7)
 """
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 7
+    for words in ([], ["busy"]):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True)
+        assert done.returncode == 7, done.stderr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("delay", [1.0, 3.0])
 def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
     """Sent to the whole group, as a terminal does: the workers must not answer with tracebacks of their own."""
     # Noise makes every seed a scene of its own, so that no machine is through with the sweep before the signal.
@@ -118,7 +130,7 @@ def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
-    _, error = process.communicate(timeout=120)
+    _, error = process.communicate(timeout=200)
     assert process.returncode == 130 and "Traceback" not in error and "KeyboardInterrupt" not in error
 
 

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -105,19 +106,28 @@ def _receive(number: int, frame: FrameType | None) -> None:
     _State.received = number
     if _State.loading:
         os._exit(tell_end())
+    while frame is not None:
+        if frame.f_code is _not_swallowed.__code__:  # an exception would be ignored there, too
+            return _send_again(number)
+        frame = frame.f_back
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + number)
 
 
 def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
-    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again, later.
-
-    At once it would strike in here, where it would be ignored too.
-    """
+    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again."""
     if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
-        again = threading.Timer(0.01, _thread.interrupt_main, [_State.received])
-        again.daemon = True
-        again.start()
+        _send_again(_State.received)
     else:
         sys.__unraisablehook__(problem)
+
+
+def _send_again(number: int) -> None:
+    """Send a signal in a moment. Not by ``threading``, whose locks the interrupted code may hold."""
+
+    def send() -> None:
+        time.sleep(0.01)
+        _thread.interrupt_main(signal.Signals(number))
+
+    _thread.start_new_thread(send, ())
