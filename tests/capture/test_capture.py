@@ -71,17 +71,6 @@ def test_take_draws_without_repetition_and_keeps_pairs() -> None:
         capture.take(6)
 
 
-def test_crop_keeps_everything_in_step() -> None:
-    mask = np.zeros((6, 7), bool)
-    mask[2:4, 3:6] = True
-    truth = np.random.default_rng(1).normal(size=(6, 7, 3))
-    capture = make(mask=mask, truth=truth)
-    cropped = capture.crop_to_mask(margin=1)
-    assert cropped.frame == (4, 5)
-    assert np.array_equal(cropped.pixels(), capture.pixels())
-    assert np.array_equal(cropped.truth[cropped.mask], capture.truth[capture.mask])
-
-
 def test_pixels_are_the_mask_pixels_in_row_major_order() -> None:
     mask = np.random.default_rng(2).uniform(size=(6, 7)) > 0.4
     capture = make(mask=mask)

@@ -364,21 +364,6 @@ class Capture(Displayed):
         source = self.photographs.take(chosen.tolist())
         return replace(self, photographs=source, lights=self.lights.take(chosen), origin=origin)
 
-    def crop_to_mask(self, margin: int = 0) -> Capture:
-        """The smallest frame that holds the mask and ``margin`` pixels around it (as far as the frame
-        reaches)."""
-        rows, cols = np.flatnonzero(self.mask.any(axis=1)), np.flatnonzero(self.mask.any(axis=0))
-        box = (
-            slice(max(rows[0] - margin, 0), rows[-1] + 1 + margin),
-            slice(max(cols[0] - margin, 0), cols[-1] + 1 + margin),
-        )
-        truths: dict[str, Any] = {
-            label: None if getattr(self, label) is None else getattr(self, label)[box]
-            for label in ("truth", "truth_depth", "truth_albedo")
-        }
-        images = np.ascontiguousarray(self.images[:, box[0], box[1]])
-        return replace(self, photographs=PhotographsInMemory(images), mask=self.mask[box], **truths)
-
 
 def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
     """Photographs as a source: a stack, which is validated, or what is a source already."""
