@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.io import safe
+from photostereo.lights.files.table import bad_light_file
 
 #: Names under which directions and strengths are usually stored, in order of preference.
 _DIRECTIONS = (
@@ -47,11 +48,9 @@ def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArra
         (entry for entry in entries if str(entry.get("type", "directional")).lower() != "directional"), None
     )
     if bent is not None:
-        raise CaptureError(
-            f"{path} contains lights of the type {bent['type']}; only directional ones can be used. Calibrate the lights "
-            "as directional lights in Meshroom.",
-            code="light-file-type",
-            file=path,
+        words = f"contains lights of the type {bent['type']}; only directional ones can be used."
+        raise bad_light_file(
+            path, "light-file-type", f"{words} Calibrate the lights as directional lights in Meshroom."
         )
     vectors = np.array([[float(v) for v in entry["direction"]] for entry in entries])
     strengths = np.array([[float(v) for v in entry.get("intensity", (1, 1, 1))] for entry in entries])
@@ -77,11 +76,11 @@ def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | No
             ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
             or "nothing"
         )
-        raise CaptureError(
-            f"{path} does not say which of its arrays are the light directions: it holds {held}. Name one of them "
-            "light_directions, one row x y z per photograph.",
-            code="light-file-columns",
-            file=path,
+        words = (
+            f"does not say which of its arrays are the light directions: it holds {held}. Name one of them"
+        )
+        raise bad_light_file(
+            path, "light-file-columns", f"{words} light_directions, one row x y z per photograph."
         )
     vectors = fitting[chosen]
     strengths = next(

@@ -40,7 +40,7 @@ from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_json, read_text
 from photostereo.lights.ball.lines import balls_in
 from photostereo.lights.files.foreign import from_meshroom, is_meshroom, read_mat
-from photostereo.lights.files.table import LightTable, checked, require_strengths
+from photostereo.lights.files.table import LightTable, bad_light_file, checked, require_strengths
 
 _FILE_WORDS = frozenset(
     ["file", "filename", "filenames", "image", "img", "name", "photo", "photograph", "picture", "path"]
@@ -90,18 +90,14 @@ def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
     if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
         values = values.T
     if values.ndim != 2 or values.shape[1] not in (1, 3):
-        raise CaptureError(
-            f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected one line per "
-            "photograph with one strength or three (R G B).",
-            code="light-file-shape",
-            file=path,
-        )
+        size, wanted = _size_in_words(values), "one line per photograph with one strength or three (R G B)"
+        raise bad_light_file(path, "light-file-shape", f"{size}; expected {wanted}.")
     if len(values) != count:
-        raise CaptureError(
-            f"{path} has the strengths of {len(values)} lights, but there are {count} photographs. Each "
+        raise bad_light_file(
+            path,
+            "lights-count",
+            f"has the strengths of {len(values)} lights, but there are {count} photographs. Each "
             "photograph needs exactly one line: add the missing ones or remove the extra ones.",
-            code="lights-count",
-            file=path,
             lights=len(values),
             photographs=count,
         )
@@ -135,11 +131,7 @@ def content_lines(text: str) -> list[str]:
 def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     lines = content_lines(text)
     if not lines:
-        raise CaptureError(
-            f"The light file {path} is empty. Write one line x y z per photograph.",
-            code="light-file-empty",
-            file=path,
-        )
+        raise bad_light_file(path, "light-file-empty", "is empty. Write one line x y z per photograph.")
     lines = _without_count(lines)
     rows = [_split(line) for line in lines]
     if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
@@ -156,12 +148,8 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     if not by_line:
         return LightTable(path, np.ascontiguousarray(values.T))
     if values.shape[1] not in (3, 4, 6):
-        raise CaptureError(
-            f"{path} has {values.shape[0]} lines of {values.shape[1]} numbers; expected x y z per line (and "
-            "perhaps one strength, or three for R G B), or three lines with all x, all y and all z.",
-            code="light-file-shape",
-            file=path,
-        )
+        wanted = "x y z per line (and perhaps one strength, or three for R G B), or three lines: all x, all y, all z"
+        raise bad_light_file(path, "light-file-shape", f"{_size_in_words(values)}; expected {wanted}.")
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
@@ -196,24 +184,14 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     if not axes and len(places) == 3:  # where a light stands says in which direction it is seen
         axes = dict(enumerate(places))
     if len(axes) != 3 or len(strengths) not in (0, 1, 3):
-        raise CaptureError(
-            f"The first line of {path} names the columns {', '.join(header)}; expected x, y, z, and perhaps "
-            "file and intensity (or r, g, b). Rename the columns.",
-            code="light-file-columns",
-            file=path,
-            columns=list(header),
-        )
+        words = f"names the columns {', '.join(header)}; expected x, y, z, and perhaps file and intensity (or r, g, b)."
+        raise bad_light_file(path, "light-file-columns", f"{words} Rename them.", columns=list(header))
     # Commas at the end of a line are empty cells.
     body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
     for number, row in enumerate(body):
         if len(row) != len(header):
-            raise CaptureError(
-                f"Row {number + 1} of {path} has {len(row)} values, but the first line names {len(header)} "
-                "columns. Correct that row.",
-                code="light-file-line",
-                file=path,
-                line=number + 1,
-            )
+            words = f"has {len(row)} values in row {number + 1}, but names {len(header)} columns. Correct that row."
+            raise bad_light_file(path, "light-file-line", words, line=number + 1)
     wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
     open_directions = _left_open(body, [axes[0], axes[1], axes[2]], ("0", "0", "1"))
     open_strengths = _left_open(body, strengths, ("1",) * len(strengths))
@@ -306,32 +284,24 @@ def _numbers(lines: list[str], path: Path) -> list[list[float]]:
 
 def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
     if not rows:
-        raise CaptureError(
-            f"{path} contains no lights. Write one line x y z per photograph.",
-            code="light-file-empty",
-            file=path,
+        raise bad_light_file(
+            path, "light-file-empty", "contains no lights. Write one line x y z per photograph."
         )
     values = []
     for number, row in enumerate(rows):
         try:
             values.append([decimal(word) for word in row])
         except ValueError as error:
-            raise CaptureError(
-                f"Line {number + 1} of the numbers in {path} cannot be understood: {' '.join(row)!r}. "
-                "Expected numbers such as 0.1 0.2 0.97.",
-                code="light-file-line",
-                file=path,
-                line=number + 1,
-            ) from error
+            words = f"has {' '.join(row)!r} in line {number + 1}, which cannot be understood. Expected 0.1 0.2 0.97, say."
+            raise bad_light_file(path, "light-file-line", words, line=number + 1) from error
         if len(row) != len(rows[0]):
-            raise CaptureError(
-                f"{path} has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. "
-                "Every line must have the same count: complete it.",
-                code="light-file-line",
-                file=path,
-                line=number + 1,
-            )
+            words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. Complete that line."
+            raise bad_light_file(path, "light-file-line", words, line=number + 1)
     return np.array(values, dtype=np.float64)
+
+
+def _size_in_words(values: NDArray[Any]) -> str:
+    return f"has {values.shape[0]} lines of {values.shape[1]} numbers"
 
 
 def _is_number(word: str) -> bool:
@@ -356,7 +326,7 @@ def _from_json(path: Path) -> LightTable:
             unit, pixel_size = data.get("unit", "mm"), data.get("pixel_size")
             data = data["lights"]
         if not data:
-            raise CaptureError(f"{path} contains no lights; {shape}.", code="light-file-empty", file=path)
+            raise bad_light_file(path, "light-file-empty", f"contains no lights; {shape}.")
         files = None
         if is_meshroom(data[0]):
             data, strengths = from_meshroom(data, path)
@@ -374,15 +344,13 @@ def _from_json(path: Path) -> LightTable:
     except CaptureError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise CaptureError(
-            f"{path} does not describe lights ({error!r}); {shape}.", code="light-file-shape", file=path
+        raise bad_light_file(
+            path, "light-file-shape", f"does not describe lights ({error!r}); {shape}."
         ) from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
-        raise CaptureError(
-            f"{path} has directions or intensities of uneven shape; {shape}.",
-            code="light-file-shape",
-            file=path,
+        raise bad_light_file(
+            path, "light-file-shape", f"has directions or intensities of uneven shape; {shape}."
         )
     table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
     if not is_position:

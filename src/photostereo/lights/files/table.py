@@ -21,6 +21,15 @@ LEAST_MM = 2.0
 #: The distance of the nearest light over the longer side of the frame: closer, it would be in the picture; farther, it would
 #: be a distant one, and nobody would have measured its position. A wrong unit is wrong by ten or more.
 NEAREST, FARTHEST = 0.2, 300.0
+#: Arrays of a table that have a row for each light.
+_OF_EACH_LIGHT = (
+    "vectors", "intensities", "positions", "distances", "open_directions", "open_strengths", "errors",
+)  # fmt: skip
+
+
+def bad_light_file(path: Path, code: str, words: str, **values: Any) -> CaptureError:
+    """An error about a light file, whose name begins the message."""
+    return CaptureError(f"{path} {words}", code=code, file=path, **values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +86,11 @@ class LightTable:
         if in_mm is None or (pixel_size is None and self.unit != "mm"):
             return self
         if pixel_size is None:
-            raise CaptureError(
-                f"{self.path} gives the positions of lights in millimeters, but the size of a pixel is not known.",
-                code="lights-need-scale",
+            raise bad_light_file(
+                self.path,
+                "lights-need-scale",
+                "gives the positions of lights in millimeters, but the size of a pixel is not known.",
                 remedy="pixel-size",
-                file=self.path,
             )
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
@@ -152,19 +161,13 @@ class LightTable:
     def take(self, order: Sequence[int]) -> LightTable:
         """Some of the lights, in this order."""
         chosen = list(order)
-        strengths = self.intensities
-        return replace(
-            self,
-            vectors=self.vectors[chosen],
-            intensities=strengths[chosen]
-            if strengths is not None and len(strengths) == len(self.vectors)
-            else strengths,
-            files=None if self.files is None else tuple(self.files[i] for i in chosen),
-            positions=None if self.positions is None else self.positions[chosen],
-            open_directions=None if self.open_directions is None else self.open_directions[chosen],
-            open_strengths=None if self.open_strengths is None else self.open_strengths[chosen],
-            errors=None if self.errors is None else self.errors[chosen],
-        )
+        each = {
+            name: values[chosen]
+            for name in _OF_EACH_LIGHT
+            if (values := getattr(self, name)) is not None and len(values) == len(self.vectors)
+        }
+        files = None if self.files is None else tuple(self.files[number] for number in chosen)
+        return replace(self, files=files, **each)
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
         """Check that the file names no photograph but these, and none twice."""
@@ -173,18 +176,18 @@ class LightTable:
         present = [photograph.name.casefold() for photograph in photographs]
         for name, key in zip(self.files, named, strict=True):
             if key not in present:
-                raise CaptureError(
-                    f"{self.path} names {name}, which is not among the photographs. Correct the name, or restore "
+                raise bad_light_file(
+                    self.path,
+                    "light-without-photograph",
+                    f"names {name}, which is not among the photographs. Correct the name, or restore "
                     "the photograph.",
-                    code="light-without-photograph",
-                    file=self.path,
                     name=name,
                 )
             if named.count(key) > 1:
-                raise CaptureError(
-                    f"{self.path} names {name} twice. Each photograph has exactly one light: correct the file.",
-                    code="light-repeated",
-                    file=self.path,
+                raise bad_light_file(
+                    self.path,
+                    "light-repeated",
+                    f"names {name} twice. Each photograph has exactly one light: correct the file.",
                     name=name,
                 )
 
