@@ -110,6 +110,19 @@ def explained(complain: Complaint) -> Iterator[None]:
         raise complain(str(error) or type(error).__name__) from error
 
 
+def _about(
+    path: Path, what: str, remedy: str, words: str = "cannot be read", code: str = "unreadable-file"
+) -> Complaint:
+    """Makes errors about a file from problems."""
+
+    def complaint(problem: str) -> CaptureError:
+        problem = problem.partition("\n")[0][:300]  # further lines are advice for programmers
+        message = f"The {what} {path} {words} ({problem}). {remedy}"
+        return CaptureError(message, code=code, file=path, problem=problem)
+
+    return complaint
+
+
 def read_text(path: Path, what: str, *, remedy: str = "") -> str:
     """The text of a small file in UTF-8 (with or without a mark) or Latin-1."""
     data = read_bytes(path, what, limit=TEXT_LIMIT, remedy=remedy)
@@ -123,15 +136,7 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
     """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are errors like any
     other.
     """
-
-    def complaint(problem: str) -> CaptureError:
-        return CaptureError(
-            f"The {what} {path} is not valid JSON ({problem}). {remedy}",
-            code="invalid-json",
-            file=path,
-            problem=problem,
-        )
-
+    complaint = _about(path, what, remedy, "is not valid JSON", "invalid-json")
     text = read_text(path, what, remedy=remedy)
     try:
         return json.loads(text)
@@ -156,7 +161,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
     """The array in an ``.npy`` file; never a Python object."""
-    complaint = _not_numpy(path, what, remedy, "array")
+    complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size = os.fstat(file.fileno()).st_size
         return np.asarray(_array_in(file, size, f"The {what} {path}", complaint))
@@ -164,7 +169,7 @@ def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
 
 def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
     """The same, but the values stay in the file until they are used."""
-    complaint = _not_numpy(path, what, remedy, "array")
+    complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size = os.fstat(file.fileno()).st_size
         shape, by_column, kind = _header_of(file, size, f"The {what} {path}", complaint)
@@ -174,20 +179,6 @@ def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
         return np.memmap(file, kind, "r", offset=file.tell(), shape=shape, order=order)
 
 
-def _not_numpy(path: Path, what: str, remedy: str, kind: str) -> Complaint:
-    def complaint(problem: str) -> CaptureError:
-        problem = problem.partition("\n")[0][:300]  # further lines give advice about NumPy
-        return CaptureError(
-            f"The {what} {path} cannot be read as a NumPy {kind} ({problem}): it is truncated, damaged or of "
-            f"another kind. {remedy}",
-            code="unreadable-file",
-            file=path,
-            problem=problem,
-        )
-
-    return complaint
-
-
 def read_npz(
     path: Path, what: str, *, remedy: str, limit: int | None = None, stack: str = ""
 ) -> dict[str, Any]:
@@ -195,7 +186,7 @@ def read_npz(
 
     The array of the name ``stack`` becomes a :class:`SpooledStack` if it is large.
     """
-    complaint = _not_numpy(path, what, remedy, "archive")
+    complaint = _about(path, what, remedy, "cannot be read as a NumPy archive")
     arrays: dict[str, Any] = {}
     with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
@@ -296,14 +287,7 @@ def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
     """The numeric arrays of a MATLAB file of version 4 to 7 by name; cells, structures and objects are left out."""
     from scipy.io import loadmat, whosmat
 
-    def complaint(problem: str) -> CaptureError:
-        return CaptureError(
-            f"The {what} {path} cannot be read ({problem}). {remedy}",
-            code="unreadable-file",
-            file=path,
-            problem=problem,
-        )
-
+    complaint = _about(path, what, remedy)
     data = read_bytes(path, what, remedy=remedy)
     with explained(complaint):
         shapes = {name: shape for name, shape, kind in whosmat(io.BytesIO(data)) if kind in _MATLAB_NUMBERS}
