@@ -1,28 +1,9 @@
 """Light files: text, CSV and JSON, as people write them.
 
-Text and CSV
-    One line per light (``x y z``), or three lines (all x, all y, all z); commas, semicolons, tabs or blanks
-    between numbers; decimal commas; an optional header line; an optional column of file names; optionally one
-    strength or three (R, G, B) after the direction. Lines that begin with ``#`` are comments.
-
-    A line ``Header: ...`` and a line with the number of lights may come first. Columns ``azimuth`` (counterclockwise from
-    the right) and ``elevation`` (90 toward the camera), in degrees, may take the place of x, y, z.
-
-    Below a header, empty cells leave a direction or a strength open: it is estimated from the photographs.
-
-    Columns ``position_x``, ``position_y``, ``position_z`` say where near lights stand, in pixels from the middle of the
-    frame; ``mm_x``, ``mm_y``, ``mm_z`` in millimeters; ``widths_x``, ``widths_y``, ``widths_z`` in widths of the object from
-    its middle.
-
-JSON
-    A list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, or a list of
-    ``{"file": ..., "direction": [x, y, z], "intensity": ...}``; also what Meshroom writes. ``"position"`` in place of
-    ``"direction"`` is in millimeters, or in the ``"unit"`` (``"cm"``, ``"m"``, ...) beside ``"lights"``, where
-    ``"pixel_size"``, the millimeters that a pixel shows, may stand, too.
-
-MATLAB
-    A ``.mat`` file with ``light_directions`` (or the only array of three columns or rows), perhaps
-    ``light_intensities``.
+``docs/lights.md`` lists what a file may hold. Beyond that, text and CSV may have a line ``Header: ...`` and a line with
+the number of lights first, comments (``#``), and one strength or three (R, G, B) after the direction; JSON may be a
+list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, with positions in the ``"unit"`` beside them. A
+``.mat`` file has ``light_directions``, or only one array of three columns or rows.
 """
 
 from __future__ import annotations
