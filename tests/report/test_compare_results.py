@@ -132,6 +132,7 @@ SPOILS = {
     "empty mask": ("mask", np.zeros((48, 48), bool)),
     "depth of another size": ("depth", np.ones((24, 48), np.float32)),
     "infinite depth": ("depth", np.full((48, 48), 1e30, np.float32)),
+    "atoms not finite": ("extras", np.full((4, 4), np.nan, np.float32)),
 }
 
 
@@ -141,6 +142,8 @@ def test_damaged_results_are_refused_at_the_door(results, tmp_path: Path, spoil:
     shutil.copytree(folder / "plain", tmp_path / "plain")
     name, array = SPOILS[spoil]
     np.save(tmp_path / "plain" / f"{name}.npy", array)
+    if name == "extras":
+        np.savez(tmp_path / "plain" / "extras.npz", array_atoms=array)
     with pytest.raises(CaptureError) as caught:
         compare(tmp_path / "plain", folder / HOSTILE, "--out", tmp_path / "out")
     assert caught.value.code == "damaged-result"

@@ -66,6 +66,7 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
     if extras.exists():
         found = read_npz(extras, "extras", remedy=remedy)
         specs = {name: ArraySpec("H W *", kinds="fuib", finite=False) for name in found if name[:4] == "map_"}
+        specs |= {name: ArraySpec("*", kinds="fuib") for name in found if name.startswith("array_")}
         if "map_spread" in found:
             specs["map_spread"] = ArraySpec("H W", low=-_LARGEST, high=_LARGEST)
         check_arrays(found, specs, lambda problem: _damaged(extras, problem), sizes)
