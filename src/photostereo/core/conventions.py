@@ -59,12 +59,15 @@ def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]
         yield slice(first, min(first + step, height))
 
 
+def srgb_curve(value: FloatArray) -> FloatArray:
+    """The sRGB transfer curve, which goes on below zero and above one."""
+    root = np.maximum(value, 0.0031308) ** (1 / 2.4)
+    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055).astype(value.dtype, copy=False)
+
+
 def srgb_from_linear(linear: FloatArray) -> FloatArray:
     """Apply the sRGB transfer curve to linear values, clipped to [0, 1]; for pictures that people look at."""
-    value = np.clip(linear, 0.0, 1.0)
-    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055).astype(
-        linear.dtype, copy=False
-    )
+    return srgb_curve(np.clip(linear, 0.0, 1.0))
 
 
 def encode_normals(

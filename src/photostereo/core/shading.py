@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from photostereo.core.conventions import srgb_curve
+
 Float64 = NDArray[np.float64]
 
 
@@ -42,9 +44,3 @@ def relative_albedo(albedo: ArrayLike, mask: NDArray[np.bool_]) -> Float64:
     values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
     white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0
     return values / (white or 1.0)
-
-
-def srgb_curve(value: Float64) -> Float64:
-    """The sRGB curve, which goes on above one."""
-    root = np.maximum(value, 0.0031308) ** (1 / 2.4)
-    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055)

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import gray_from_rgb
-from photostereo.core.shading import relative_albedo, srgb_curve
+from photostereo.core.conventions import gray_from_rgb, srgb_curve
+from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
 
 Float64 = NDArray[np.float64]
