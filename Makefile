@@ -50,20 +50,22 @@ $(TORCH_READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/photostereo demo --out demo --force
 
-# Two processes, a file of tests in one of them: make test PROCESSES=4 where there are the cores and the memory.
+# Two processes, a file of tests in one of them: make test PROCESSES=4 where there are the cores and the memory. In the order
+# of their names the long files come first and the doctests last, so that both processes end at the same time.
 PROCESSES ?= 2
+SPREAD    := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: $(READY)
 	sh tools/find-chromium.sh
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses $(PROCESSES) --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(SPREAD)
 
 test-slow: $(READY)
 	sh tools/find-chromium.sh
-	$(BIN)/python -m pytest -m slow
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(SPREAD)
 
 test-all: test test-slow
 
 test-torch: $(TORCH_READY)
-	$(TORCH_BIN)/python -m pytest -m torch
+	OPENBLAS_NUM_THREADS=1 $(TORCH_BIN)/python -m pytest -m torch $(SPREAD)
 
 test-versions:
 	$(PYTHON) tools/test_versions.py

@@ -69,7 +69,7 @@ class Served:
         self.thread.start()
         while not server.started:
             time.sleep(0.01)
-        self.client = httpx.Client(base_url=address.origin, timeout=60, headers={"Origin": address.origin})
+        self.client = httpx.Client(base_url=address.origin, timeout=200, headers={"Origin": address.origin})
         self.client.get(f"/?token={address.token}")
 
     @property
@@ -85,7 +85,7 @@ class Served:
         parts: dict[str, Any] = self.state.desks[desk].board.parts
         return parts
 
-    def wait(self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 120) -> dict[str, Any]:
+    def wait(self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 240) -> dict[str, Any]:
         """The state of a capture, once it is as wanted."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -128,7 +128,7 @@ def tab(browser: Any, served: Served) -> Iterator[Any]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(200_000)  # the first solve may have to compile
         page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda problem: faults.append(str(problem)))
         page.on(

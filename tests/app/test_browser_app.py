@@ -55,7 +55,8 @@ def test_from_dropped_photographs_to_a_mesh(tab, served, jpegs, tmp_path):
     scale = box["width"] / 300
     center = (box["x"] + BALL[0] * scale, box["y"] + BALL[1] * scale)
     drag(page, center, (center[0] + 5 * scale, center[1]))
-    served.wait(desk, lambda b: "circle" in b["edits"] and b["looking"]["state"] == "idle")
+    changed = lambda b: not np.array_equal(b["lights"]["directions"], before)  # noqa: E731
+    served.wait(desk, lambda b: "circle" in b["edits"] and changed(b) and b["looking"]["state"] == "idle")
     after = np.array(served.board(desk)["lights"]["directions"])
     turned = np.degrees(np.arccos(np.clip((before * after).sum(axis=1), -1, 1)))
     assert 5 < np.median(turned) < 25  # 5 pixels of 32, twice the turn of the normal

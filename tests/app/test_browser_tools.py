@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import photostereo as ps
 from photostereo.app import places
+from photostereo.app.process import WorkerProcess
 from photostereo.capture.edits import EDITS_FILE
 
 from .conftest import go, step
@@ -45,14 +47,29 @@ def settled_share(served, desk, before: float) -> float:
     return float(board["mask"]["share"])
 
 
+def until(page, met, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+
+
+def settled_box(page, name: str):
+    """Where something is once it has stopped moving."""
+    boxes = [page.locator(name).bounding_box()]
+    while len(boxes) < 4 or boxes[-1] != boxes[-4]:
+        page.wait_for_timeout(70)
+        boxes.append(page.locator(name).bounding_box())
+    return boxes[-1]
+
+
 def test_mask_tools_on_a_tablet(tab, served, desk):
     page = tab(**TABLET)
     go(page, served, desk, "mask")
     assert page.evaluate("document.documentElement.scrollWidth") <= 820
     page.wait_for_function("() => document.querySelector('.mask-stage canvas')?.width > 300")
     page.wait_for_selector(".panel .lead")
-    page.wait_for_timeout(200)
-    box = page.locator(".mask-stage canvas").bounding_box()
+    box = settled_box(page, ".mask-stage canvas")
     at = lambda x, y: (box["x"] + x * box["width"], box["y"] + y * box["height"])  # noqa: E731
     first = served.board(desk)["mask"]["share"]
 
@@ -113,20 +130,17 @@ def test_zoom_by_wheel_and_buttons(tab, served, desk):
     go(page, served, desk, "mask")
     page.wait_for_function("() => document.querySelector('.mask-stage canvas')?.width > 300")
     page.wait_for_selector(".panel .lead")
-    box = page.locator(".mask-stage canvas").bounding_box()
+    box = settled_box(page, ".mask-stage canvas")
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     picture = lambda: page.locator(".mask-stage canvas").screenshot()  # noqa: E731
     page.wait_for_timeout(300)
     whole = picture()
     page.mouse.wheel(0, -600)
-    page.wait_for_timeout(100)
-    assert picture() != whole
+    until(page, lambda: picture() != whole)
     page.mouse.wheel(0, 2000)  # no farther than the whole photograph
-    page.wait_for_timeout(100)
-    assert picture() == whole
+    until(page, lambda: picture() == whole)
     page.click("[title='Zoom in']")
-    page.wait_for_timeout(100)
-    assert picture() != whole
+    until(page, lambda: picture() != whole)
 
 
 def test_a_photograph_that_was_left_out_is_forced_back(tab, served, desk):
@@ -228,7 +242,13 @@ def test_the_copied_call_gives_the_same_files(tab, served, desk):
         out.with_name("away").rmdir()
 
 
-def test_the_example_to_its_result(tab, served):
+def test_the_example_to_its_result(tab, served, monkeypatch):
+    ask = WorkerProcess.ask
+    monkeypatch.setattr(  # a smaller one than users see
+        WorkerProcess,
+        "ask",
+        lambda self, do, **about: ask(self, do, **about, **({"size": 128} if do == "example" else {})),
+    )
     page = tab()
     page.click("text=Try the example")
     page.wait_for_selector("html[data-step=photographs]")

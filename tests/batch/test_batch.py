@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,18 +50,20 @@ def folder(one, tmp_path):
 
 
 class KillsAWorker(RunControl):
-    """Kills a child process of ours that is a worker, once some captures are done."""
+    """Kills a worker of this run, once some captures are done; other tests may have workers of their own."""
 
     def __init__(self, after):
-        self.after, self.killed = after, None
+        self.after, self.killed, self.others = after, None, set(self.workers())
+
+    def workers(self):
+        import psutil
+
+        children = psutil.Process().children()
+        return [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
 
     def progress(self, now):
         if self.killed is None and now.done >= self.after:
-            import psutil
-
-            children = psutil.Process().children()
-            workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-            self.killed = workers[0].pid
+            self.killed = next(pid for pid in self.workers() if pid not in self.others)
             os.kill(self.killed, signal.SIGKILL)
 
 
@@ -261,8 +264,7 @@ def test_a_capture_is_taken_when_its_files_stand_still(tmp_path, monkeypatch):
     assert seen[34] is None
 
 
-@pytest.mark.slow
-def test_watch_solves_what_comes_and_ends(one, tmp_path):
+def test_watch_solves_what_comes_and_ends(one, tmp_path, monkeypatch):
     place, out = tmp_path / "in", tmp_path / "out"
     place.mkdir()
     said = []
@@ -276,15 +278,8 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path):
             if now.total < 2 and now.done == now.total and not coming.exists():
                 coming.write_bytes(one.read_bytes())
 
-    end = batch(
-        [place],
-        out,
-        PLAIN,
-        options=RunOptions(workers=1),
-        watch=True,
-        quiet_seconds=0.5,
-        idle_seconds=6.0,
-        control=Copies(),
-    )
+    monkeypatch.setattr("photostereo.batch.run.Watch", partial(Watch, every=0.1))
+    seconds = {"quiet_seconds": 0.2, "idle_seconds": 1.5}
+    end = batch([place], out, PLAIN, options=RunOptions(workers=1), watch=True, control=Copies(), **seconds)
     assert (end.total, end.done) == (2, 2)
     assert sorted(Ledger(out).rows()) == ["0", "1"]

@@ -149,8 +149,7 @@ def test_washington_without_its_mask(data_dir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cat", "hippo"])
-@pytest.mark.parametrize("probe", ["LightProbe-1", "LightProbe-2"])
+@pytest.mark.parametrize(("name", "probe"), [("cat", "LightProbe-1"), ("hippo", "LightProbe-2")])
 def test_harvard(data_dir: Path, name: str, probe: str) -> None:
     place = data_dir / "harvard" / name
     found = ps.calibrate(place, ball=place / probe)

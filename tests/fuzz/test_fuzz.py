@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = 150
+RUNS = 100
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def ask(words: list[str]) -> tuple[int | None, str, str]:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             for text in words[2:]:
                 method, path, host = text.split(" ")
-                with socket.create_connection(server.server_address[:2], timeout=20) as line:
+                with socket.create_connection(server.server_address[:2], timeout=120) as line:
                     line.sendall(f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode("latin-1"))
                     answer = line.makefile("rb").read()
                 status = answer.split(b" ")[1:2]

@@ -613,7 +613,7 @@ def test_control_c_in_a_real_process(tmp_path):
         with replacing_directory(sys.argv[1]) as folder:
             (folder / "half.txt").write_text("half")
             print("ready", flush=True)
-            time.sleep(60)
+            time.sleep(600)
     """
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "out")],
@@ -623,7 +623,7 @@ def test_control_c_in_a_real_process(tmp_path):
     assert process.stdout.readline() == b"ready\n"
     assert len(list(tmp_path.iterdir())) == 1
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=30)  # the script itself would sleep for a minute
+    process.wait(timeout=120)  # the script itself would sleep for ten minutes
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,9 +77,20 @@ class Visit:
     def look(self, text: str) -> np.ndarray:
         """The relighting view as an address says."""
         self.turns += 1
-        self.page.evaluate("(text) => { location.hash = text; }", f"{text}&turn={self.turns}")
-        self.page.wait_for_timeout(30)
+        script = """(text) => new Promise((done) => {
+            addEventListener("hashchange", () => done(), { once: true });
+            location.hash = text;
+        })"""
+        self.page.evaluate(script, f"{text}&turn={self.turns}")
         return self.picture("#relight-view canvas")
+
+    def until(self, met: Callable[[], Any], seconds: float = 60) -> Any:
+        """What ``met`` gives once it is true, on a slow machine too."""
+        end = time.monotonic() + seconds
+        while not (found := met()) and time.monotonic() < end:
+            self.page.wait_for_timeout(50)
+        assert found
+        return found
 
     def set_range(self, selector: str, value: float) -> None:
         self.page.locator(selector).evaluate(
@@ -121,7 +133,7 @@ def open_pages(browser: Any) -> Iterator[Callable[..., Visit]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         seen = Visit(page)
         visits.append(seen)
         page.on("console", lambda m: seen.messages.append(m.text) if m.type in ("error", "warning") else None)

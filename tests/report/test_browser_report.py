@@ -23,6 +23,24 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 """
 
 
+@pytest.fixture(scope="module")
+def shared(long_visit, report_page):
+    """A page for tests that find everything as they need it, whatever others did before."""
+    return long_visit(report_page)
+
+
+@pytest.fixture(scope="module")
+def wide(long_visit, report_page):
+    """The same in a large window."""
+    return long_visit(report_page, width=1440, height=900)
+
+
+@pytest.fixture(scope="module")
+def phone(long_visit, report_page):
+    """The same on a phone."""
+    return long_visit(report_page, width=390, height=844, touch=True)
+
+
 def halves(picture):
     """Mean brightness of the left and the right half of the sphere's inner part."""
     height, width = picture.shape[:2]
@@ -38,8 +56,8 @@ def move_light(seen, x, y):
     seen.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
 
 
-def test_light_follows_the_pointer_in_the_right_direction(visit, report_page):
-    seen = visit(report_page)
+def test_light_follows_the_pointer_in_the_right_direction(shared):
+    seen = shared
     box = seen.page.locator(RELIGHT).bounding_box()
     reach = 0.35 * box["height"] / box["width"]
     move_light(seen, 0.5 - reach, 0.5)
@@ -208,9 +226,8 @@ def test_orbit_zoom_and_looks_of_the_surface(visit, report_page):
     assert np.abs(turned - first)[ring:-ring, ring:-ring].mean() > 1
     covered = (turned.mean(axis=-1) > 60).sum()
     seen.page.mouse.wheel(0, -600)
-    seen.page.wait_for_timeout(100)
+    seen.until(lambda: (seen.picture(SURFACE).mean(axis=-1) > 60).sum() > 1.1 * covered)
     nearer = seen.picture(SURFACE)
-    assert (nearer.mean(axis=-1) > 60).sum() > 1.1 * covered
     for label in ("Clay", "Wireframe"):
         seen.page.locator(f"#surface-view label:has-text('{label}')").click()
         changed = seen.picture(SURFACE)
@@ -220,9 +237,9 @@ def test_orbit_zoom_and_looks_of_the_surface(visit, report_page):
     seen.page.click("[data-camera=reset]")
 
 
-def test_the_front_view_of_the_surface_is_the_object_itself(visit, report_page):
+def test_the_front_view_of_the_surface_is_the_object_itself(shared):
     """Lit from where the viewer's key light hangs, and as wide as it is high."""
-    seen = visit(report_page)
+    seen = shared
     seen.page.locator(SURFACE).scroll_into_view_if_needed()
     seen.page.wait_for_selector("#surface-view[data-ready]")
     seen.page.click("[data-camera=front]")
@@ -239,8 +256,8 @@ def test_the_front_view_of_the_surface_is_the_object_itself(visit, report_page):
     assert np.ptp(cols) == pytest.approx(np.ptp(rows), rel=0.1)
 
 
-def test_contact_sheet_shows_light_and_weights_of_the_photograph(visit, report_page):
-    seen = visit(report_page)
+def test_contact_sheet_shows_light_and_weights_of_the_photograph(shared):
+    seen = shared
     seen.page.locator(".thumb").nth(4).hover()
     assert "photo 4.png" in seen.page.locator(".photo-name").inner_text()
     assert "Light from" in seen.page.locator(".photo-words").inner_text()
@@ -255,10 +272,11 @@ def test_contact_sheet_shows_light_and_weights_of_the_photograph(visit, report_p
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_overflows(visit, report_page, comparison_page, width, scheme):
-    for path in (report_page, comparison_page):
-        seen = visit(path, width=width, height=844, scheme=scheme, touch=width < 500)
+@pytest.mark.parametrize("kind", ["report_page", "comparison_page"])
+def test_nothing_overflows(visit, request, kind, width):
+    seen = visit(request.getfixturevalue(kind), width=width, height=844, touch=width < 500)
+    for scheme in ("light", "dark"):
+        seen.page.emulate_media(color_scheme=scheme)
         too_wide = seen.page.evaluate(
             """() => [...document.querySelectorAll('body *')].filter((e) => {
               const box = e.getBoundingClientRect();
@@ -278,8 +296,9 @@ def test_nothing_overflows(visit, report_page, comparison_page, width, scheme):
 
 
 def test_text_has_contrast_in_both_schemes(visit, report_page):
+    seen = visit(report_page)
     for scheme in ("light", "dark"):
-        seen = visit(report_page, scheme=scheme)
+        seen.page.emulate_media(color_scheme=scheme)
         ratios = seen.page.evaluate(
             """() => {
               const style = getComputedStyle(document.documentElement);
@@ -350,15 +369,15 @@ def test_a_lost_context_comes_back(visit, report_page):
     seen.messages[:] = [text for text in seen.messages if "CONTEXT_LOST" not in text]
 
 
-def test_touch_moves_the_light(visit, report_page):
-    seen = visit(report_page, width=390, height=844, touch=True)
+def test_touch_moves_the_light(phone):
+    seen = phone
     box = seen.page.locator(RELIGHT).bounding_box()
     seen.page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
     assert "left" in seen.page.locator("#relight-view .lamp-words").inner_text()
 
 
-def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(visit, report_page):
-    seen = visit(report_page, width=390, height=844, touch=True)
+def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(phone):
+    seen = phone
     box = seen.page.locator(RELIGHT).bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     session = seen.page.context.new_cdp_session(seen.page)
@@ -373,11 +392,11 @@ def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(visit, report_page):
             touch("touchMove", (x, y + distance * step / 9))
             seen.page.wait_for_timeout(15)
         touch("touchEnd")
-        seen.page.wait_for_timeout(300)
 
     top = seen.page.evaluate("scrollY")
     swipe(-150)
-    assert seen.page.evaluate("scrollY") > top + 60
+    seen.until(lambda: seen.page.evaluate("scrollY") > top + 60)
+    seen.page.wait_for_timeout(300)  # it may roll on
     seen.page.evaluate("document.getElementById('relight-view').scrollIntoView()")
     touch("touchStart", (x - 30, y), (x + 30, y))
     for spread in (45, 60, 90):
@@ -387,12 +406,12 @@ def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(visit, report_page):
     # What is zoomed in moves with the finger, and the page stays.
     before, top = seen.picture(RELIGHT), seen.page.evaluate("scrollY")
     swipe(-80)
+    seen.until(lambda: np.abs(seen.picture(RELIGHT) - before).mean() > 1)
     assert seen.page.evaluate("scrollY") == top
-    assert np.abs(seen.picture(RELIGHT) - before).mean() > 1
 
 
-def test_two_fingers_zoom_the_surface(visit, report_page):
-    seen = visit(report_page, width=390, height=844, touch=True)
+def test_two_fingers_zoom_the_surface(phone):
+    seen = phone
     seen.page.locator(SURFACE).scroll_into_view_if_needed()
     seen.page.wait_for_selector("#surface-view[data-ready]")
     before = seen.picture(SURFACE)
@@ -448,8 +467,9 @@ def graded_page(tmp_path_factory, result, capture, sphere):
     return path
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("width", "height", "scheme"), [(1440, 900, "light"), (1280, 720, "dark"), (390, 844, "light")]
+)
 def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
     visit, graded_page, width, height, scheme
 ):
@@ -466,13 +486,13 @@ def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
         assert canvas["height"] >= 300
 
 
-def test_a_method_without_an_estimate_says_so(visit, report_page):
-    seen = visit(report_page)
+def test_a_method_without_an_estimate_says_so(shared):
+    seen = shared
     assert "pdlnv does not estimate its error" in seen.page.inner_text(".verdict.unknown")
 
 
-def test_the_look_is_marked_and_its_row_stays(visit, report_page):
-    seen = visit(report_page, width=1440, height=900)
+def test_the_look_is_marked_and_its_row_stays(wide):
+    seen = wide
     pressed = "[data-preset][aria-pressed=true]"
     assert seen.page.locator(pressed).inner_text() == "Natural"
     before = seen.page.locator(".looks").bounding_box()
@@ -485,8 +505,8 @@ def test_the_look_is_marked_and_its_row_stays(visit, report_page):
     assert seen.page.locator(pressed).count() == 0
 
 
-def test_keys_work_wherever_the_focus_is_except_in_fields(visit, report_page):
-    seen = visit(report_page, width=1440, height=900)
+def test_keys_work_wherever_the_focus_is_except_in_fields(wide):
+    seen = wide
     measuring = "#relight-view.tooling"
     for focus in ("[data-preset=raking]", "[name=relight-mode]", "[data-look=contours]"):
         seen.page.focus(focus)
@@ -516,14 +536,17 @@ def test_measuring_off_the_object_says_so(visit, report_page):
     def measure(*ends):
         for field, value in zip(seen.page.locator("[data-end]").all(), ends, strict=True):
             field.fill(str(value))
-        seen.page.wait_for_timeout(300)
-        return seen.page.inner_text(".measure-words"), seen.page.inner_text(".measure dl")
 
-    words, figures = measure(48, 48, 2, 2)
-    assert "off the object" in words
+    def words():
+        return seen.page.inner_text(".measure-words")
+
+    measure(48, 48, 2, 2)
+    seen.until(lambda: "off the object" in words())
+    figures = seen.page.inner_text(".measure dl")
     assert "Straight" not in figures and "Along the surface" not in figures and "Rise" not in figures
-    words, figures = measure(40, 48, 56, 48)
-    assert words == "" and "Straight, in space" in figures and "Along the surface" in figures
+    measure(40, 48, 56, 48)
+    seen.until(lambda: words() == "" and "Along the surface" in seen.page.inner_text(".measure dl"))
+    assert "Straight, in space" in seen.page.inner_text(".measure dl")
 
 
 def test_a_known_length_sets_the_scale(visit, report_page):
@@ -548,9 +571,8 @@ def test_a_print_has_at_most_four_pages(visit, graded_page):
     assert printed.count(b"/Subtype /Image") >= 4
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720)])
-def test_what_the_panel_offers_is_always_in_sight(visit, report_page, width, height):
-    seen = visit(report_page, width=width, height=height)
+def test_what_the_panel_offers_is_always_in_sight(visit, report_page):
+    seen, height = visit(report_page, width=1280, height=720), 720
     seen.page.evaluate("window.scrollTo(0, 0)")
     for name in ("measure", "notes", "take", "keys"):
         box = seen.page.locator(f"[data-drawer={name}]").bounding_box()
@@ -595,15 +617,20 @@ def test_a_photograph_beside_the_relit_view(visit, report_page, capture):
     seen.page.select_option("[data-photo]", "2")
     seen.page.locator(RELIGHT).focus()
     seen.page.keyboard.press("+")
-    seen.page.wait_for_timeout(300)
-    pane, canvas, photo = (
-        seen.page.locator(name).bounding_box() for name in (".photo-pane", RELIGHT, ".photo-pane img")
-    )
-    assert abs(pane["width"] - canvas["width"]) <= 2 and abs(pane["height"] - canvas["height"]) <= 2
-    # The middle of the object is in the middle of both, at 1.25 times the zoom that fits.
-    assert abs(photo["x"] + photo["width"] / 2 - pane["x"] - pane["width"] / 2) <= 1
-    fitting = 0.94 * min(canvas["width"], canvas["height"])
-    assert max(photo["width"], photo["height"]) == pytest.approx(1.25 * fitting, rel=0.03)
+
+    def fits():
+        """The middle of the object is in the middle of both, at 1.25 times the zoom that fits."""
+        pane, canvas, photo = (
+            seen.page.locator(name).bounding_box() for name in (".photo-pane", RELIGHT, ".photo-pane img")
+        )
+        fitting = 0.94 * min(canvas["width"], canvas["height"])
+        return (
+            max(abs(pane[side] - canvas[side]) for side in ("width", "height")) <= 2
+            and abs(photo["x"] + photo["width"] / 2 - pane["x"] - pane["width"] / 2) <= 1
+            and max(photo["width"], photo["height"]) == pytest.approx(1.25 * fitting, rel=0.03)
+        )
+
+    seen.until(fits)
     z = capture.lights.directions[2][2]
     shown = float(seen.page.locator("[data-lamp=elevation]").input_value())
     assert shown == pytest.approx(np.degrees(np.arcsin(z)), abs=1)

@@ -55,7 +55,7 @@ def server(folder):
 
 
 def ask(server, path):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     connection.request("GET", path)
     answer = connection.getresponse()
     return answer.status, answer.read()

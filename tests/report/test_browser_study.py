@@ -371,13 +371,8 @@ def test_zooming_keeps_the_place_and_the_page_scrolls(visit, study):
     seen.page.mouse.move(x, y)
     top = seen.page.evaluate("scrollY")
     seen.page.mouse.wheel(0, 40)
-    for _ in range(
-        100
-    ):  # asked from outside: older Playwrights wait by an eval that the page's policy forbids
-        if seen.page.evaluate("scrollY") > top:
-            break
-        seen.page.wait_for_timeout(50)
-    assert seen.page.evaluate("scrollY") > top
+    # Asked from outside: older Playwrights wait by an eval that the page's policy forbids.
+    seen.until(lambda: seen.page.evaluate("scrollY") > top)
     assert seen.page.locator(".minimap").is_hidden()
     seen.page.evaluate("document.getElementById('relight-view').scrollIntoView()")
     box = seen.page.locator(canvas).bounding_box()

@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 
 def ask(server, path, host=None):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     connection.request("GET", path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     return answer.status, answer.read()
@@ -90,7 +90,7 @@ def test_server_refuses_a_foreign_name(server):
     ],
 )
 def test_what_is_no_request_is_answered(server, capsys, request_line, status):
-    with socket.create_connection(server.server_address, timeout=10) as connection:
+    with socket.create_connection(server.server_address, timeout=60) as connection:
         connection.sendall(request_line + b"\r\nHost: localhost\r\n\r\n")
         with suppress(ConnectionResetError):
             answer = connection.recv(4096)

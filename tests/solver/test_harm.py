@@ -36,10 +36,8 @@ def _suite():
 suite = _suite()
 CELLS = [
     suite.Cell("relief", 8, 0.002, "16 bits", False),
-    suite.Cell("coin", 20, 0.005, "16 bits", False),
     suite.Cell("fabric", 8, 0.002, "8 bits", False),
     suite.Cell("figure", 12, 0.02, "JPEG", False),
-    suite.Cell("relief", 20, 0.005, "JPEG", False),
 ]
 #: What no estimate of noise alone tells: models whose error is bias.
 BIASED = [

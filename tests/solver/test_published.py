@@ -102,9 +102,7 @@ def test_info_describes_each_shared_capture(captures, data_dir) -> None:
     assert len(noticed) == 1 and "fit a matte surface poorly" in noticed[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "snr", "gain"), [("cat", 5, 0.40), ("pot2", 5, 0.25), ("ball", 15, 0.0), ("bear", 15, 0.0)]
-)
+@pytest.mark.parametrize(("name", "snr", "gain"), [("cat", 5, 0.40), ("ball", 15, 0.0)])
 def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: float) -> None:
     """One draw; `python -m benchmarks.noise` has all seeds and objects. One λ, μ per ratio for every object."""
     noisy = add_poisson(captures[name].take(20, rng=0), snr, rng=0)
@@ -122,9 +120,8 @@ def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: fl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ball", "reading"])
-def test_defaults_do_not_harm_clean_captures(captures, name: str) -> None:
-    capture = captures[name]
+def test_defaults_do_not_harm_a_clean_capture(captures) -> None:
+    capture = captures["reading"]
     for with_prior, alone in (("dlnv", "ls"), ("pdlnv", "pls")):
         without = solve(capture, alone, strengths="given").angular_error.mean
         assert solve(capture, with_prior, strengths="given").angular_error.mean < without + 0.2

@@ -36,12 +36,9 @@ def total_cost(model, prior, state, normals, unknowns):
     return model.cost(normals, unknowns) + prior.lam * (fit + sparsity)
 
 
-@pytest.mark.parametrize("scene", ["relief", "figure"])
-@pytest.mark.parametrize(
-    ("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 2), ("pdlnv", 3), ("pdlnv", 4), ("dlsr", 1)]
-)
-def test_every_half_step_lowers_the_cost(scene: str, method: str, p: int) -> None:
-    capture = add_poisson(render_scene(scene, size=56, lights=dome_lights(9)), 10.0, rng=1)
+@pytest.mark.parametrize(("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 3), ("dlsr", 1)])
+def test_every_half_step_lowers_the_cost(method: str, p: int) -> None:
+    capture = add_poisson(render_scene("figure", size=56, lights=dome_lights(9)), 10.0, rng=1)
     given = {"lam": 1.5, "mu": 0.08, "precision": "double", **({"p": p} if method == "pdlnv" else {})}
     entry = find_method(method)
     values = entry.resolve(given)

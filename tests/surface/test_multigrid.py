@@ -201,14 +201,14 @@ class Gaps(Control):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["poisson", "robust"])
 def test_cancelling_is_quick(shapes, method: str) -> None:
-    """On one megapixel there are at most 0.2 processor seconds between two checks, and cancelling ends the work."""
+    """On one megapixel there are at most 0.4 processor seconds of all threads between two checks: 0.2 s on two cores."""
     integrate(shapes.flap(200)[1], method=method)  # compile first
     normals = shapes.flap(1000)[1].astype(np.float32)
     gaps = Gaps()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         integrate(normals, method=method, control=gaps, max_iter=10)
-    assert gaps.longest < 0.2
+    assert gaps.longest < 0.4
     control = Control()
     timer = threading.Timer(0.1, control.cancel)
     timer.start()

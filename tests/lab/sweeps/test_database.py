@@ -17,7 +17,7 @@ def test_runs_that_begin_at_the_same_moment(tmp_path):
     together = threading.Barrier(4)
 
     def begin(path, number):
-        together.wait(30)
+        together.wait(120)
         Database(path, SCHEMA, "results").put("t", {"x": number, "y": "a"})
 
     with ThreadPoolExecutor(4) as pool:

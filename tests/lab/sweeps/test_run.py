@@ -173,7 +173,7 @@ def count_rows(out: Path) -> int:
     if not (out / "results.sqlite").exists():
         return 0
     try:
-        with sqlite3.connect(out / "results.sqlite", timeout=10) as database:
+        with sqlite3.connect(out / "results.sqlite", timeout=60) as database:
             return int(database.execute("SELECT count(*) FROM trials").fetchone()[0])
     except sqlite3.OperationalError:  # the table is just being made
         return 0
@@ -270,5 +270,5 @@ def test_a_local_cluster_leaves_the_environment_as_it_was():
 def test_no_page_shows_the_run_to_others(client):
     port = client.cluster.scheduler.http_server.port
     with pytest.raises(HTTPError) as caught:
-        urlopen(f"http://127.0.0.1:{port}/status", timeout=10)
+        urlopen(f"http://127.0.0.1:{port}/status", timeout=60)
     assert caught.value.code == 404

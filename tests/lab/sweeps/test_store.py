@@ -75,7 +75,7 @@ def test_processes_write_at_the_same_time(tmp_path):
     # Four writers, every second one on the same trials as its neighbor.
     starts = ("0", "50", "0", "50")
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, first]) for first in starts]
-    assert [writer.wait(100) for writer in writers] == [0, 0, 0, 0]
+    assert [writer.wait(200) for writer in writers] == [0, 0, 0, 0]
     rows = Store(tmp_path).rows()
     assert len(rows) == 110
     assert {rows[a_trial(seed).hash]["mean"] for seed in range(110)} == set(map(float, range(110)))
