@@ -135,13 +135,8 @@ def _lights(folder: Path, rng: np.random.Generator) -> list[str]:
 
 def _scene(folder: Path, rng: np.random.Generator) -> list[str]:
     words = ["scene", _pick(rng, ("sphere", "coin", "x", "")), "--out", str(folder / "out")]
-    return [
-        *words,
-        "--size",
-        _pick(rng, ("12", "0", "-1", "x", "1")),
-        "--lights",
-        _pick(rng, ("5", "0", "-1", "x")),
-    ]
+    words += ["--size", _pick(rng, ("16", "16", "16", "0", "-1", "x", "1"))]
+    return [*words, "--lights", _pick(rng, ("5", "5", "5", "0", "-1", "x"))]
 
 
 def _methods(folder: Path, rng: np.random.Generator) -> list[str]:
