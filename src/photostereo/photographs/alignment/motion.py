@@ -81,8 +81,10 @@ def estimate_motion(
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
-        small = np.stack([cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in stack])
-        small /= np.sqrt(np.mean(small * small)) + 1e-12
+        small = [cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in stack]
+        level = np.float32(np.sqrt(np.mean([np.vdot(one, one) / one.size for one in small])) + 1e-12)
+        for one in small:
+            one /= level
         size, before = np.array([factor, factor, 1.0]), None
         for _ in range(rounds):
             # Photographs that seem still are left alone: if all were moved at once they would wander together, because
@@ -92,11 +94,11 @@ def estimate_motion(
             if before is not None and np.array_equal(applied, before):
                 break
             before = applied
-            undone = np.empty_like(small)
-            for k, move in enumerate(applied):
-                undone[k] = moved_back(small[k], size * move)
+            undone = []
+            for picture, move in zip(small, applied, strict=True):
+                undone.append(moved_back(picture, size * move))
                 control.check()
-            tiles = control.aside(partial(tile_shifts, undone, _side(undone)))
+            tiles = control.aside(partial(tile_shifts, undone, _side(undone[0])))
             found = _consensus(tiles, np.where(far > STILL, far, 0.0), reach * factor)
             moved = applied + found.moves / size
             moved -= np.median(moved, axis=0)
@@ -118,14 +120,14 @@ def farthest(moves: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 
-def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[np.float64]:
+def _gain(pictures: Sequence[NDArray[np.float32]], moved: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much better each picture is explained with its displacement undone; 1 if nothing was seen.
 
     Shading that a light from another side turns around may look like a displacement, of half a wave on a wavy surface. But
     then the picture is explained as it is, too.
     """
-    undone = np.stack([moved_back(p, m) for p, m in zip(pictures, moved, strict=True)])
-    side = _side(undone)
+    undone = [moved_back(p, m) for p, m in zip(pictures, moved, strict=True)]
+    side = _side(undone[0])
     after, before = tile_shifts(undone, side), tile_shifts(undone, side, judged=pictures)
     informed = np.trace(after.information, axis1=2, axis2=3) > LEAST_INFORMATION
     ratio = np.where(informed, before.misfit / after.misfit, np.nan)
@@ -135,9 +137,9 @@ def _gain(pictures: NDArray[np.float32], moved: NDArray[np.float64]) -> NDArray[
     return gain
 
 
-def _side(pictures: NDArray[np.float32]) -> int:
+def _side(picture: NDArray[np.float32]) -> int:
     """Pixels along a tile."""
-    return int(min(SIDE, max(pictures.shape[1:]) // ACROSS, *pictures.shape[1:]))
+    return int(min(SIDE, max(picture.shape) // ACROSS, *picture.shape))
 
 
 def _levels(longest: int) -> Iterator[tuple[float, int]]:

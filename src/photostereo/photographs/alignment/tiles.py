@@ -13,11 +13,15 @@ and highlights, which no basis explains, count little. If the displacement canno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from photostereo.photographs.kept import in_turn
+from photostereo.runtime.threads import processors
 
 #: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
 SIDE = 24
@@ -44,58 +48,54 @@ class TileShifts(NamedTuple):
     places: NDArray[np.float64]
 
 
-def cut_tiles(pictures: NDArray[np.float32], side: int = SIDE) -> NDArray[np.float32]:
-    """Tiles of equal pictures (d, H, W), without margin: (T, d, side²)."""
-    count, height, width = pictures.shape
-    rows, columns = height // side, width // side
-    cut = pictures[:, : rows * side, : columns * side].reshape(count, rows, side, columns, side)
-    return np.ascontiguousarray(cut.transpose(1, 3, 0, 2, 4)).reshape(rows * columns, count, side * side)
+def cut_tiles(picture: NDArray[np.float32], side: int = SIDE) -> NDArray[np.float32]:
+    """Tiles of a picture (H, W), without margin: (T, side²)."""
+    rows, columns = picture.shape[0] // side, picture.shape[1] // side
+    cut = picture[: rows * side, : columns * side].reshape(rows, side, columns, side)
+    return cut.transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
 
 
 def tile_shifts(
-    pictures: NDArray[np.float32], side: int = SIDE, judged: NDArray[np.float32] | None = None
+    pictures: Sequence[NDArray[np.float32]],
+    side: int = SIDE,
+    judged: Sequence[NDArray[np.float32]] | None = None,
 ) -> TileShifts:
-    """Displacement of the tiles of every picture (d, H, W) from what the others predict.
+    """Displacement of the tiles of every picture (H, W) from what the others predict.
 
-    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little. With ``judged`` (d, H, W) its
+    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little. With ``judged`` its
     pictures take the place of each picture, while the others still predict it.
     """
-    values, slopes = _values_and_slopes(pictures, side)
-    steep = np.einsum("tdan,tdan->t", slopes, slopes)
+    count, (height, width) = len(pictures), pictures[0].shape
+    steep = sum(in_turn(lambda k: (_slopes(pictures[k], side) ** 2).sum(axis=(1, 2)), count, processors()))
     chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
-    values, slopes = values[chosen], slopes[chosen]
-    own_values, own_slopes = values, slopes
-    if judged is not None:
-        own_values, own_slopes = (part[chosen] for part in _values_and_slopes(judged, side))
-    count = len(pictures)
+
+    def of_chosen(those: Sequence[NDArray[np.float32]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
+        values = np.stack([cut_tiles(picture, side)[chosen] for picture in those], axis=1)
+        return values, np.stack([_slopes(picture, side)[chosen] for picture in those], axis=1)
+
+    values, slopes = of_chosen(pictures)
+    own_values, own_slopes = (values, slopes) if judged is None else of_chosen(judged)
     folds = np.arange(count) % FOLDS if count >= 2 * FOLDS else np.arange(count)
-    height, width = pictures.shape[1:]
     row, column = np.divmod(chosen, width // side)
     places = side * (np.stack([column, row], axis=1) + 0.5) - 0.5 * np.array([width, height])
-    parts: dict[int, tuple[NDArray[np.float64], ...]] = {}
-    for fold in np.unique(folds):
-        own = np.flatnonzero(folds == fold)
-        found = _fit(own_values[:, own], own_slopes[:, own], _basis(values[:, folds != fold]))
-        parts |= {int(number): tuple(part[:, k] for part in found) for k, number in enumerate(own)}
+
+    def of_fold(fold: int) -> tuple[NDArray[np.float64], ...]:
+        own = folds == fold
+        return _fit(own_values[:, own], own_slopes[:, own], _basis(values[:, ~own]))
+
+    parts = list(in_turn(of_fold, int(folds.max()) + 1, processors()))
+    order = np.argsort(np.argsort(folds, kind="stable"))
     shifts, information, misfit = (
-        np.stack([parts[k][which] for k in range(count)], axis=1) for which in range(3)
+        np.concatenate(part, axis=1)[:, order] for part in zip(*parts, strict=True)
     )
     return TileShifts(shifts, information, misfit, places)
 
 
-def _values_and_slopes(
-    pictures: NDArray[np.float32], side: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Tiles (T, d, side²) and their derivatives by columns and rows (T, d, 2, side²)."""
-    values = cut_tiles(pictures, side)
-    slopes = np.stack(
-        [
-            cut_tiles(np.stack([cv2.Scharr(p, cv2.CV_32F, *axis) / 32 for p in pictures]), side)
-            for axis in ((1, 0), (0, 1))
-        ],
-        axis=2,
-    )
-    return values, slopes
+def _slopes(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    """Derivatives of the tiles of a picture by columns and rows (T, 2, side²)."""
+    both = (cut_tiles(cv2.Scharr(picture, cv2.CV_32F, *axis) / 32, side) for axis in ((1, 0), (0, 1)))
+    return np.stack(tuple(both), axis=1)
 
 
 def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
