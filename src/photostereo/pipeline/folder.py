@@ -161,6 +161,7 @@ def make_surface(
     began = time.perf_counter()
     integrated = None if integrate is None else integrate()
     spent = time.perf_counter() - began
+    give_back_memory()
     surface, facts = write_surface(
         folder,
         result.normals,

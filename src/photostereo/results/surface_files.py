@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ from photostereo.surface.integration import integrate
 
 if TYPE_CHECKING:
     import trimesh
+
+#: Meshes with more triangles are freed at once (trimesh holds them in cycles), which takes 0.1 s; they have 25 MB and more.
+LARGE = 500_000
 
 
 def write_surface(
@@ -134,9 +138,20 @@ def write_surface(
     control.advance()
     lap("depth")
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
+    light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
+    plain = [kind for kind in kinds if kind not in light]
+    if light:  # before the full mesh takes its memory
+        already = len(job.files)
+        said |= _write_meshes(job, light)
+        facts["textured"] = {
+            "vertices": len(job.textured.vertices),
+            "triangles": len(job.textured.faces),
+            "texture": [job.textured.albedo.shape[1], job.textured.albedo.shape[0]],
+            "files": sorted(job.files[already:]),
+        }
+        del job.textured
+        lap("textures")
     if kinds:
-        light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
-        plain = [kind for kind in kinds if kind not in light]
         mesh = job.mesh
         control.check()
         lap("mesh")
@@ -150,16 +165,9 @@ def write_surface(
         if plain and decimate is None and mesh.metadata["tolerance"] > 0:
             facts["note"] = _simplified(plain, mesh)
         lap("files")
-        if light:
-            already = len(job.files)
-            said |= _write_meshes(job, light)
-            facts["textured"] = {
-                "vertices": len(job.textured.vertices),
-                "triangles": len(job.textured.faces),
-                "texture": [job.textured.albedo.shape[1], job.textured.albedo.shape[0]],
-                "files": sorted(job.files[already:]),
-            }
-            lap("textures")
+        if len(mesh.faces) > LARGE:
+            del mesh, job
+            gc.collect()
     return surface, {
         "method": surface.method,
         "status": surface.status,

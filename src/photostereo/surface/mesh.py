@@ -18,6 +18,7 @@ from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import (
+    Faces,
     boundary_edges,
     held_links,
     near_partial_squares,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import trimesh
 
 Float64 = NDArray[np.float64]
-Faces = NDArray[np.int64]
 
 #: Larger meshes are simplified unless the full one is requested. Blender and MeshLab turn sluggish above a few million
 #: triangles, and a file of this size takes 60 MB. The sensitivity was not measured.
@@ -198,7 +198,7 @@ def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:
     return np.stack([cols - 0.5 * (width - 1), 0.5 * (height - 1) - rows, z], axis=1)
 
 
-def geometric_normals(vertices: Float64, faces: Faces) -> Float64:
+def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
     """Area-weighted vertex normals of a mesh; (0, 0, 1) for a vertex of no area."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
@@ -215,7 +215,9 @@ def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64
     """Unit normals: the given ones, and the mesh's own where those are zero or not finite."""
     length = np.linalg.norm(given, axis=1)
     known = np.isfinite(length) & (length > 1e-6)
-    result = geometric_normals(vertices, faces) if not known.all() else np.empty_like(given)
+    if known.all():
+        return np.asarray(given / length[:, None])
+    result = geometric_normals(vertices, faces)
     result[known] = given[known] / length[known, None]
     return result
 

@@ -9,7 +9,8 @@ from photostereo.surface.integrated import Surface
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
-Faces = NDArray[np.int64]
+#: Numbers of pixels or vertices: no picture has 2³¹ of them.
+Faces = NDArray[np.int32]
 
 
 def held_links(surface: Surface, *, across_tears: bool) -> tuple[Bool, Bool]:
@@ -44,8 +45,8 @@ def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool)
     diagonal is kept.
     """
     width = depth.shape[1]
-    rows, cols = np.nonzero(squares)
-    a = rows * width + cols  # corners a b over c d
+    rows, cols = (part.astype(np.int32) for part in np.nonzero(squares))
+    a = rows * np.int32(width) + cols  # corners a b over c d
     b, c, d = a + 1, a + width, a + width + 1
     held_right, held_down = right.ravel(), down.ravel()
     top, bottom, left, east = held_right[a], held_right[c], held_down[a], held_down[b]
@@ -66,17 +67,17 @@ def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool)
     return np.concatenate([stacked(chosen, *corners) for chosen, *corners in found])
 
 
-def stacked(chosen: Bool, *corners: NDArray[np.int64]) -> Faces:
+def stacked(chosen: Bool, *corners: NDArray[np.integer]) -> Faces:
     """The chosen triangles, one row each."""
-    return np.stack([corner[chosen] for corner in corners], axis=1)
+    return np.stack([corner[chosen] for corner in corners], axis=1, dtype=np.int32)
 
 
 def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
     """Triangles over the pixels that they use, and those pixels in row-major order."""
     used = np.zeros(size, dtype=bool)
     used[faces] = True
-    number = np.cumsum(used, dtype=np.int64)
-    return number[faces] - 1, np.flatnonzero(used)
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return number[faces], np.flatnonzero(used)
 
 
 def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
@@ -113,7 +114,7 @@ def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]
     chosen = np.flatnonzero(suspect[faces].any(axis=1))
     if chosen.size == 0:
         return faces, np.arange(count)
-    corner = faces[chosen].ravel()
+    corner = faces[chosen].ravel().astype(np.int64)
     slot = np.arange(corner.size)
     following = slot - slot % 3 + (slot + 1) % 3
     end = corner[following]
@@ -142,7 +143,7 @@ def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]
 
 def boundary_edges(faces: Faces, count: int) -> NDArray[np.int64]:
     """Directed edges (E, 2) that belong to one triangle only."""
-    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).astype(np.int64)
     key = edges.min(axis=1) * count + edges.max(axis=1)
     _, first, copies = np.unique(key, return_index=True, return_counts=True)
     return np.asarray(edges[first[copies == 1]])

@@ -148,8 +148,8 @@ class PatchGrid:
 
         It is the same for the three components, also with ``w_z = 1``, where a patch covers one of them.
         """
-        first_row, last_row, first_col, last_col = self._covering
-        counts = (last_row - first_row).astype(np.float64) * (last_col - first_col)
+        first_row, last_row, first_col, last_col = self._covering_lines
+        counts = np.outer(last_row - first_row, last_col - first_col)[self.mask].astype(np.float64)
         counts.setflags(write=False)
         return counts
 
@@ -199,11 +199,6 @@ class PatchGrid:
         return index
 
     @cached_property
-    def _pixel_positions(self) -> IntArray:
-        """Row and column of each mask pixel, shape (N, 2)."""
-        return np.argwhere(self.mask).astype(np.int32)
-
-    @cached_property
     def _window_index(self) -> NDArray[np.int32]:
         """For each (row start, column start) the place of its window among the kept ones; -1 if it was dropped.
 
@@ -222,13 +217,6 @@ class PatchGrid:
         """For each row of the picture the range [first, last) of row starts that cover it, and so for each column."""
         (w_x, w_y, _), (height, width) = self.size, self.mask.shape
         return *_covering(self.row_starts, height, w_y), *_covering(self.col_starts, width, w_x)
-
-    @cached_property
-    def _covering(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """For each mask pixel the ranges [first, last) of row starts and of column starts that cover it."""
-        rows, cols = self._pixel_positions.T
-        first_row, last_row, first_col, last_col = self._covering_lines
-        return first_row[rows], last_row[rows], first_col[cols], last_col[cols]
 
     def _picture(self, n: FloatArray, dtype: Any) -> NDArray[Any]:
         """The normals as three planes (3, H, W), zero outside the mask."""

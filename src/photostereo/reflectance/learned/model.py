@@ -112,12 +112,12 @@ class Learned(Model):
         """The answer, found when it is first asked for."""
         if self._found is None:
             self._found = self._ask_witnesses(control)
-            self._colors = None  # not needed again
+            self._colors = self._surroundings = self._pixel_noise = None  # not needed again
         return self._found
 
     def _ask_witnesses(self, control: Control) -> Answer:
         pixels, colors, lights, mask = self._pixels, self._colors, self._lights, self._mask
-        noise = self._pixel_noise
+        weights, noise = self._network, self._pixel_noise
         if noise is None:
             noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
         evidence = gather_evidence(
@@ -126,7 +126,7 @@ class Learned(Model):
             lights,
             mask,
             noise,
-            self._network,
+            weights,
             neighbors=self._neighbors,
             student=None if self._sample is None else self._sample._student,
             control=control,
@@ -138,7 +138,7 @@ class Learned(Model):
 
         def again(pixels: Array, colors: Array | None) -> Witness:
             matte = matte_witness(fit_both(pixels, those, few.noise), few.noise, few.around)
-            network = ask_network(matte, pixels, colors, those, self._network)
+            network = ask_network(matte, pixels, colors, those, weights)  # ``self`` would be a cycle
             return fixed.together(network, matte)
 
         before = Witness(found.normals[some] + 0, found.variance[some] + 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
-from photostereo.io.atomic import write_bytes
+from photostereo.io.atomic import writing
 from photostereo.io.names import folder_name
 from photostereo.surface.integrated import Surface
 
@@ -59,10 +59,11 @@ class Job:
         """The name of the object as a file name."""
         return folder_name(self.name)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write one of the files."""
+    def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
+        """Write one of the files, at once or piece by piece."""
         (self.folder / name).parent.mkdir(exist_ok=True)
-        write_bytes(self.folder / name, content)
+        with writing(self.folder / name) as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
         self.files.append(name)
 
     @cached_property

@@ -5,23 +5,52 @@ PLY has no rule for axes: programs with z up show the object lying on its back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
 
 if TYPE_CHECKING:
     import trimesh
 
+#: Vertices or triangles that are encoded at a time.
+AT_ONCE = 100_000
+
+
+def ply_pieces(mesh: trimesh.Trimesh, unit: str) -> Iterator[bytes]:
+    """The content of the file, piece by piece: a mesh of two million triangles has 50 MB."""
+    names = ["float x", "float y", "float z", "float nx", "float ny", "float nz"]
+    fields: list[tuple[str, str, int]] = [("at", "<f4", 3), ("normal", "<f4", 3)]
+    values = [np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals)]
+    if mesh.visual.kind == "vertex":
+        names += ["uchar red", "uchar green", "uchar blue", "uchar alpha"]
+        fields, values = [*fields, ("color", "u1", 4)], [*values, np.asarray(mesh.visual.vertex_colors)]
+    faces = np.asarray(mesh.faces)
+    head = ["ply", "format binary_little_endian 1.0", f"comment {note_of(unit)}"]
+    head += [f"element vertex {len(values[0])}", *(f"property {name}" for name in names)]
+    head += [f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header", ""]
+    yield "\n".join(head).encode()
+    for first in range(0, len(values[0]), AT_ONCE):
+        vertices = np.empty(min(AT_ONCE, len(values[0]) - first), fields)
+        for (name, _, _), value in zip(fields, values, strict=True):
+            vertices[name] = value[first : first + AT_ONCE]
+        yield vertices.tobytes()
+    for first in range(0, len(faces), AT_ONCE):
+        corners = faces[first : first + AT_ONCE]
+        triangles = np.full(len(corners), 3, [("count", "u1"), ("corners", "<i4", 3)])
+        triangles["corners"] = corners
+        yield triangles.tobytes()
+
 
 def encode_ply(mesh: trimesh.Trimesh, unit: str, name: str = "") -> bytes:
     """The content of the file."""
-    content = bytes(mesh.export(file_type="ply", vertex_normal=True))
-    head, line, body = content.partition(b"format binary_little_endian 1.0\n")
-    return head + line + f"comment {note_of(unit)}\n".encode() + body
+    return b"".join(ply_pieces(mesh, unit))
 
 
 def _write(job: Job) -> dict[str, str]:
-    job.write("mesh.ply", encode_ply(job.mesh, job.size.unit))
+    job.write("mesh.ply", ply_pieces(job.mesh, job.size.unit))
     return {"mesh.ply": describe_mesh(job.size)}
 
 
