@@ -8,6 +8,7 @@ from numba import njit
 
 from photostereo.reflectance.algebra_kernels import (
     inverse_3x3,
+    inverse_by_cofactors,
     invert_if_regular,
     quadratic_3x3,
     solve_3x3,
@@ -29,7 +30,7 @@ def systems() -> tuple[np.ndarray, np.ndarray]:
 def compiled(h, b):
     """Everything of one pixel, as a kernel would use it."""
     xx, xy, xz, yy, yz, zz = h[0], h[1], h[2], h[3], h[4], h[5]
-    inverse = inverse_3x3(xx, xy, xz, yy, yz, zz)
+    inverse = inverse_3x3(xx, xy, xz, yy, yz, zz), inverse_by_cofactors(xx, xy, xz, yy, yz, zz)
     solved = solve_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
     times = times_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
     return inverse, solved, times, quadratic_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
@@ -40,7 +41,8 @@ def test_compiled_algebra(systems):
         h = matrix[ENTRIES]
         inverse, solved, times, square = compiled(h, b)
         expected, worst = np.linalg.inv(matrix), np.linalg.cond(matrix) * 1e-14
-        np.testing.assert_allclose(inverse, expected[ENTRIES], atol=worst * np.abs(expected).max())
+        for found in inverse:
+            np.testing.assert_allclose(found, expected[ENTRIES], atol=worst * np.abs(expected).max())
         np.testing.assert_allclose(solved, expected @ b, atol=worst * np.abs(expected @ b).max())
         np.testing.assert_allclose(times, matrix @ b, atol=1e-13 * np.abs(matrix).max())
         assert square == pytest.approx(b @ matrix @ b, rel=1e-12)

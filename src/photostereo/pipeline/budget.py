@@ -12,11 +12,11 @@ from photostereo.solver.methods import Method
 from photostereo.solver.prepared import device_for
 from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row
 
-#: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while meshes are made;
-#: and while the page is. And of a triangle of the mesh. Measured as peaks at 6 and
+#: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while the full mesh is
+#: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6 and
 #: 24 megapixels; 20 % more or less moves the size at which a solve is refused or divided by as much.
 OF_A_SURFACE = {"poisson": 110, "simchony": 110, "robust": 140}
-OF_A_RESULT, OF_A_MESH, OF_A_PAGE = 50, 110, 90
+OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 75, 110, 90
 OF_A_TRIANGLE = 100
 
 
@@ -112,7 +112,7 @@ def bytes_of_results(
     """What writing a result takes, once the photographs are solved.
 
     >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
-    2840
+    2640
     """
     area = frame[0] * frame[1]
     need = area * (OF_A_PAGE if report else OF_A_RESULT)
@@ -122,5 +122,5 @@ def bytes_of_results(
         need = max(need, area * OF_A_SURFACE[surface.method])
         triangles = 2 * area if surface.full else min(2 * area, MOST_TRIANGLES)
         if surface.formats:
-            need = max(need, area * OF_A_MESH + OF_A_TRIANGLE * triangles)
+            need = max(need, area * OF_A_TEXTURE, area * OF_A_MESH + OF_A_TRIANGLE * triangles)
     return need + area * 4 * (channels - 1)

@@ -75,6 +75,8 @@ class Model(ABC):
     bends: ClassVar[bool] = False
     #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbors' curves do.
     scales_noise: ClassVar[bool] = False
+    #: Whether its maps have a value for every photograph: bands do not ask for those.
+    maps_photographs: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Any]) -> Model:

@@ -15,6 +15,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_array, write_bytes
+from photostereo.io.memory import give_back_memory
 from photostereo.results.formats import FORMATS, MESHES, Job, check_formats
 from photostereo.results.maps import describe_normals, write_heights, write_normal_png
 from photostereo.surface.integrated import Surface
@@ -150,6 +151,7 @@ def write_surface(
             "files": sorted(job.files[already:]),
         }
         del job.textured
+        give_back_memory()
         lap("textures")
     if kinds:
         mesh = job.mesh

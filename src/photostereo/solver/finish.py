@@ -111,9 +111,10 @@ def pictures_of(
             "defaults.",
             code="result-not-finite",
         )
+    too_many = model.maps_photographs and lights.matrix.shape[-1] > map_values
     maps = {
         name: picture_of(values, mask)
-        for name, values in model.maps(scaled, solution.unknowns).items()
+        for name, values in ({} if too_many else model.maps(scaled, solution.unknowns)).items()
         if math.prod(values.shape[1:]) <= map_values
     }
     return Pictures(picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask), maps)

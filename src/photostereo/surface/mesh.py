@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
+from photostereo.io.memory import give_back_memory
 from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import (
@@ -132,20 +133,25 @@ def build_mesh(
     pixels = pixels[origin]
     control.check()
     vertices = vertex_positions(surface, pixels) * pixel_size
-    given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
-    vertex_normals = complete_normals(given, vertices, faces)
+    vertex_normals = complete_normals(
+        np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64), vertices, faces
+    )
     control.check()
     colors = None if albedo is None else vertex_colors(np.asarray(albedo), surface.mask, pixels)
     control.check()
+    del pixels, origin, suspect
     if base is not None:
         vertices, faces = close_below(vertices, faces, base)
         down = np.zeros_like(vertex_normals)
         down[:, 2] = -1.0
         vertex_normals = np.concatenate([vertex_normals, down])
         colors = None if colors is None else np.concatenate([colors, colors])
+    wide = faces.astype(np.int64)  # as trimesh has them
+    del faces
+    give_back_memory()
     return trimesh.Trimesh(
         vertices,
-        faces,
+        wide,
         vertex_normals=vertex_normals,
         vertex_colors=colors,
         metadata={"full_triangles": 2 * full if solid else full, "tolerance": tolerance},

@@ -24,7 +24,8 @@ from photostereo.reflectance.learned.student import Student, learn
 from photostereo.reflectance.learned.weights import context_network, set_network
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
+from photostereo.reflectance.projection import tensor_batches
+from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import mean_lights, shading, some_lights
 
 #: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
@@ -270,12 +271,14 @@ class Learned(Model):
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """The albedo of a matte pixel with this normal, from the photographs whose light it faces."""
-        length = namespace(normals).sqrt((normals * normals).sum(-1))[..., None] + 1e-30
-        facing = shading(
-            cast(normals / length, "float32"), like(self._lights.astype(np.float32), self._pixels)
-        )
-        facing = facing * (facing > 0)
-        return cast((self._pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6), "float64")
+        lights, out = like(self._lights.astype(np.float32), self._pixels), empty((len(normals),), normals)
+        for part in tensor_batches(self._pixels, copies=8):
+            pixels, n = self._pixels[part], normals[part]
+            length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
+            facing = shading(cast(n / length, "float32"), some_lights(lights, part))
+            facing = facing * (facing > 0)
+            out[part] = (pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
+        return out
 
 
 def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

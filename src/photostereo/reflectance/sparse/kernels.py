@@ -2,18 +2,22 @@
 
 Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
 over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in
-registers: linear in d, and no memory beyond a few d-vectors per thread.
+registers: linear in d, and no memory beyond a few d-vectors per thread, which are filled up with zeros so that no entry is
+left over by the vector instructions.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
+from photostereo.reflectance.algebra_kernels import SUMS, inverse_by_cofactors, times_3x3
 from photostereo.runtime.loops import njit, prange
 
+#: Entries that vector instructions take at a time.
+LANES = 8
 
-@njit(cache=True, parallel=True, fastmath=SUMS)
+
+@njit(cache=True, parallel=True, fastmath=SUMS, error_model="numpy")
 def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
     """Sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``, ``iterations``,
     ``weights``.
@@ -26,11 +30,9 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     pixels, d = Y.shape
     keep = weights.shape[0] == pixels
     precision = 1.0 / prior_variance
+    wide = -(-d // LANES) * LANES
     for i in prange(pixels):
         own = L[min(np.int64(i), len(L) - 1)]
-        l0 = own[0]
-        l1 = own[1]
-        l2 = own[2]
         top = scale[i]
         if top == 0.0:
             n[i, :] = 0.0
@@ -38,71 +40,55 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
             if keep:
                 weights[i, :] = 1.0
             continue
-        y = np.empty(d)
-        gamma = np.empty(d)
-        a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
-        v = 1.0 / (1.0 + noise)
+        l0, l1, l2 = np.zeros(wide), np.zeros(wide), np.zeros(wide)
+        y, v = np.zeros(wide), np.zeros(wide)  # v = 1 / S; γ begins at 1
         for j in range(d):
+            l0[j], l1[j], l2[j] = own[0, j], own[1, j], own[2, j]
             y[j] = Y[i, j] / top
-            gamma[j] = 1.0
-            a00 += v * l0[j] * l0[j]
-            a01 += v * l0[j] * l1[j]
-            a02 += v * l0[j] * l2[j]
-            a11 += v * l1[j] * l1[j]
-            a12 += v * l1[j] * l2[j]
-            a22 += v * l2[j] * l2[j]
-            b0 += v * l0[j] * y[j]
-            b1 += v * l1[j] * y[j]
-            b2 += v * l2[j] * y[j]
+            v[j] = 1.0 / (1.0 + noise)
         x0 = x1 = x2 = 0.0
         done = -max_iter
         step = np.inf
         for it in range(max_iter):
-            c00, c01, c02, c11, c12, c22 = inverse_3x3(
+            a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
+            for j in range(wide):
+                v0, v1, v2 = v[j] * l0[j], v[j] * l1[j], v[j] * l2[j]
+                a00 += v0 * l0[j]
+                a01 += v0 * l1[j]
+                a02 += v0 * l2[j]
+                a11 += v1 * l1[j]
+                a12 += v1 * l2[j]
+                a22 += v2 * l2[j]
+                b0 += v0 * y[j]
+                b1 += v1 * y[j]
+                b2 += v2 * y[j]
+            c00, c01, c02, c11, c12, c22 = inverse_by_cofactors(
                 a00 + precision, a01, a02, a11 + precision, a12, a22 + precision
             )
             z0, z1, z2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
             step = max(abs(z0 - x0), abs(z1 - x1), abs(z2 - x2))
-            x0 = z0
-            x1 = z1
-            x2 = z2
+            x0, x1, x2 = z0, z1, z2
             if step < tol:
                 done = it + 1
                 break
-            a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
-            for j in range(d):
-                p0 = l0[j]
-                p1 = l1[j]
-                p2 = l2[j]
+            for j in range(wide):
+                p0, p1, p2 = l0[j], l1[j], l2[j]
                 r = y[j] - (p0 * x0 + p1 * x1 + p2 * x2)
                 q = (
                     p0 * (c00 * p0 + 2.0 * (c01 * p1 + c02 * p2))
                     + p1 * (c11 * p1 + 2.0 * c12 * p2)
                     + p2 * c22 * p2
                 )
-                k = gamma[j] / (gamma[j] + noise)
+                k = 1.0 - noise * v[j]  # γ / S
                 g = max(k * (k * (r * r + q) + noise), 1e-10)
-                gamma[j] = g
-                v = 1.0 / (g + noise)
-                v0 = v * p0
-                v1 = v * p1
-                v2 = v * p2
-                a00 += v0 * p0
-                a01 += v0 * p1
-                a02 += v0 * p2
-                a11 += v1 * p1
-                a12 += v1 * p2
-                a22 += v2 * p2
-                b0 += v0 * y[j]
-                b1 += v1 * y[j]
-                b2 += v2 * y[j]
+                v[j] = 1.0 / (g + noise)
         n[i, 0] = x0 * top
         n[i, 1] = x1 * top
         n[i, 2] = x2 * top
         iterations[i] = max_iter if done < 0 and step < settled else done
         if keep:
             for j in range(d):
-                weights[i, j] = noise / (noise + gamma[j])
+                weights[i, j] = noise * v[j]
 
 
 @njit(cache=True, parallel=True, fastmath=SUMS)

@@ -55,6 +55,7 @@ class _Reweighted(Model):
     detail that it does not know. Against the residuals of m nothing is an outlier that the prior made.
     """
 
+    maps_photographs = True
     _redescending: bool
     _excess: float
 

@@ -72,8 +72,7 @@ class Job:
         from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
 
         assert self.surface is not None
-        rows, cols = np.nonzero(self.surface.mask)
-        side = max(np.ptp(rows), np.ptp(cols)) + 1
+        side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
         base = BASE_SHARE * self.size.millimetres * int(side) if self.watertight else None
         shape: dict[str, Any] = {"pixel_size": self.size.millimetres, "base": base, "control": self.control}
         if self.decimate is not None:
