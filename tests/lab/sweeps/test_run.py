@@ -54,6 +54,8 @@ def test_results_are_those_of_solve(captures, client, tmp_path):
         alone = solve(replace(scene.capture, truth=scene.truth), trial.method, **trial.parameters)
         assert rows[trial.hash]["mean"] == alone.angular_error.mean
         assert rows[trial.hash]["median"] == alone.angular_error.median
+        settled = rows[trial.hash]["settled"]
+        assert settled.keys() == alone.parameters.keys() and "auto" not in settled.values()
         assert rows[trial.hash]["versions"]["photostereo"]
         assert rows[trial.hash]["host"]["cores"] == os.cpu_count()
         assert rows[trial.hash]["stages"].keys() >= {"prepare", "statistics", "solve"}
