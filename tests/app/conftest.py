@@ -102,7 +102,7 @@ class Served:
     def stop(self) -> None:
         self.client.close()
         self.server.should_exit = True
-        self.thread.join(10)
+        self.thread.join(60)
 
 
 @pytest.fixture(scope="module")
