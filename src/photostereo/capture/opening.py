@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
         photographs = photographs.less_ambient(off[0])
         found = replace(found, ambient=found.files[off[0]])
     found, photographs, seen = _judge(found, photographs, seen, suspects, options)
-    blurred = find_blurred(seen.pictures) if judged else []
+    blurred = control.aside(partial(find_blurred, seen.pictures)) if judged else []
     suspects = {k: Fault(found.files[k].name, "blurred") for k in blurred}
     found, photographs, seen = _judge(found, photographs, seen, suspects, options)
     small = np.stack([coarse(picture * picture, SMALL) for picture in seen.pictures])

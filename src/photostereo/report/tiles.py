@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.report.pictures import webp, webp_lossless
 from photostereo.report.pyramid import Layers, Layout
+from photostereo.runtime.threads import processors
 
 Tile = NDArray[np.uint8]
 
@@ -75,7 +76,7 @@ def _level(
     rows, cols = layout.tiles(level)
     places = [(row, col) for row in range(rows) for col in range(cols)]
     # OpenCV compresses outside of Python's lock.
-    with ThreadPoolExecutor(max_workers=4) as pool:
+    with ThreadPoolExecutor(max_workers=processors()) as pool:
         waiting = [
             [pool.submit(channel.encode, level, row, col) for row, col in places] for channel in channels
         ]
