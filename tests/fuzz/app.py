@@ -147,7 +147,7 @@ def _in_process(wrong: list[str]) -> type:
     from photostereo.io.json_text import json_text
 
     class InProcess(WorkerProcess):
-        async def _start(self) -> None:
+        async def start(self) -> None:
             """There is no process."""
 
         async def _write(self, message: dict[str, Any]) -> None:

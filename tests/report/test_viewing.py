@@ -12,10 +12,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from photostereo.core.errors import CaptureError, OutputError
+from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.pipeline.save import save
 from photostereo.report import open_report, serve, write_report
-from photostereo.report.serving import make_server
+from photostereo.report.serving import holds_finer, make_server
 from photostereo.report.viewing import is_deeper_than_its_page
 from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
@@ -70,6 +70,16 @@ def test_server_does_not_follow_links_out_of_its_folder(server, folder):
         status, body = ask(server, path)
         assert status == 404 and b"secret" not in body
     assert ask(server, "/in.html") == (200, b"<p>hello")
+
+
+def test_a_pipe_in_place_of_the_page_is_not_waited_for(server, folder):
+    (folder / "report.html").unlink()
+    os.mkfifo(folder / "report.html")
+    assert ask(server, "/report.html")[0] == 404
+    assert not holds_finer(folder / "report.html")
+    with pytest.raises(PhotostereoError) as caught:
+        make_server(folder / "report.html")
+    assert caught.value.code == "not-a-file"
 
 
 def test_server_refuses_a_foreign_name(server):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from photostereo.report.serving import ResultTiles, is_own, with_tiles
+from photostereo.report.serving import ResultTiles, is_own, page_text, with_tiles
 
 _TILE = re.compile(r"tiles/(normals|albedo|depth)/([^/]+)/(\d{1,2})/(\d{1,5})/(\d{1,5})\.png")
 
@@ -26,7 +26,7 @@ def result_file(folder: Path | None, name: str) -> Response:
     if not is_own(folder.resolve(), file) or not file.is_file():
         return Response(status_code=404)
     if name == "report.html":
-        return HTMLResponse(with_tiles(file.read_text(encoding="utf-8", errors="replace")))
+        return HTMLResponse(with_tiles(page_text(file)))
     return FileResponse(file, filename=file.name)
 
 
@@ -38,5 +38,5 @@ def _stamp(folder: Path) -> int:
 @lru_cache(maxsize=4)
 def _tiles(folder: Path, stamp: int) -> ResultTiles:
     page = folder / "report.html"
-    text = page.read_text(encoding="utf-8", errors="replace") if stamp else ""
+    text = page_text(page) if stamp else ""
     return ResultTiles(folder.resolve(), text)

@@ -13,7 +13,9 @@ import numpy as np
 
 from photostereo._version import __version__
 from photostereo.batch.ledger import Ledger
+from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.expected_error import ExpectedError
+from photostereo.io.safe import read_bytes
 
 #: Pixels along the longer side of a thumbnail.
 THUMBNAIL = 128
@@ -135,8 +137,8 @@ def thumbnail(path: Path) -> str | None:
     import cv2
 
     try:
-        picture = cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR)
-    except (OSError, cv2.error):
+        picture = cv2.imdecode(np.frombuffer(read_bytes(path, "picture"), np.uint8), cv2.IMREAD_COLOR)
+    except (PhotostereoError, cv2.error):
         return None
     if picture is None:
         return None

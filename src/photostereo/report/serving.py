@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import OutputError, PhotostereoError
 from photostereo.io.png import encode_png
+from photostereo.io.safe import read_bytes
 from photostereo.report.comparison import albedo_share
 from photostereo.report.pictures import frame_around
 from photostereo.report.pyramid import Layers
@@ -102,10 +103,15 @@ class ResultTiles:
         return encode_png(np.zeros((1, 1, 3), np.uint8) if picture is None else picture, fast=True)
 
 
+def page_text(page: Path) -> str:
+    """The text of a page, if it is a regular file: a pipe would never end."""
+    return read_bytes(page, "report", remedy="Solve again.").decode("utf-8", "replace")
+
+
 def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server bound to 127.0.0.1 that shows a page, the files beside it, and nothing else."""
     folder = Path(os.path.realpath(page.parent))
-    tiles = ResultTiles(folder, page.read_text(encoding="utf-8", errors="replace"))
+    tiles = ResultTiles(folder, page_text(page))
     try:
         handler = partial(LocalHandler, directory=str(folder), tiles=tiles)
         return LocalServer((LOOPBACK, port), handler)
@@ -147,8 +153,11 @@ class LocalHandler(SimpleHTTPRequestHandler):
             tile = self.tiles.tile(channel, unquote(name), *map(int, numbers))
             self._send(tile, "image/png")
         elif path == "/report.html" and is_own(self.tiles.folder, self.tiles.folder / "report.html"):
-            page = (self.tiles.folder / "report.html").read_text(encoding="utf-8", errors="replace")
-            self._send(with_tiles(page).encode(), "text/html; charset=utf-8")
+            try:
+                page = with_tiles(page_text(self.tiles.folder / "report.html")).encode()
+            except PhotostereoError:  # damaged since
+                page = None
+            self._send(page, "text/html; charset=utf-8")
         elif self._is_ours():
             super().do_GET()
 
@@ -234,7 +243,7 @@ def _is_plain(name: str) -> bool:
 def holds_finer(page: Path) -> bool:
     """Whether a server could show more of this page's result than the page itself holds."""
     try:
-        text = page.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = page_text(page)
+    except PhotostereoError:
         return False
     return ResultTiles(Path(os.path.realpath(page.parent)), text).has_finer
