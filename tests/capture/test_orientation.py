@@ -13,7 +13,9 @@ from photostereo.capture import load
 from photostereo.capture.loading import read_lazily
 from photostereo.capture.options import ReadOptions
 from photostereo.cli.root import app
+from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import CaptureError
+from photostereo.diagnosis.metrics import angular_error
 from photostereo.photographs.develop import upright
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.scenes import dome_lights, render_scene
@@ -101,13 +103,16 @@ def test_azimuth_and_elevation(tmp_path, pictures):
 
 def test_heic(tmp_path, pictures):
     heif = pytest.importorskip("pillow_heif")
-    folder = write(tmp_path / "thing", pictures)
-    for number, picture in enumerate(pictures):
+    linear, folder = write(tmp_path / "linear", pictures), write(tmp_path / "thing", pictures)
+    for number, picture in enumerate(np.rint(255 * srgb_from_linear(pictures / 255)).astype(np.uint8)):
         (folder / f"{number}.png").unlink()
         heif.from_pillow(Image.fromarray(picture)).save(folder / f"{number}.heic", quality=95)
     capture = read_lazily(folder, ReadOptions(color=True))
     assert capture.is_color and capture.frame == (60, 80)
     assert any("sRGB curve is undone" in note for note in capture.origin.notes)
+    true, found = (Pipeline(place, method="ls").solution for place in (linear, folder))
+    seen = pictures.max(axis=(0, 3)) > 60
+    assert angular_error(found.normals, true.normals, seen)[seen].mean() < 1.5
     (folder / "3.heic").write_bytes((folder / "3.heic").read_bytes()[:200])
     with pytest.raises(CaptureError) as caught:
         load(folder, strict=True)

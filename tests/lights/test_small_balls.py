@@ -55,12 +55,16 @@ def test_balls_of_sixty_pixels(kind: str, limit: float) -> None:
 
 @pytest.mark.parametrize("kind", ["black", "matte"])
 def test_perspective_of_every_kind(kind: str) -> None:
-    """Far from the axis the outline is an ellipse; without the focal length the lamps are off by ten degrees."""
+    """Far from the axis the outline is an ellipse; without the focal length the lights are off by ten degrees."""
     shoot = shoot_table(
         [Ball(kind, 290.0, 60.0, 45)], scene=None, focal=500.0, lights=LIGHTS, studio=Studio(texture=0.2)
     )
     found = calibrate_lights(shoot.images, focal=500.0)
-    assert angles_between(found.directions, shoot.lights).mean() < 0.6
+    assert angles_between(found.directions, shoot.lights).mean() < 0.6 and found.residual.mean() < 1
+    blind = calibrate_lights(shoot.images)
+    off = angles_between(blind.directions, shoot.lights).mean()
+    assert off > 5 and 0.6 < blind.residual.mean() / off < 1.7
+    assert any("focal length" in warning for warning in blind.warnings)
 
 
 def test_strengths_beside_a_flat_object() -> None:

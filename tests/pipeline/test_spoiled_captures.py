@@ -55,8 +55,13 @@ def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(table: PhoneCapture
 
 
 def test_a_result_of_a_moved_camera_is_not_called_good(table: PhoneCapture, tmp_path: Path) -> None:
-    expected = Pipeline(write(table, tmp_path, MOVES), method="net", align="off", scale=0.5).expected
-    assert expected is not None and expected.grade != "good" and expected.reasons
+    pipeline = Pipeline(write(table, tmp_path, MOVES), method="net", align="off", scale=0.5)
+    assert pipeline.expected is not None and pipeline.expected.grade != "good"
+    assert any("displaced" in reason.text for reason in pipeline.expected.reasons)
+    lights = pipeline.capture.lights
+    off, moved = degrees(lights.directions, table.lights), sorted(MOVES)
+    assert 0.5 < lights.expected_error[moved].mean() / off[moved].mean() < 2
+    assert lights.expected_error[moved].min() > lights.expected_error.min() + 3
 
 
 def test_a_falling_exposure_is_corrected_and_said(scene: Capture, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def put_together(
         *map(str, found.faults),
         *_corrections(found, options),
         *notes_on(photographs),
-        *(() if alignment is None else alignment.notes([file.name for file in found.files])),
+        *alignment.notes([file.name for file in found.files]),
         *mask_notes,
         *lighting.notes,
         *check_notes,

@@ -23,6 +23,7 @@ from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import read_mask
+from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.files import PhotographFiles
 
 
@@ -101,7 +102,7 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     mask = None
     if found.mask_file is not None:
         mask = read_mask(found.mask_file, photographs.full_frame, photographs.orientation)[0]
-    search = _Search(found, scene, mask, options, control)
+    search = _Search(found, scene, mask, options, control, opened.alignment)
     if found.ball is not None:
         if not found.ball.is_dir():
             raise CaptureError(
@@ -132,6 +133,7 @@ class _Search:
     mask: BoolArray | None
     options: ReadOptions
     control: Control
+    alignment: Alignment
 
     def in_frame(self) -> Calibration:
         """Balls beside the object."""
@@ -144,7 +146,10 @@ class _Search:
             card=self.options.card,
             control=self.control,
         )
-        return replace(calibration, in_frame=True)
+        # A ball that moved by a share of its radius shows the light turned by twice that: the law of the mirror.
+        moved = np.where(self.alignment.uncertain, self.alignment.farthest, 0.0)
+        turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
+        return replace(calibration, residual=np.hypot(calibration.residual, turned), in_frame=True)
 
     def in_series(self, folder: Path) -> Calibration:
         """A ball in photographs of its own, under the same lights."""

@@ -40,7 +40,7 @@ class Opened:
 
     found: Found  #: its files, without those that are left out (see ``found.faults``)
     photographs: PhotographFiles  #: whole, with the movement of the camera undone
-    alignment: Alignment | None  #: how far the camera moved; None if that is not wanted
+    alignment: Alignment  #: how far the camera moved
     small: NDArray[np.float32]  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
     def balls(self, control: Control = SILENT) -> list[FoundBall]:
@@ -95,9 +95,9 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     suspects = {k: Fault(found.files[k].name, "blurred") for k in blurred}
     found, photographs, seen = _judge(found, photographs, seen, suspects, options)
     small = np.stack([coarse(picture * picture, SMALL) for picture in seen.pictures])
-    if options.align == "off":
-        return Opened(found, photographs, None, small)
     alignment = find_alignment(seen.pictures, seen.scale, control)
+    if options.align == "off":
+        alignment = alignment.as_taken()
     odd = np.flatnonzero(alignment.mismatched).tolist()
     suspects = {k: Fault(found.files[k].name, "mismatched") for k in odd}
     every = len(found.files)

@@ -73,13 +73,13 @@ def _about_movement(capture: Capture) -> Iterator[Finding]:
     if alignment is not None and alignment.uncertain.any():
         yield Finding(
             "problem",
-            f"{int(alignment.uncertain.sum())} of {len(alignment.uncertain)} photographs may be displaced and could not "
-            "be moved back. Check them, and leave them out if they do not match the others.",
+            f"{int(alignment.uncertain.sum())} of {len(alignment.uncertain)} photographs may be displaced and were not "
+            "moved back. Check them, and leave them out if they do not match the others.",
         )
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
-    lights, count = diagnosis.lights, number_word(diagnosis.photographs)
+    lights, count = diagnosis.lights, diagnosis.photographs
     if lights.second_spread < NARROW_CONE:
         yield Finding(
             "problem",
@@ -138,7 +138,7 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if diagnosis.photographs <= 5:
         yield Finding(
             "notice",
-            f"With {number_word(diagnosis.photographs)} photographs, a single shadow or highlight spoils a "
+            f"With {diagnosis.photographs} photographs, a single shadow or highlight spoils a "
             "pixel. Take ten or more; with fewer, use the default method.",
         )
     elif share > 0.02:
@@ -260,29 +260,3 @@ def percent(share: float) -> str:
     if 0 < share < 0.001:
         return "under 0.1 %"
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
-
-
-_WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-
-
-def number_word(number: int) -> str:
-    """Small numbers spelled out.
-
-    >>> number_word(9), number_word(96)
-    ('nine', '96')
-    """
-    return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)

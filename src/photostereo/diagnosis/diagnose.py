@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -25,6 +26,7 @@ from photostereo.diagnosis.exposure import (
 )
 from photostereo.diagnosis.near_lights import NearLights, find_near_lights
 from photostereo.diagnosis.noise import NoiseEstimate, estimate_noise
+from photostereo.diagnosis.unequal import unequal_photographs
 from photostereo.lights.geometry import LightGeometry, light_geometry
 
 if TYPE_CHECKING:
@@ -114,14 +116,12 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
         result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
     )
     control.check()
-    apart = ("mistakes", "near")
-    facts = {field.name: getattr(seen, field.name) for field in fields(seen) if field.name not in apart}
+    facts = {field.name: getattr(seen, field.name) for field in fields(seen)}
     lights = directions_of(shown, np.flatnonzero(shown.mask))
     residual = matte_residual(shown.images, normals, lights, shown.mask)
     control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
-    found = (*map(_as_finding, seen.mistakes), *_about_near(seen.near))
-    return replace(bare, findings=(*found, *advise(bare, capture, result)))
+    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
 
 
 def _about_near(near: NearLights | None) -> tuple[Finding, ...]:
@@ -149,8 +149,7 @@ class _Seen:
     saturation: float
     saturation_by_photograph: FloatArray
     dim_photographs: tuple[int, ...]
-    mistakes: tuple[Mistake, ...]
-    near: NearLights | None
+    findings: tuple[Finding, ...]
 
 
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
@@ -165,7 +164,6 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
     control.check()
     noise = estimate_noise(gray.images, gray.lights.directions, gray.mask)
     control.check()
-    given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
     return _Seen(
         dark_count=dark_count,
         lights=light_geometry(gray.lights.directions),
@@ -173,13 +171,18 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),
-        # Near lights differ over the object by more than most mistakes would make them.
-        mistakes=()
-        if gray.lights.is_near
-        else find_mistakes(
-            gray.images, gray.lights.directions, gray.mask, axes_given=given, straightened=straightened
-        ),
-        near=None
-        if gray.lights.is_near
-        else find_near_lights(gray.images, gray.lights.directions, gray.mask),
+        findings=tuple(_contradictions(gray, noise.sigma)),
     )
+
+
+def _contradictions(gray: Capture, noise: float) -> Iterator[Finding]:
+    """What photographs and lights say against each other."""
+    if gray.lights.is_near:  # they differ over the object by more than most mistakes would make them
+        yield Finding("notice", "The lights are near, so their axes and their order were not checked.")
+        return
+    given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
+    images, lights, mask = gray.images, gray.lights.directions, gray.mask
+    mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
+    yield from map(_as_finding, mistakes)
+    yield from _about_near(find_near_lights(images, lights, mask))
+    yield from unequal_photographs(images, lights, mask, noise)

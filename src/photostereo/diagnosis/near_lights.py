@@ -6,7 +6,7 @@ A light at the distance D in the direction l shows a point x of a surface with t
 
 Per pixel, most of the second term looks like another normal: that bends the surface. What is left is a pattern over lights
 and places that nothing else makes. Its strength 1 / D is fitted to the residuals of a matte fit with robust weights,
-beside powers of the shading, which a gloss follows.
+beside powers of the shading, which a gloss follows, and its mean, which the light of the room follows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDS, OUTLIER = 6, 2.0
 #: this share of the residual. Rendered captures with distant lights have at most 0.02, 1 and 0.02, those with other faults
 #: 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.1, 8 and 0.2.
 LEAST, CERTAIN, EXPLAINED = 0.06, 10.0, 0.2
-#: Share of the bend of a matte fit that the default method has.
+#: Share of the bend of least squares that the default method has: 0.5 to 0.8 on six rendered objects.
 OF_THE_BEND = 0.7
 
 
@@ -66,9 +66,9 @@ def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) ->
         cosine = np.maximum(normals @ lights.T, 0)
         near = 3 * cosine * (places @ lights[:, :2].T) - (normals[:, :2] * places).sum(axis=1, keepdims=True)
         gloss = (cosine**2, cosine**6, np.maximum(normals @ half.T, 0) ** 20)
-        pattern, bend = _unexplained(near, lights, weight)
-        patterns = np.stack([pattern, *(_unexplained(one, lights, weight)[0] for one in gloss)], axis=-1)
-        moment = np.einsum("nd,nda,ndb->ab", weight, patterns, patterns) + 1e-12 * np.eye(4)
+        room = cosine.mean(axis=1, keepdims=True) * np.ones_like(cosine)
+        patterns = np.stack([_unexplained(one, lights, weight)[0] for one in (near, *gloss, room)], axis=-1)
+        moment = np.einsum("nd,nda,ndb->ab", weight, patterns, patterns) + 1e-12 * np.eye(5)
         right = np.einsum("nd,nda,nd->a", weight, patterns, rest / length)
         strength = np.linalg.solve(moment, right)
         left = rest / length - patterns @ strength
@@ -82,9 +82,10 @@ def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) ->
         or explained < EXPLAINED
     ):
         return None
-    aside = bend - (bend * normals).sum(axis=1, keepdims=True) * normals
-    turn = OF_THE_BEND * inverse * float(np.linalg.norm(aside, axis=1).mean())
-    return NearLights(1 / inverse, float(np.degrees(turn)))
+    fit = np.linalg.pinv(lights).T
+    straight, bent = cosine @ fit, np.where(cosine > 0, near, 0) @ fit
+    aside = np.linalg.norm(np.cross(straight, bent), axis=1) / (straight**2).sum(axis=1)
+    return NearLights(1 / inverse, float(np.degrees(OF_THE_BEND * inverse * aside.mean())))
 
 
 def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

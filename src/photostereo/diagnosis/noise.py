@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.diagnosis.blocks import has_blocks
-from photostereo.runtime.arrays import Array, cast, is_tensor, like, to_numpy
+from photostereo.runtime.arrays import Array, cast, like, to_numpy
 from photostereo.runtime.illumination import shading, some_lights, without_matte
 from photostereo.runtime.order import median
 
@@ -193,8 +193,7 @@ def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> f
 
 def step_of_levels(sample: Array) -> float:
     """The typical distance between the levels of a photograph, 0 if there are many; sample (pixels, d)."""
-    if is_tensor(sample):
-        return _step_of_tensor(sample)
+    sample = to_numpy(sample)
     steps: list[float] = []
     count, photographs = sample.shape
     for number, values in enumerate(sample.T):
@@ -210,38 +209,6 @@ def step_of_levels(sample: Array) -> float:
             half = np.searchsorted(np.cumsum(counts[order]), 0.5 * count)
             steps.append(float(gaps[order][min(half, len(gaps) - 1)]))
     return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
-
-
-def _step_of_tensor(sample: Any) -> float:
-    """:func:`step_of_levels` with all photographs at once.
-
-    A level's gap is half of the distance between its neighbors; of the values of a photograph, sorted by the gap of their
-    level, the middle one gives the step.
-    """
-    import torch
-
-    rows = sample.T.contiguous()  # a GPU sorts what lies side by side
-    photographs, count = rows.shape
-    part = rows[:, ::4].sort(1).values
-    few = count >= VALUES_PER_LEVEL * (1 + (part[:, 1:] != part[:, :-1]).sum(1))
-    if 2 * int(few.sum()) <= photographs:
-        return 0.0
-    ordered = rows.sort(1).values
-    new = ordered[:, 1:] != ordered[:, :-1]
-    levels = 1 + new.sum(1)
-    few &= (levels > 2) & (count >= VALUES_PER_LEVEL * levels)
-    if 2 * int(few.sum()) <= photographs:
-        return 0.0
-    # The first place of each value's level, and the last.
-    place = torch.arange(count, device=sample.device)
-    edge = torch.ones_like(new[:, :1])
-    first = torch.where(torch.cat([edge, new], 1), place, 0).cummax(1).values
-    last = torch.where(torch.cat([new, edge], 1), place, count).flip(1).cummin(1).values.flip(1)
-    apart = (first > 0).double() + (last < count - 1)
-    lower, upper = (first - 1).clamp(min=0), (last + 1).clamp(max=count - 1)
-    gaps = (ordered.gather(1, upper).double() - ordered.gather(1, lower)) / apart.clamp(min=1.0)
-    middle = gaps.sort(1).values[:, -(-count // 2) - 1]
-    return median(middle[few])
 
 
 def residual_step(count: int) -> int:

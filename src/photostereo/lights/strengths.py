@@ -94,7 +94,7 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     alike = ((parts - center) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
     factors = np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0)
-    if apart.std() > VARIES and _unexplained(pixels, np.exp(apart), lights, noise) < EXPLAINED:
+    if apart.std() > VARIES and unexplained_share(pixels, np.exp(apart), lights, noise) < EXPLAINED:
         factors = np.exp(apart)
     return StrengthEstimate(
         np.exp(apart), parts.std(axis=0, ddof=1) / np.sqrt(len(parts)), factors.astype(np.float32)
@@ -160,7 +160,7 @@ def cuda_ratios(seen: Any, strengths: Any, lights: Any, noise: Any) -> Any:
     return ratios.T
 
 
-def _unexplained(pixels: Array, strengths: NDArray[Any], lights: NDArray[Any], noise: Array) -> float:
+def unexplained_share(pixels: Array, strengths: NDArray[Any], lights: NDArray[Any], noise: Array) -> float:
     """The median squared misfit of a matte surface after a correction, as a share of that before."""
     corrected = cast(pixels / like(strengths, pixels), "float32")
     after, before = (median(fit_lit(part, lights, noise).misfit) for part in (corrected, pixels))

@@ -18,7 +18,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.geometry import Camera
+from photostereo.lights.ball.geometry import Camera, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
@@ -31,8 +31,9 @@ from photostereo.lights.strength import (
     strengths_from_shading,
 )
 
-#: Expected errors above this many degrees cause a warning.
-_VAGUE = 1.0
+#: Expected errors above this many degrees cause a warning; those of an unknown perspective, which the outline of a small
+#: ball cannot rule out below 6°, above the second.
+_VAGUE, _TURNED = 1.0, 8.0
 #: Lights of one capture differ by a smaller factor in strength (measured: at most 4); more is a misreading.
 _BELIEVABLE = 20.0
 
@@ -147,6 +148,15 @@ def calibrate_lights(
             f"light directions are accurate to about {float(np.median(residual)):.1f}°: the outline or the highlights of "
             "the ball are faint. A larger ball, a brighter ground or a longer exposure help; so does marking the ball"
         )
+    if camera is None:
+        trusted = [ball for ball in balls if ball.kind == "shiny"] or balls
+        turned = np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0)
+        residual = np.hypot(residual, np.hypot(*turned))
+        if np.hypot(*turned) > _TURNED:
+            more.append(
+                f"light directions are accurate to about {float(np.median(residual)):.0f}°: the ball is away from the "
+                "middle of the frame, and the focal length is not known. Give it, or put the ball closer to the middle"
+            )
     suspects = tuple(sorted({number for _, numbers in doubts for number in numbers}))
     return Calibration(
         files=names,

@@ -11,6 +11,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 #: What a circle given by hand, or by a painted mask, may be off; how many neighboring edges err alike; and the least
 #: error of an edge. In pixels.
 _TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
+_ACROSS = np.array([1.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +76,30 @@ class Circle:
             return self.errors
         if len(self.points) < 12:
             return _TYPED, _TYPED
-        dx, dy = self.points[:, 0] - self.x, self.points[:, 1] - self.y
-        length = np.maximum(np.hypot(dx, dy), 1e-9)
-        design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
+        spread = self._errors(self._design()[:, :3], self.residual)
+        return float(np.hypot(spread[1], spread[2])), float(spread[0])
+
+    def stretch(self, along: FloatArray) -> tuple[float, float]:
+        """By which share the outline is longer along a unit vector (columns, rows) than across, and its standard error."""
+        if len(self.points) < 12:
+            return 0.0, np.inf
+        design = self._design(along)
+        length = np.hypot(*(self.points - [self.x, self.y]).T)
+        fit = np.linalg.lstsq(design, length, rcond=None)[0]
+        spread = self._errors(design, float(np.std(length - design @ fit)))
+        return 2 * float(fit[3]) / self.radius, 2 * float(spread[3]) / self.radius
+
+    def _design(self, along: FloatArray = _ACROSS) -> FloatArray:
+        """What radius, center and stretch change in the distance of each edge from the center."""
+        toward = self.points - [self.x, self.y]
+        toward = toward / np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-9)
+        return np.column_stack([np.ones(len(toward)), toward, 2 * (toward @ along) ** 2 - 1])
+
+    @staticmethod
+    def _errors(design: FloatArray, residual: float) -> FloatArray:
         # Edges on neighboring rays share their pixels and what disturbs them.
         inverse = np.linalg.pinv(design.T @ design / _ALIKE)
-        spread = max(self.residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0))
-        return float(np.hypot(spread[0], spread[1])), float(spread[2])
+        return np.asarray(max(residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0)))
 
 
 def visible_share(circle: Circle, frame: tuple[int, int]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ LIKELY = 0.4
 #: unexplained than of four fifths of all photographs, where x is MISMATCH or, if misfits vary, SPREADS times their spread.
 #: Rendered captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
 MISMATCH, SPREADS = 1.2, 2.0
+#: Nor does it match if it is explained this many times better when turned: still captures have 2.8 at most (a coin), those
+#: with one photograph turned by 15° to 180° 3.4 and more, mostly 5 to 100.
+TURNED = 4.0
 #: Photographs that a note names.
 NAMED = 4
 
@@ -43,7 +46,7 @@ class Alignment:
     #: (d, 3), what is undone: zero for photographs that are still, or whose movement is uncertain or too
     #: small to matter.
     corrected: NDArray[np.float64]
-    uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved, without certainty.
+    uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved and are left as they are.
     #: (d,), photographs that do not match the others: of another object, or turned.
     mismatched: NDArray[np.bool_]
 
@@ -60,7 +63,7 @@ class Alignment:
         corrected = np.where(certain[:, None], moves, 0.0)
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
-        mismatched = odd & (motion.agreement < LIKELY)
+        mismatched = (odd & (motion.agreement < LIKELY)) | ((motion.turned > TURNED) & ~certain)
         return cls(
             moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
         )
@@ -75,6 +78,11 @@ class Alignment:
         """That of some of the photographs."""
         chosen = list(kept)
         return Alignment(*(part[chosen] for part in vars(self).values()))
+
+    def as_taken(self) -> Alignment:
+        """The same with nothing undone: what would have been is left as it is."""
+        left = self.uncertain | self.corrected.any(axis=1)
+        return replace(self, corrected=np.zeros_like(self.corrected), uncertain=left)
 
     @property
     def is_still(self) -> bool:

@@ -1,0 +1,83 @@
+"""Photographs that differ from the others as no light makes them differ: in sharpness, or in an uncertain exposure.
+
+What all photographs together predict of one has the fine detail that they share. A photograph that is blurred, or displaced,
+shows less of it than of the shading. If many do, the normals lose their detail, and no single photograph stands out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.diagnosis.advice import Finding, percent
+from photostereo.diagnosis.metrics import mean_angle
+from photostereo.lights.strengths import VARIES, estimate_strengths, strength_sample, unexplained_share
+
+#: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
+SIDE, DETAIL = 384, 1.5
+#: A photograph with less than this share of the detail of the sharpest tenth is not sharp. Half of the photographs blurred
+#: by 2 pixels have 0.1 or less, glossy reliefs 0.38 and more.
+SHARP = 0.25
+#: One or two photographs that are not sharp are found when they are read; this share of all spoils the detail of the rest.
+MANY = 0.2
+#: Strengths that vary explain a matte misfit if they leave less than this share of it; captures of equal strengths keep 0.75
+#: and more, and below 0.3 they are corrected (:data:`photostereo.lights.strengths.EXPLAINED`).
+EXPLAINED = 0.6
+
+
+def unequal_photographs(
+    images: FloatArray, lights: FloatArray, mask: BoolArray, noise: float
+) -> Iterator[Finding]:
+    """Findings about photographs (d, H, W) under distant lights (d, 3) with this standard deviation of the noise."""
+    if len(images) < 6:
+        return
+    index = np.flatnonzero(mask)[strength_sample(int(mask.sum()))]
+    pixels = np.ascontiguousarray(images.reshape(len(images), -1)[:, index].T)
+    fit, blurred = np.linalg.pinv(lights).T, _not_sharp(images, lights, mask)
+    if blurred.mean() >= MANY:
+        yield Finding(
+            "problem",
+            f"{int(blurred.sum())} of {len(images)} photographs show much less detail than the others: they seem to be "
+            "blurred or displaced. Leave them out.",
+            effect=float(mean_angle(pixels @ fit, pixels[:, ~blurred] @ np.linalg.pinv(lights[~blurred]).T)),
+            is_mistake=True,
+        )
+    columns, variance = np.ascontiguousarray(lights.T), np.full(len(pixels), noise**2, np.float32)
+    found = estimate_strengths(pixels, columns, variance)
+    varies = float(np.log(found.relative).std())
+    if found.corrects or varies < VARIES:
+        return
+    if unexplained_share(pixels, found.relative, columns, variance) < EXPLAINED:
+        yield Finding(
+            "problem",
+            f"The exposure seems to vary by {percent(varies)} from photograph to photograph, and cannot be corrected with "
+            "certainty. Was the camera on automatic? Give the strengths of the lights.",
+            effect=float(mean_angle(pixels @ fit, (pixels / found.relative) @ fit)),
+            is_mistake=True,
+        )
+
+
+def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolArray:
+    """(d,) which photographs have much less of the common detail than the others."""
+    rows, columns = (int(np.median(places)) for places in np.nonzero(mask))
+    box = tuple(slice(max(0, middle - SIDE // 2), middle + SIDE // 2) for middle in (rows, columns))
+    shown = np.asarray(images[:, *box], np.float32)
+    inside = cv2.erode(mask[box].astype(np.uint8), np.ones((7, 7), np.uint8), borderValue=0) > 0
+    scaled = np.tensordot(np.linalg.pinv(lights), shown, axes=1)
+    common = np.maximum(np.tensordot(lights, scaled, axes=1), 0).astype(np.float32)
+
+    def share(coarse: bool) -> FloatArray:
+        """Of the common picture in each photograph: of its shading, or of its detail."""
+        parts = []
+        for stack in (shown, common):
+            smooth = np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in stack])
+            parts.append((smooth if coarse else stack - smooth)[:, inside])
+        return np.asarray((parts[0] * parts[1]).sum(axis=1) / np.maximum((parts[1] ** 2).sum(axis=1), 1e-30))
+
+    if not inside.any() or not common[:, inside].any():
+        return np.zeros(len(images), bool)
+    sharp = share(coarse=False) / np.maximum(share(coarse=True), 1e-6)
+    return np.asarray(sharp < SHARP * np.quantile(sharp, 0.9))

@@ -1,0 +1,44 @@
+"""Many blurred photographs and an uncertain exposure are reported, with the error that they cause."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from photostereo.capture import Capture
+from photostereo.diagnosis.metrics import mean_angle
+from photostereo.diagnosis.unequal import unequal_photographs
+from photostereo.scenes import dome_lights, render_scene
+
+LIGHTS = dome_lights(14, max_angle=60)
+
+
+@pytest.fixture(scope="module")
+def scene() -> Capture:
+    return render_scene(
+        "relief", size=96, lights=LIGHTS, reflectance="blinn-phong", texture="marble", rng=62018
+    )
+
+
+def test_good_photographs_are_equal(scene: Capture) -> None:
+    noisy = scene.images + np.random.default_rng(0).normal(0, 0.02, scene.images.shape)
+    for images in (scene.images, noisy.astype(np.float32)):
+        assert not list(unequal_photographs(images, LIGHTS, scene.mask, 0.01))
+
+
+def test_many_blurred_photographs_are_reported_with_their_effect(scene: Capture) -> None:
+    images = scene.images.copy()
+    for image in images[1::2]:
+        image[:] = cv2.GaussianBlur(image, (0, 0), 4)
+    [finding] = unequal_photographs(images, LIGHTS, scene.mask, 0.01)
+    assert finding.is_mistake and finding.text.startswith("7 of 14")
+    fit = np.linalg.pinv(LIGHTS).T
+    lost = float(mean_angle(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit))
+    assert 0.5 < finding.effect / lost < 2
+
+
+def test_an_exposure_that_cannot_be_corrected_is_a_problem(scene: Capture) -> None:
+    falling = np.linspace(1, 0.2, 14, dtype=np.float32)[:, None, None]
+    [finding] = unequal_photographs(scene.images * falling, LIGHTS, scene.mask, 0.01)
+    assert finding.is_mistake and "exposure" in finding.text and finding.effect > 3
