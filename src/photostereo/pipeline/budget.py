@@ -14,7 +14,8 @@ from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while the full mesh is
 #: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6 and
-#: 24 megapixels, but for OF_A_MESH, which is counted and fits the peak at 1.5; 20 % more or less moves the size at which a solve is refused or divided by as much.
+#: 24 megapixels, but for OF_A_MESH, which is counted and fits the peak at 1.5; 20 % more or less moves
+#: the size at which a solve is refused or divided by as much.
 OF_A_SURFACE = {"poisson": 110, "simchony": 110, "robust": 140}
 OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 75, 110, 90
 OF_A_TRIANGLE = 100
