@@ -28,7 +28,8 @@ DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
 #: show. On six rendered tables 0.08 is too little for one, and 0.03 to 0.15 change the others by less than 0.001.
 SLIGHT = 0.15
 #: Quantile over the photographs at which a pixel is lit and shows no highlight. On the ground beside an object up to half
-#: of the photographs are in its shadow.
+#: of the photographs are in its shadow. On seven rendered tables 0.65 and 0.85 change the mean overlap by -0.002 and -0.008,
+#: 0.5 by -0.05.
 LIT = 0.75
 #: Quantiles over the photographs between which a pixel is compared with the ground: the lower ones may be in shadow. On
 #: five rendered tables 0.5 instead of 0.6 changes the overlap by less than 0.003.
