@@ -283,3 +283,10 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path, monkeypatch):
     end = batch([place], out, PLAIN, options=RunOptions(workers=1), watch=True, control=Copies(), **seconds)
     assert (end.total, end.done) == (2, 2)
     assert sorted(Ledger(out).rows()) == ["0", "1"]
+
+
+def test_a_pipe_in_the_place_of_the_records_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "batch.jsonl")
+    with pytest.raises(PhotostereoError) as caught:
+        Ledger(tmp_path)
+    assert caught.value.code == "not-a-file"

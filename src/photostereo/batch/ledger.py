@@ -11,6 +11,7 @@ from typing import Any
 
 from photostereo.batch.database import Database
 from photostereo.batch.find import Item
+from photostereo.core.errors import OutputError
 from photostereo.io.schema import NUMBER
 
 _ROW = {
@@ -44,6 +45,9 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.path, self.lines = self.folder / "batch.sqlite", self.folder / "batch.jsonl"
+        for path in (self.path, self.lines):
+            if path.exists() and not path.is_file():  # a pipe would never end
+                raise OutputError(f"{path} is not a file. Remove it.", code="not-a-file", file=path)
         self._database = Database(self.path, {"captures": _ROW}, "records")
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
