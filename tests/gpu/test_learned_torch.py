@@ -89,15 +89,20 @@ def test_a_training_learns(tmp_path) -> None:
     assert torch.get_float32_matmul_precision() == "highest"  # what training sets, it sets back
 
 
+def trained(out, **given) -> None:
+    """What the command does with these options and the defaults of the others."""
+    from photostereo.cli.terminal import Terminal
+    from photostereo.cli.train import Model, train
+
+    usual = {"model": Model.REFLECTANCE, "minutes": 0.01, "seed": 0, "device": "cpu", "resume": False}
+    usual |= {"begin": None, "evaluate": None, "force": False}
+    train(out, Terminal(quiet=True), **usual | given)
+
+
 def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:
     """It must not begin anew in silence."""
-    from photostereo.cli.terminal import Terminal
-    from photostereo.cli.train import train
-
     with pytest.raises(OutputError) as caught:
-        train(
-            tmp_path / "weights.npz", Terminal(quiet=True), minutes=0.01, width=8, device="cpu", resume=True
-        )
+        trained(tmp_path / "weights.npz", resume=True)
     assert caught.value.code == "no-checkpoint"
     assert not list(tmp_path.iterdir())
 
@@ -167,14 +172,11 @@ def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> No
     ],
 )
 def test_a_training_is_refused_before_it_begins(tmp_path, given, code) -> None:
-    from photostereo.cli.terminal import Terminal
-    from photostereo.cli.train import train
-
     (tmp_path / "w.training").mkdir()
     if not given:
         (tmp_path / "w.training" / "checkpoint.pt").write_bytes(b"mine")
     with pytest.raises(PhotostereoError) as caught:
-        train(tmp_path / "w.npz", Terminal(quiet=True), minutes=0.01, width=8, **{"device": "cpu", **given})
+        trained(tmp_path / "w.npz", **given)
     assert caught.value.code == code
 
 
