@@ -92,10 +92,8 @@ class WorkerProcess:
                 return
             self._ended = False
             command = (sys.executable, "-m", "photostereo.app.worker")
-            pipe, own = (
-                asyncio.subprocess.PIPE,
-                os.name == "posix",
-            )  # Ctrl-C in the terminal is for the server
+            pipe = asyncio.subprocess.PIPE
+            own = os.name == "posix"  # Ctrl-C in the terminal is for the server
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
             )
