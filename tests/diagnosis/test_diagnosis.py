@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture, Origin
-from photostereo.diagnosis import diagnose as diagnosis_module
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import dark_counts, matte_residual, saturation_share
-from photostereo.diagnosis.noise import estimate_noise
+from photostereo.diagnosis.noise import Noise
 from photostereo.lights.geometry import light_geometry
 from photostereo.report.pictures import Frame
 from photostereo.report.verdicts import find_verdicts
@@ -26,16 +25,16 @@ def noisy(capture, sigma, seed=0):
 @pytest.mark.parametrize("sigma", [0.003, 0.02, 0.1])
 def test_noise_of_known_strength_is_found(make_capture, sigma):
     capture = noisy(make_capture(24), sigma)
-    found = estimate_noise(capture.images, capture.lights.directions, capture.mask)
+    found = Noise.of_images(capture.images, capture.lights.directions, capture.mask).estimate()
     # The clean sphere itself, with its stripes and attached shadows, must not look like noise.
     assert found.sigma == pytest.approx(sigma, rel=0.12)
-    clean = estimate_noise(make_capture(24).images, capture.lights.directions, capture.mask)
+    clean = Noise.of_images(make_capture(24).images, capture.lights.directions, capture.mask).estimate()
     assert clean.sigma < 0.002
 
 
 def test_noise_with_few_photographs_is_put_back_by_the_leverage(make_capture):
     found = [
-        estimate_noise(c.images, c.lights.directions, c.mask).sigma
+        Noise.of_images(c.images, c.lights.directions, c.mask).estimate().sigma
         for c in (noisy(make_capture(5), 0.02, seed) for seed in range(3))
     ]
     assert np.mean(found) == pytest.approx(0.02, rel=0.1)
@@ -58,7 +57,7 @@ def test_expected_error_agrees_with_monte_carlo():
     fitted = np.tensordot(np.linalg.pinv(lights), images, axes=1).reshape(3, -1)
     cosine = normal @ fitted / np.linalg.norm(normal) / np.linalg.norm(fitted, axis=0)
     measured = np.degrees(np.sqrt(np.mean(np.arccos(np.minimum(cosine, 1)) ** 2)))
-    predicted = estimate_noise(images, lights, np.ones((200, 200), bool)).expected_error
+    predicted = Noise.of_images(images, lights, np.ones((200, 200), bool)).estimate().expected_error
     assert predicted == pytest.approx(measured, rel=0.05)
 
 
@@ -225,8 +224,8 @@ def test_photographs_are_looked_at_once_whatever_the_normals(make_capture, resul
     gray = make_capture(12)
     rgb = np.asarray(gray.images)[..., None] * np.array([0.9, 1.0, 1.1], np.float32)
     capture, again = replace(gray, images=rgb), replace(gray, images=rgb)
-    looked, honest = [], diagnosis_module.estimate_noise
-    monkeypatch.setattr(diagnosis_module, "estimate_noise", lambda *a: looked.append(1) or honest(*a))
+    looked, honest = [], Noise.estimate
+    monkeypatch.setattr(Noise, "estimate", lambda *a: looked.append(1) or honest(*a))
     before, after = diagnose(capture), diagnose(capture, result)
     assert len(looked) == 1
     apart = diagnose(again, result)

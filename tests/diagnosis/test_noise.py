@@ -10,7 +10,7 @@ import pytest
 
 from photostereo.capture.corruptions import add_gaussian
 from photostereo.diagnosis import blocks
-from photostereo.diagnosis.noise import VALUES_PER_LEVEL, estimate_noise, step_of_levels
+from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
 from photostereo.scenes import dome_lights, render_scene
 
 
@@ -20,7 +20,7 @@ def relief():
 
 
 def measure(capture):
-    return estimate_noise(capture.images, capture.lights.directions, capture.mask)
+    return Noise.of_images(capture.images, capture.lights.directions, capture.mask).estimate()
 
 
 def quantized(capture, levels):

@@ -11,8 +11,7 @@ import torch
 from photostereo.capture.corruptions import add_gaussian
 from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
-from photostereo.diagnosis.noise import noise_of_intensities, step_of_levels
-from photostereo.diagnosis.noise_table import Noise, noise_table
+from photostereo.diagnosis.noise import Noise, step_of_levels
 from photostereo.lights.strengths import cuda_ratios, estimate_strengths, readable_ratios
 from photostereo.reflectance.learned.matte import fit_both, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
@@ -68,11 +67,13 @@ def test_interpolation_is_that_of_numpy(put) -> None:
 def test_noise_steps_and_blocks_are_the_same(scene, put) -> None:
     lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
-    for here, found in zip(noise_table(pixels, lights, mask), noise_table(there, lights, mask), strict=True):
+    for here, found in zip(
+        Noise(pixels, lights, mask).by_brightness().fine,
+        Noise(there, lights, mask).by_brightness().fine,
+        strict=True,
+    ):
         np.testing.assert_allclose(found, here, rtol=1e-5)
-    assert noise_of_intensities(there, lights, mask) == pytest.approx(
-        noise_of_intensities(pixels, lights, mask)
-    )
+    assert Noise(there, lights, mask).sigma == pytest.approx(Noise(pixels, lights, mask).sigma)
     eight_bits = np.round(pixels * 255) / np.float32(255)
     assert step_of_levels(put(eight_bits)) == step_of_levels(eight_bits) > 0
     assert step_of_levels(there) == step_of_levels(pixels) == 0
@@ -88,7 +89,10 @@ def test_a_few_pixels_tell_their_noise(width, put) -> None:
     """Fewer blocks than classes of brightness: a class without any is left out."""
     lights, mask = dome_lights(6).T, np.ones((2, width), bool)
     pixels = np.random.default_rng(0).random((2 * width, 6), dtype=np.float32)
-    for places, variances in (noise_table(pixels, lights, mask), noise_table(put(pixels), lights, mask)):
+    for places, variances in (
+        Noise(pixels, lights, mask).by_brightness().fine,
+        Noise(put(pixels), lights, mask).by_brightness().fine,
+    ):
         assert len(places) == len(variances) >= 1
         assert np.isfinite(places).all() and (variances > 0).all()
 
@@ -96,7 +100,7 @@ def test_a_few_pixels_tell_their_noise(width, put) -> None:
 def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
-    noise = Noise.measure(pixels, lights, mask).variance(pixels)
+    noise = Noise(pixels, lights, mask).by_brightness().variance(pixels)
     assert noise.any()
     found, expected = (
         estimate_strengths(*parts).factors for parts in ((there, lights, put(noise)), (pixels, lights, noise))

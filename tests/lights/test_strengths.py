@@ -116,6 +116,6 @@ def test_an_unknown_choice_is_refused(drifting) -> None:
 
 def test_mask_pixels_are_the_intensities_of_the_capture(drifting) -> None:
     capture = drifting[0]
-    view, pixels = MaskPixels(capture.images, capture.mask, 2.0), capture.pixels(2.0)
+    view, pixels = MaskPixels(capture.images, capture.mask), capture.pixels()
     assert len(view) == len(pixels)
     np.testing.assert_allclose(view[::7], pixels[::7], rtol=1e-6)

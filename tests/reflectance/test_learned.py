@@ -11,7 +11,7 @@ from photostereo import scenes
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.diagnosis.noise_table import Noise
+from photostereo.diagnosis.noise import Noise
 from photostereo.io.network_weights import digest_of
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
@@ -327,11 +327,11 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
     pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
-    found = Noise.measure(noisy, lights, ball.mask).variance(noisy)
+    found = Noise(noisy, lights, ball.mask).by_brightness().variance(noisy)
     np.testing.assert_allclose(found.mean(), pixels.mean() / 400, rtol=0.2)
     shiny = scenes.render_scene("sphere", size=96, texture="uniform", reflectance="ggx")
     pixels = shiny.pixels()
-    noise = Noise.measure(pixels, shiny.lights.matrix, shiny.mask)
+    noise = Noise(pixels, shiny.lights.matrix, shiny.mask).by_brightness()
     assert np.sqrt(noise.variance(pixels).mean()) < 0.005
 
 

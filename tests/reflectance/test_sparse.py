@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from photostereo.core.control import SILENT, Control
-from photostereo.diagnosis.noise import noise_of_residuals
+from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,

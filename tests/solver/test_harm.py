@@ -14,6 +14,7 @@ import pytest
 
 import photostereo as ps
 from photostereo.core.control import SILENT
+from photostereo.diagnosis.noise import Noise
 from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
@@ -142,7 +143,7 @@ def test_the_share_knows_a_models_bias(scale: float) -> None:
     pixels, mask = truth @ lights + noise * rng.normal(size=(side * side, 12)), np.ones((side, side), bool)
     model = Flattened(pixels, lights)
     start = model.start(SILENT)
-    evidence = NoiseEvidence.of(model, pixels, lights, mask, lambda other: Flattened(other, lights))
+    evidence = NoiseEvidence.of(model, Noise(pixels, lights, mask), lambda other: Flattened(other, lights))
     bounded = WithinNoise(model, start, evidence)
     prior = DictionaryPrior(
         PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 4.0

@@ -184,7 +184,7 @@ def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     assert prepared.scale == pytest.approx(noisy.intensity_scale())
     assert prepared.digest == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
-    assert np.allclose(prepared.pixels[0], flat[:, sample.index].T / prepared.scale)
+    assert np.allclose(prepared.noise[0].pixels, flat[:, sample.index].T / prepared.scale)
     learned = prepared.learn(find_method("dlsr").resolve({"max_iter": 2}), SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)
     assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)

@@ -25,7 +25,7 @@ from photostereo.diagnosis.exposure import (
     saturation_share,
 )
 from photostereo.diagnosis.near_lights import NearLights, find_near_lights
-from photostereo.diagnosis.noise import NoiseEstimate, estimate_noise
+from photostereo.diagnosis.noise import Noise, NoiseEstimate
 from photostereo.diagnosis.unequal import unequal_photographs
 from photostereo.lights.geometry import LightGeometry, light_geometry
 
@@ -118,7 +118,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     control.check()
     facts = {field.name: getattr(seen, field.name) for field in fields(seen)}
     lights = directions_of(shown, np.flatnonzero(shown.mask))
-    residual = matte_residual(shown.images, normals, lights, shown.mask)
+    residual = matte_residual(shown.images, normals, lights, shown.mask, control)
     control.check()
     bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
     return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
@@ -162,7 +162,7 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
     control.check()
-    noise = estimate_noise(gray.images, gray.lights.directions, gray.mask)
+    noise = Noise.of_images(gray.images, gray.lights.directions, gray.mask).estimate(control)
     control.check()
     return _Seen(
         dark_count=dark_count,
@@ -171,11 +171,11 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
         saturation=saturation,
         saturation_by_photograph=by_photograph,
         dim_photographs=dim_photographs(gray.images, gray.mask),
-        findings=tuple(_contradictions(gray, noise.sigma)),
+        findings=tuple(_contradictions(gray, noise.sigma, control)),
     )
 
 
-def _contradictions(gray: Capture, noise: float) -> Iterator[Finding]:
+def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[Finding]:
     """What photographs and lights say against each other."""
     if gray.lights.is_near:  # they differ over the object by more than most mistakes would make them
         yield Finding("notice", "The lights are near, so their axes and their order were not checked.")
@@ -184,5 +184,7 @@ def _contradictions(gray: Capture, noise: float) -> Iterator[Finding]:
     images, lights, mask = gray.images, gray.lights.directions, gray.mask
     mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
     yield from map(_as_finding, mistakes)
+    control.check()
     yield from _about_near(find_near_lights(images, lights, mask))
+    control.check()
     yield from unequal_photographs(images, lights, mask, noise)

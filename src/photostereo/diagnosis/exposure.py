@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.runtime.illumination import shading as shades
 
@@ -91,7 +92,9 @@ class MatteFit:
     residual: FloatArray  #: (N,) share of it that is left unexplained, in [0, 1]
 
 
-def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray) -> MatteFit:
+def matte_fit(
+    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray, control: Control = SILENT
+) -> MatteFit:
     """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, under lights (d, 3)
     or, of N pixels, (N, 3, d).
 
@@ -105,6 +108,7 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
     flat, index = images.reshape(len(images), mask.size, *images.shape[3:]), np.flatnonzero(mask)
     block = 1024  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
+        control.check()
         part = slice(first, first + block)
         values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
         values = gray_from_rgb(values) if values.ndim == 3 else values
@@ -122,11 +126,11 @@ def matte_fit(images: FloatArray, normals: FloatArray, lights: FloatArray, mask:
 
 
 def matte_residual(
-    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray
+    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray, control: Control = SILENT
 ) -> FloatArray:
     """The residual of :func:`matte_fit` as a map; NaN outside the mask."""
     residual = np.full(mask.shape, np.nan, dtype=np.float32)
-    residual[mask] = matte_fit(images, normals, lights, mask).residual
+    residual[mask] = matte_fit(images, normals, lights, mask, control).residual
     return residual
 
 

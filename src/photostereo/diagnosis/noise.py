@@ -1,4 +1,4 @@
-"""The noise of photographs, estimated without knowing the truth: used for λ, μ and the advice.
+"""``Noise``: everything that is known about the noise of photographs, without knowing the truth.
 
 What is noise and what is the object? Texture is the same in all photographs, shadows and highlights are smooth in
 space, noise is neither. So: take from each photograph its least-squares matte fit (removes texture), then a second
@@ -7,14 +7,14 @@ white noise). The squares are summed over the photographs, because a normal is f
 that was lost disturbs it as noise of the same variance does; their median over the blocks leaves out the edges of
 shadows and highlights.
 
-Two kinds of error escape a high-pass filter, and are measured separately:
-
+- **Photons.** Their noise grows with the light. The median of the differences over pixels of similar brightness gives the
+  noise of each brightness; read noise is what is left in the dark.
 - **Steps.** Eight bits leave few levels. If noise is smaller than a step, neighbors fall on the same level and
   the filter gives zero, yet each value is wrong by up to half a step: its variance is step²/12.
 - **Blocks.** JPEG removes fine noise and leaves errors that are correlated over 8 × 8 pixels. They show as jumps that are
-  larger, or smaller, at every eighth column and row of the file; a second difference over eight pixels, from block
-  to block, measures them. They count in the advice, but not for λ and μ: a dictionary cannot remove errors that are
-  correlated over a patch.
+  larger, or smaller, at every eighth column and row of the file (:mod:`.blocks`); a second difference over eight
+  pixels, from block to block, measures them. They count in the advice and are no misfit of a model, but they do not
+  count for λ and μ: a dictionary cannot remove errors that are correlated over a patch.
 
 References
 ----------
@@ -24,34 +24,194 @@ J. Immerkær, Fast noise variance estimation, CVIU 64(2), 1996, doi:10.1006/cviu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
-from photostereo.diagnosis.blocks import has_blocks
-from photostereo.runtime.arrays import Array, cast, like, to_numpy
-from photostereo.runtime.illumination import shading, some_lights, without_matte
-from photostereo.runtime.order import median
+from photostereo.diagnosis.blocks import JPEG_SIDE, has_blocks
+from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
+from photostereo.runtime.illumination import some_lights, without_matte
+from photostereo.runtime.order import interpolate, median, quantiles, row_quantiles
 
-#: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread.
-BLOCKS = 10_000
-#: Pixels that the signal is measured on, up to twice as many, evenly spread.
-SAMPLED = 30_000
+#: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread; the same by brightness.
+BLOCKS, BLOCKS_BY_BRIGHTNESS = 10_000, 20_000
+#: Pixels that levels are counted in, and that the signal is measured on, up to twice as many, evenly spread.
+LEVELS_FROM, SAMPLED = 20_000, 30_000
 #: Photographs are quantized if each of their levels occurs this often in the sample.
 VALUES_PER_LEVEL = 8
-#: Pixels whose residuals the noise is read from, up to twice as many.
-RESIDUALS_FROM = 20_000
-#: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
-INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
-#: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
-LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
+#: Classes of brightness.
+CLASSES = 8
+#: Median absolute deviation to standard deviation.
+MAD_TO_SIGMA = 1.482602218505602
+
+#: Mean intensities of pixels, growing, and the noise variance of an intensity of such a pixel.
+NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class Noise:
+    """The noise of (N, d) intensities of a mask's pixels under (3, d) or (N, 3, d) lights.
+
+    Each figure is measured when it is first asked for, and once. Three photographs leave no residual; then the
+    intensities themselves are filtered, and fine texture counts as noise.
+
+    >>> rng = np.random.default_rng(0)
+    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+    >>> texture = rng.uniform(0.2, 1.0, (4096, 1)) * np.array([[0.1, 0.2, 0.9]])
+    >>> mask = np.ones((64, 64), bool)
+    >>> noise = Noise(texture @ lights + rng.normal(0, 0.05, (4096, 5)), lights, mask)
+    >>> of_pixels = noise.by_brightness().at(noise.pixels)
+    >>> round(noise.sigma, 2), noise.has_blocks, round(float(of_pixels.fine.mean() ** 0.5), 2), of_pixels.coarse
+    (0.05, False, 0.05, None)
+    >>> smooth = np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5)
+    >>> noise = Noise(smooth, lights, mask)
+    >>> noise.sigma < 0.01, round(noise.over_blocks, 2)
+    (True, 0.05)
+    """
+
+    def __init__(self, pixels: Any, lights: NDArray[Any], mask: BoolArray) -> None:
+        self.pixels, self.lights, self.mask = pixels, lights, mask
+
+    @classmethod
+    def of_images(cls, images: FloatArray, lights: FloatArray, mask: BoolArray) -> Noise:
+        """Of photographs (d, H, W) or (d, H, W, 3) under lights (d, 3), without a copy of them."""
+        return cls(MaskPixels(np.asarray(images), mask), np.asarray(lights, dtype=np.float64).T, mask)
+
+    @cached_property
+    def sigma(self) -> float:
+        """The standard deviation of one intensity's error from noise and steps; 0 if the mask holds no 2 × 2 block."""
+        return float(np.sqrt(max(self._power(1), self.step**2 / 12.0)))
+
+    @cached_property
+    def step(self) -> float:
+        """The distance between the levels of the photographs if they have few; else 0."""
+        return step_of_levels(self.pixels[:: max(1, len(self.pixels) // LEVELS_FROM)])
+
+    @cached_property
+    def has_blocks(self) -> bool:
+        """Whether the 8 × 8 blocks of JPEG compression were detected."""
+        return self.has_residual and has_blocks(self.pixels, self.lights, self.mask)
+
+    @cached_property
+    def over_blocks(self) -> float:
+        """σ from pixels eight apart, or :attr:`sigma` if it is larger: also of noise that is correlated over blocks."""
+        return max(self.sigma, float(np.sqrt(self._power(JPEG_SIDE))))
+
+    @property
+    def has_residual(self) -> bool:
+        """Whether photographs are left when a matte surface is taken away: of three, none are."""
+        return bool(self.lights.shape[-1] > 3)
+
+    def by_brightness(self, *, blocks: bool = True) -> NoiseByBrightness:
+        """The noise of pixels of every brightness; also over ``blocks`` if asked for, and if there are any."""
+        return NoiseByBrightness(
+            self._table(1), self._table(JPEG_SIDE) if blocks and self.has_blocks else None
+        )
+
+    def estimate(self, control: Control = SILENT) -> NoiseEstimate:
+        """What the advice needs."""
+        sigma = self.sigma
+        control.check()
+        if self.has_blocks:
+            sigma = self.over_blocks
+        control.check()
+        sample = np.asarray(self.pixels[:: max(1, len(self.pixels) // SAMPLED)]).T
+        power = float(np.einsum("jn,jn->n", sample, sample).sum(dtype=np.float64)) / sample.size
+        # The noise itself is part of what was measured.
+        signal = max(power - sigma**2, 0.0)
+        normals = (np.linalg.pinv(self.lights.T).astype(sample.dtype) @ sample).astype(np.float64)
+        return NoiseEstimate(
+            sigma=sigma,
+            snr_db=_decibels(signal, sigma**2),
+            expected_error=_expected_error(sigma, normals, self.lights),
+            from_residual=self.has_residual,
+            step=self.step,
+            blocks=self.has_blocks,
+        )
+
+    def _differences(self, distance: int, most: int) -> tuple[NDArray[np.intp], Array]:
+        """``(a − b − c + d) / 2`` (blocks, d) of the corners of evenly spread blocks, and which pixels the corners a are.
+
+        Without their matte fit, if that leaves a residual. ``distance`` is that between the corners; about ``most``
+        blocks are looked at, up to twice as many.
+        """
+        k, mask, pixels = distance, self.mask, self.pixels
+        whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
+        places = np.flatnonzero(whole)
+        if not places.size:
+            return places, np.empty((0, self.lights.shape[-1]))
+        rows, columns = np.divmod(places[:: max(1, places.size // most)], whole.shape[1])
+        number = np.cumsum(mask.ravel(), dtype=np.int32).reshape(mask.shape) - 1
+        corners = ((0, 0), (0, k), (k, 0), (k, k))
+        chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(np.intp)
+        a, b, c, d = like(chosen, pixels)
+        detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
+        # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
+        if self.has_residual:
+            detail = without_matte(detail, some_lights(self.lights, chosen[0]))
+        return chosen[0], detail
+
+    def _power(self, distance: int) -> float:
+        """σ² from the second differences of pixels so far apart."""
+        detail = self._differences(distance, BLOCKS)[1]
+        if not len(detail):
+            return 0.0
+        freedom = detail.shape[1] - 3 if self.has_residual else detail.shape[1]
+        return median((detail * detail).sum(1)) / chi_square_quantile(freedom, 0.5)
+
+    def _table(self, distance: int) -> NoiseTable | None:
+        """Noise by brightness; None if there is no residual or the mask holds no block."""
+        a, detail = self._differences(distance, BLOCKS_BY_BRIGHTNESS)
+        if not self.has_residual or not len(detail):
+            return None
+        detail = abs(detail) / np.sqrt(1.0 - 3.0 / self.lights.shape[-1])
+        brightness = _brightness(self.pixels[like(a, detail)])
+        edges = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
+        middle = 0.5 * (edges[1:] + edges[:-1])
+        medians, filled = [], []
+        for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            inside = detail[(brightness >= low) & (brightness <= high)]
+            filled.append(len(inside) > 0)  # with fewer blocks than classes some are empty
+            if filled[-1]:
+                medians.append(row_quantiles(inside.reshape(1, -1), 0.5)[0, 0])
+        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # copied from a GPU once
+        return np.asarray(middle[filled], np.float64), np.maximum(found, self.step**2 / 12.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseByBrightness:
+    """The noise of pixels by their brightness: read noise, photons, steps and blocks in one table each."""
+
+    #: noise between neighboring pixels; None if it cannot be measured
+    fine: NoiseTable | None = None
+    #: noise from one block of a JPEG file to the next; None without such blocks
+    coarse: NoiseTable | None = None
+
+    def variance(self, pixels: Array) -> Array:
+        """(N,) the variance of one intensity of each pixel from fine noise; zero if that was not measured."""
+        return _looked_up(self.fine, pixels)
+
+    def at(self, pixels: Array) -> PixelNoise:
+        """The noise of (N, d) intensities as the camera recorded them."""
+        return PixelNoise(
+            self.variance(pixels), None if self.coarse is None else _looked_up(self.coarse, pixels)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PixelNoise:
+    """The variance (N,) of one intensity of each pixel from fine noise, and from block to block if there are blocks."""
+
+    fine: Array
+    coarse: Array | None = None
 
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """Noise of the photographs; see :func:`estimate_noise`."""
+    """The noise of photographs in a few numbers."""
 
     #: root mean square error of one intensity from noise, steps and blocks, in the units of the photographs
     sigma: float
@@ -65,75 +225,12 @@ class NoiseEstimate:
     blocks: bool = False  #: whether the 8 × 8 blocks of JPEG compression were detected
 
 
-def noise_of_intensities(pixels: Array, lights: NDArray[Any], mask: BoolArray) -> float:
-    """σ, the standard deviation of one intensity's error from noise and steps: what λ and μ are chosen from.
-
-    Three photographs leave no residual; then the intensities (N, d) themselves are filtered, and fine texture
-    counts as noise. Returns 0 if the mask holds no 2 × 2 block.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
-    >>> texture = rng.uniform(0.2, 1.0, (2500, 1)) * np.array([[0.1, 0.2, 0.9]])
-    >>> noisy = texture @ lights + rng.normal(0, 0.05, (2500, 5))
-    >>> round(noise_of_intensities(noisy, lights, np.ones((50, 50), bool)), 2)
-    0.05
-    """
-    return _measure(pixels, lights, mask)[0]
-
-
-def noise_over_blocks(pixels: Array, lights: NDArray[Any], mask: BoolArray, measured: float = 0.0) -> float:
-    """σ from pixels eight apart, or that of :func:`noise_of_intensities`, ``measured``, if it is larger.
-
-    Noise that is correlated over the blocks of a JPEG escapes a filter over neighbors, not one from block to block.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
-    >>> smooth = np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5)
-    >>> mask = np.ones((64, 64), bool)
-    >>> noise_of_intensities(smooth, lights, mask) < 0.01, round(noise_over_blocks(smooth, lights, mask), 2)
-    (True, 0.05)
-    """
-    return max(measured, float(np.sqrt(_power(pixels, lights, mask, distance=8))))
-
-
-def estimate_noise(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NoiseEstimate:
-    """The noise of gray photographs (d, H, W) under lights (d, 3), for the advice.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
-    >>> images = np.broadcast_to(lights[:, 2, None, None], (5, 64, 64)) + rng.normal(0, 0.02, (5, 64, 64))
-    >>> round(estimate_noise(images, lights, np.ones((64, 64), bool)).sigma, 2)
-    0.02
-    """
-    lights = np.asarray(lights, dtype=np.float64)
-    flat = np.asarray(images).reshape(len(images), -1)
-    index = np.flatnonzero(mask)
-    pixels = MaskPixels(np.asarray(images), mask)
-    sigma, step = _measure(pixels, lights.T, mask)
-    blocks = len(images) > 3 and has_blocks(pixels, lights.T, mask)
-    if blocks:
-        sigma = max(sigma, float(np.sqrt(_power(pixels, lights.T, mask, distance=8))))
-    sample = np.take(flat, index[:: max(1, len(index) // SAMPLED)], axis=1)
-    power = float(np.einsum("jn,jn->n", sample, sample).sum(dtype=np.float64)) / sample.size
-    # The noise itself is part of what was measured.
-    signal = max(power - sigma**2, 0.0)
-    normals = (np.linalg.pinv(lights).astype(sample.dtype) @ sample).astype(np.float64)
-    return NoiseEstimate(
-        sigma=sigma,
-        snr_db=_decibels(signal, sigma**2),
-        expected_error=_expected_error(sigma, normals, lights),
-        from_residual=len(images) > 3,
-        step=step,
-        blocks=blocks,
-    )
-
-
 class MaskPixels:
     """Photographs (d, H, W) or (d, H, W, 3), read as the (N, d) gray intensities of their mask pixels without a copy."""
 
-    def __init__(self, images: NDArray[Any], mask: BoolArray, scale: float = 1.0) -> None:
+    def __init__(self, images: NDArray[Any], mask: BoolArray) -> None:
         self._flat = images.reshape(len(images), mask.size, *images.shape[3:])
-        self._index, self._scale = np.flatnonzero(mask), scale
+        self._index = np.flatnonzero(mask)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -141,54 +238,28 @@ class MaskPixels:
     def __getitem__(self, rows: Any) -> NDArray[Any]:
         values = self._flat[:, self._index[rows]]
         values = gray_from_rgb(values) if values.ndim == 3 else values
-        if self._scale != 1.0:
-            values = values / np.float32(self._scale)
         return np.ascontiguousarray(values.T)
 
 
-def _measure(pixels: Any, lights: FloatArray, mask: BoolArray) -> tuple[float, float]:
-    """σ of noise and steps, and the step between levels."""
-    power = _power(pixels, lights, mask, distance=1)
-    step = step_of_levels(pixels[:: max(1, len(pixels) // (2 * BLOCKS))])
-    return float(np.sqrt(max(power, step**2 / 12.0))), step
+def _looked_up(table: NoiseTable | None, pixels: Array) -> Array:
+    if table is None:
+        return namespace(pixels).zeros_like(pixels[:, 0])
+    return cast(interpolate(_brightness(pixels), *table), "float32")
 
 
-def second_differences(
-    pixels: Any, lights: FloatArray, mask: BoolArray, *, distance: int = 1, most: int = BLOCKS
-) -> tuple[NDArray[np.intp], Array]:
-    """``(a − b − c + d) / 2`` (blocks, d) of the corners of evenly spread blocks, and which pixels the corners a are.
+def _brightness(pixels: Array) -> Array:
+    return pixels.clip(0.0).mean(1)
 
-    Without their matte fit, where more than three photographs leave a residual of it. ``distance`` is that between the
-    corners; about ``most`` blocks are looked at, up to twice as many.
+
+def chi_square_quantile(freedom: int, share: float) -> float:
+    """The value that this share of χ² variables with this many degrees of freedom do not exceed.
+
+    >>> round(chi_square_quantile(3, 0.999), 3)
+    16.266
     """
-    k = distance
-    whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
-    places = np.flatnonzero(whole)
-    if not places.size:
-        return places, np.empty((0, lights.shape[-1]))
-    rows, columns = np.divmod(places[:: max(1, places.size // most)], whole.shape[1])
-    number = np.cumsum(mask.ravel(), dtype=np.int32).reshape(mask.shape) - 1
-    corners = ((0, 0), (0, k), (k, 0), (k, k))
-    chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(np.intp)
-    a, b, c, d = like(chosen, pixels)
-    detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
-    # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
-    if lights.shape[-1] > 3:
-        detail = without_matte(detail, some_lights(lights, chosen[0]))
-    return chosen[0], detail
-
-
-def _power(pixels: Any, lights: FloatArray, mask: BoolArray, distance: int) -> float:
-    """σ² from the second differences of pixels so far apart."""
     from scipy.special import gammaincinv
 
-    detail = second_differences(pixels, lights, mask, distance=distance)[1]
-    if not len(detail):
-        return 0.0
-    freedom = detail.shape[1] - 3 if detail.shape[1] > 3 else detail.shape[1]
-    middle = median((detail * detail).sum(1))
-    # 2 gammaincinv(k / 2, 1/2) is the median of χ² with k degrees of freedom.
-    return middle / (2.0 * float(gammaincinv(freedom / 2.0, 0.5)))
+    return 2.0 * float(gammaincinv(freedom / 2.0, share))
 
 
 def step_of_levels(sample: Array) -> float:
@@ -211,58 +282,6 @@ def step_of_levels(sample: Array) -> float:
     return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
 
 
-def residual_step(count: int) -> int:
-    """Every n-th of this many pixels suffices for :func:`noise_of_residuals`."""
-    return max(1, count // RESIDUALS_FROM)
-
-
-def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
-    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust (least-absolute)
-    fit.
-
-    What is an outlier does not disturb a robust model and must not count as noise. Two readings of |r|, each
-    scaled as for Gaussian noise, and each too large where it fails, so the smaller one counts: the value that two
-    thirds of them do not exceed, which outliers and the errors of the model inflate; and the value that a third of
-    the entries that saw light do not exceed, which is inflated where photons are so few that most entries saw
-    none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three residuals
-    of every pixel at zero; they are left out.
-
-    >>> from photostereo.core.control import Control
-    >>> from photostereo.reflectance.sparse.model import LeastAbsolute
-    >>> rng = np.random.default_rng(0)
-    >>> L = rng.normal(size=(3, 20))
-    >>> y = rng.normal(0, 0.05, (2000, 20))
-    >>> round(noise_of_residuals(y, L, LeastAbsolute(y, L).alone(Control()).normals), 2)
-    0.05
-    """
-    photographs = pixels.shape[1]
-    residuals = np.abs(to_numpy(pixels - shading(normals, lights)))
-    if residuals.size == 0:
-        return 0.0
-    share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
-    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
-    lit = residuals[(to_numpy(pixels) > 0) & (residuals > FITTED)]
-    if lit.size:
-        noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
-    return noise
-
-
-def noise_of_misfit(misfit: Array, freedom: int) -> float:
-    """Standard deviation of an intensity from what a model's own fit leaves of each pixel.
-
-    ``misfit`` (N,) is the sum of squared residuals over the ``freedom`` that the fit left; its median is that of
-    a χ² variable. No noise can be larger than this: what the model explains is no noise to it.
-
-    >>> rng = np.random.default_rng(0)
-    >>> round(noise_of_misfit((rng.normal(0, 0.1, (5000, 7)) ** 2).mean(1), 7), 2)
-    0.1
-    """
-    from scipy.special import gammaincinv
-
-    middle = float(np.median(to_numpy(misfit)))
-    return float(np.sqrt(middle * freedom / (2.0 * gammaincinv(freedom / 2.0, 0.5))))
-
-
 def _decibels(signal: float, noise: float) -> float:
     if noise <= 0:
         return float("inf")
@@ -275,7 +294,7 @@ def _expected_error(sigma: float, sample: FloatArray, lights: FloatArray) -> flo
     sample, length = sample[:, length > 0], length[length > 0]
     if not length.size:
         return 0.0
-    covariance = np.linalg.inv(lights.T @ lights)
+    covariance = np.linalg.inv(lights @ lights.T)
     unit = sample / length
     tangential = np.trace(covariance) - np.einsum("in,ij,jn->n", unit, covariance, unit)
     angle = np.degrees(np.arctan(sigma * np.sqrt(np.maximum(tangential, 0)) / length))

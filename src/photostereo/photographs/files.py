@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,9 @@ from photostereo.photographs.alike import (
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.kept import Kept, in_turn
+from photostereo.photographs.kept import Kept
 from photostereo.photographs.source import Float32, bad_values
-from photostereo.runtime.threads import processors
+from photostereo.runtime.threads import in_turn, processors
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
@@ -339,14 +338,14 @@ class PhotographFiles:
             raise companion_mismatch(path, self.files[0])
         return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)
 
-    def frames(self) -> Iterator[Float32]:
+    def frames(self, control: Control = SILENT) -> Iterator[Float32]:
         """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""
-        for frame in self.frames_or_errors():
+        for frame in self.frames_or_errors(control):
             if isinstance(frame, CaptureError):
                 raise frame
             yield frame
 
-    def frames_or_errors(self) -> Iterator[Float32 | CaptureError]:
+    def frames_or_errors(self, control: Control = SILENT) -> Iterator[Float32 | CaptureError]:
         """Every photograph in turn, or why it cannot be read."""
 
         def read(number: int) -> Float32 | CaptureError:
@@ -357,7 +356,7 @@ class PhotographFiles:
                 return error
             return target
 
-        yield from in_turn(read, len(self.files), self.workers)
+        yield from in_turn(read, len(self.files), self.workers, control)
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
         """These rows of all photographs, or of some, decoded in parallel."""
@@ -382,14 +381,9 @@ class PhotographFiles:
     def _develop_all(
         self, images: Float32, rows: slice, chosen: Sequence[int], control: Control = SILENT
     ) -> None:
-        with ThreadPoolExecutor(max_workers=self.workers) as pool:
-            pending = [
-                pool.submit(self.develop, k, image, rows) for k, image in zip(chosen, images, strict=True)
-            ]
-            try:
-                for job in pending:  # in the order of the files: the first bad one is named
-                    control.awaited(job)
-                    control.advance()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        def read(place: int) -> None:
+            self.develop(chosen[place], images[place], rows)
+
+        # In the order of the files: the first bad one is named.
+        for _ in in_turn(read, len(images), self.workers, control, ahead=len(images)):
+            control.advance()

@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
+
 Float32 = NDArray[np.float32]
 
 
@@ -33,7 +35,7 @@ class Photographs(Protocol):
     def take(self, chosen: Sequence[int]) -> Photographs:
         """Some of the photographs."""
 
-    def frames(self) -> Iterator[Float32]:
+    def frames(self, control: Control = SILENT) -> Iterator[Float32]:
         """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
@@ -60,7 +62,7 @@ class PhotographsInMemory:
     def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
         return PhotographsInMemory(self._images[chosen])
 
-    def frames(self) -> Iterator[Float32]:
+    def frames(self, control: Control = SILENT) -> Iterator[Float32]:
         yield from self._images
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:

@@ -37,7 +37,7 @@ def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
     scale = min(1.0, LONGEST / max(height, width))
     control.stage("photographs", len(source.files))
     numbers, pictures, errors = [], [], {}
-    for number, frame in enumerate(source.frames_or_errors()):
+    for number, frame in enumerate(source.frames_or_errors(control)):
         if isinstance(frame, CaptureError):
             errors[number] = frame
         else:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from photostereo.capture import Capture
     from photostereo.diagnosis.diagnose import Diagnosis
     from photostereo.diagnosis.expected_error import ExpectedError
+    from photostereo.diagnosis.noise import NoiseEstimate
     from photostereo.pipeline.budget import Plan
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.solve import Deal
@@ -44,8 +45,8 @@ class Pipeline(ReadingStages):
     that it depends on has changed. Another mask does not read the photographs again, another method does not measure
     the noise again.
 
-    ``photographs`` → ``alignment`` → ``lights`` → ``mask`` → ``capture`` → ``diagnosis``, ``solution`` → ``surface``
-    → :meth:`write`
+    ``photographs`` → ``alignment`` → ``lights`` → ``mask`` → ``capture`` → ``diagnosis`` and ``noise``, ``solution`` →
+    ``surface`` → :meth:`write`
 
     Parameters
     ----------
@@ -173,6 +174,11 @@ class Pipeline(ReadingStages):
         capture = capture if whole else glance(capture, self.control)
         return diagnose(capture, control=self.control)
 
+    @property
+    def noise(self) -> NoiseEstimate:
+        """The noise of the photographs, as the diagnosis has it."""
+        return self.diagnosis.noise
+
     @stage(uses=("settings.solving",), after=("capture",))
     def solution(self) -> Reconstruction:
         """Normals and albedo."""
@@ -289,6 +295,9 @@ class Pipeline(ReadingStages):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # they are returned
             solution = self.solution
+        expected = self.expected
+        self.control.check()
+        made = self._provenance(command)
         summary = fill_results(
             folder,
             self.at_hand,
@@ -296,9 +305,9 @@ class Pipeline(ReadingStages):
             surface=self.settings.surface,
             integrate=lambda: self.surface,
             output=self.settings.output,
-            made=self._provenance(command),
+            made=made,
             further=further,
-            expected=self.expected,
+            expected=expected,
             control=self.control,
         )
         self.control.finish()
@@ -334,7 +343,7 @@ class Pipeline(ReadingStages):
         if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
             return result
         self.control.stage("colors", len(self.capture))
-        return with_colors(result, self.capture, source.in_color(True).frames(), self.control)
+        return with_colors(result, self.capture, source.in_color(True).frames(self.control), self.control)
 
     @property
     def _integration(self) -> tuple[str, Mapping[str, Any]]:

@@ -52,7 +52,7 @@ class ModelEntry:
     sees : tuple of str
         What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs
         have them, the ``"mask"``, the ``"noise"`` of each pixel
-        (:class:`photostereo.diagnosis.noise_table.PixelNoise`), and the ``"surroundings"`` of pixels that are not the
+        (:class:`photostereo.diagnosis.noise.PixelNoise`), and the ``"surroundings"`` of pixels that are not the
         whole object (:meth:`.Model.see_whole`); keyword arguments of these names.
     workspace : int
         Bytes for each intensity of a pixel that the model needs beside it while it is built.

@@ -143,6 +143,7 @@ def write_report(
         context |= capture_evidence(result, capture, frame, control)
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
+    control.check()
     page = render_page("report.html", **context)
     room = page.room(data, PAGE_BYTES)
     data["relight"] = view_data(
@@ -238,7 +239,8 @@ def capture_evidence(
     """Photographs, lights and the diagnosis."""
     diagnosis = diagnose(capture, result, control)
     control.check()
-    photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph)
+    photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
+    control.check()
     noise, lights = diagnosis.noise, diagnosis.lights
     figures_shown = [
         ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),

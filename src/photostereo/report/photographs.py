@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report import pictures
@@ -50,7 +51,10 @@ class Photograph:
 
 
 def contact_sheet(
-    capture: Capture, result: Reconstruction, saturation: FloatArray | None
+    capture: Capture,
+    result: Reconstruction,
+    saturation: FloatArray | None,
+    control: Control = SILENT,
 ) -> tuple[list[Photograph], Verdicts]:
     """Every photograph, small, in the order of the lights, and what the method made of it.
 
@@ -62,13 +66,17 @@ def contact_sheet(
     # One exposure for all, so that dark photographs look dark.
     white = _white_level(capture)
     side = _side_within_budget(capture, frame, white, chosen)
-    smalls = [small_map(frame.cut(capture.images[index]) / white, side) for index in chosen]
+    smalls = []
+    for index in chosen:
+        control.check()
+        smalls.append(small_map(frame.cut(capture.images[index]) / white, side))
     verdicts = find_verdicts(
         result, capture, chosen, smalls, _verdict_frame(capture, frame, len(chosen), side)
     )
     names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
     photographs = []
     for index, small, verdict in zip(chosen, smalls, verdicts.maps, strict=True):
+        control.check()
         words = light_words(capture.lights.directions[index])
         if saturation is not None and saturation[index] > 0:
             words += f" {100 * saturation[index]:.2g} % saturated."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.report.pictures import webp, webp_lossless
 from photostereo.report.pyramid import Layers, Layout
-from photostereo.runtime.threads import processors
+from photostereo.runtime.threads import in_turn, processors
 
 Tile = NDArray[np.uint8]
 
@@ -75,16 +75,15 @@ def _level(
 ) -> list[list[str]]:
     rows, cols = layout.tiles(level)
     places = [(row, col) for row in range(rows) for col in range(cols)]
+    tasks = [(channel, row, col) for channel in channels for row, col in places]
+
+    def encode(number: int) -> str:
+        channel, row, col = tasks[number]
+        return channel.encode(level, row, col)
+
     # OpenCV compresses outside of Python's lock.
-    with ThreadPoolExecutor(max_workers=processors()) as pool:
-        waiting = [
-            [pool.submit(channel.encode, level, row, col) for row, col in places] for channel in channels
-        ]
-        try:
-            return [[control.awaited(tile) for tile in tiles] for tiles in waiting]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    done = in_turn(encode, len(tasks), processors(), control, ahead=len(tasks))
+    return [list(islice(done, len(places))) for _ in channels]
 
 
 def page_levels(channel: Channel) -> Mapping[str, Any]:

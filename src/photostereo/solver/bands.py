@@ -203,6 +203,7 @@ def solve_band(
         learned.scale,
         color=capture.is_color,
         map_values=math.inf if band.maps else MAP_VALUES,
+        control=control,
     )
     maps = {name: picture[own] for name, picture in pictures.maps.items()}
     kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)

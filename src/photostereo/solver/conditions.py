@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import require_known
-from photostereo.diagnosis.noise_table import Noise, PixelNoise
+from photostereo.diagnosis.noise import Noise, NoiseByBrightness, PixelNoise
 from photostereo.lights.strengths import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
 from photostereo.runtime.illumination import some_lights
@@ -24,7 +24,7 @@ class Conditions:
     """What is measured of a capture before a model sees it."""
 
     #: of the photographs as they were taken; None if neither the model nor the strengths need it
-    noise: Noise | None = None
+    noise: NoiseByBrightness | None = None
     #: (d,) what each photograph is divided by; None if the strengths are used as given
     factors: NDArray[np.float32] | None = None
 
@@ -50,26 +50,25 @@ class Conditions:
             yield np.asarray(frame / np.asarray(self.factors)[number]) if self.corrects else frame
 
 
-def measure_conditions(
-    pixels: Any, lights: NDArray[Any], mask: NDArray[np.bool_], *, strengths: str, model_needs_noise: bool
-) -> Conditions:
-    """Measure noise and strengths of (N, d) intensities under (3, d) or (N, 3, d) lights.
+def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bool) -> Conditions:
+    """Measure noise and strengths of photographs.
 
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=48)
     >>> pixels = scene.pixels()
     >>> pixels[:, 2] *= 1.5
-    >>> found = measure_conditions(pixels, scene.lights.matrix, scene.mask, strengths="auto", model_needs_noise=False)
+    >>> noise = Noise(pixels, scene.lights.matrix, scene.mask)
+    >>> found = measure_conditions(noise, strengths="auto", model_needs_noise=False)
     >>> found.corrects, round(float(found.factors[2]), 2)
     (True, 1.5)
     """
     require_known(strengths, STRENGTHS, "way to treat strengths", "unknown-strengths")
     if strengths == "given" and not model_needs_noise:
         return Conditions()
-    noise = Noise.measure(pixels, lights, mask, blocks=model_needs_noise)
+    noise = measured.by_brightness(blocks=model_needs_noise)
     if strengths == "given":
         return Conditions(noise)
-    some = strength_sample(len(pixels))
-    sample = pixels[some]
-    found = estimate_strengths(sample, some_lights(lights, some), noise.variance(sample))
+    some = strength_sample(len(measured.pixels))
+    sample = measured.pixels[some]
+    found = estimate_strengths(sample, some_lights(measured.lights, some), noise.variance(sample))
     return Conditions(noise, found.factors)

@@ -63,6 +63,7 @@ def with_colors(
 
     def corrected() -> Iterator[NDArray[Any]]:
         for frame, factor in zip(frames, factors, strict=True):
+            control.check()
             yield frame / factor
             control.advance()
 
@@ -86,6 +87,7 @@ def pictures_of(
     color: bool,
     colors: Array | None = None,
     map_values: float = math.inf,
+    control: Control = SILENT,
 ) -> Pictures:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo.
 
@@ -97,13 +99,15 @@ def pictures_of(
     xp = namespace(scaled)
     length = (scaled * scaled).sum(-1) ** 0.5
     unit = scaled / xp.where(length > 0, length, 1.0 + 0.0 * length)[:, None]
+    control.check()
     own = model.albedo(scaled, solution.unknowns)
     gray = (length if own is None else own) * scale
     tinted = gray
+    control.check()
     if color and colors is not None:
         tinted = _tinted(gray, _along(unit, colors, lights.matrix))
     elif color:
-        tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights))
+        tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights, control))
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
         raise ParameterError(
@@ -111,12 +115,16 @@ def pictures_of(
             "defaults.",
             code="result-not-finite",
         )
+    control.check()
     too_many = model.maps_photographs and lights.matrix.shape[-1] > map_values
+    found = {} if too_many else model.maps(scaled, solution.unknowns)
+    control.check()
     maps = {
         name: picture_of(values, mask)
-        for name, values in ({} if too_many else model.maps(scaled, solution.unknowns)).items()
+        for name, values in found.items()
         if math.prod(values.shape[1:]) <= map_values
     }
+    control.check()
     return Pictures(picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask), maps)
 
 
@@ -148,6 +156,7 @@ def _along_frames(
     """:func:`_along` with one photograph at a time."""
     along, back, fall_off = np.zeros((len(unit), 3)), pseudo_inverse(lights.matrix), lights.fall_off
     for number, frame in enumerate(frames):
+        control.check()
         seen = frame[mask] if fall_off is None else frame[mask] / fall_off[:, number, None]
         for part in _parts(len(unit)):
             share = some_lights(back, part)[..., number, :, None]

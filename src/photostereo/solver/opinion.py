@@ -44,6 +44,7 @@ def second_opinion(result: Reconstruction, capture: Capture, control: Control = 
         lights = lights.changed(depth=depth_of(normals, capture))
     blocks = replace(capture, mask=some, lights=lights)
     opinion = solve(blocks, "net", strengths="auto", context=False, control=control.unreported())
+    control.check()
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)
     return float(expected.mean(dtype=np.float64))
@@ -65,7 +66,8 @@ def assess(
     if findings is None:
         findings = diagnose(capture, control=control).findings
     own = None if "spread" in result.maps else second_opinion(result, capture, control)
-    return expected_error(result, capture.lights, findings, own=own)
+    control.check()
+    return control.aside(lambda: expected_error(result, capture.lights, findings, own=own))
 
 
 def _blocks(mask: BoolArray) -> BoolArray:

@@ -22,7 +22,7 @@ from photostereo.capture.intensities import Intensities, intensities
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.noise_table import PixelNoise
+from photostereo.diagnosis.noise import Noise, PixelNoise
 from photostereo.lights.pixel_lights import PixelLights
 from photostereo.photographs.digest import digest_of, hash_of
 from photostereo.priors.entry import Setting
@@ -66,8 +66,8 @@ class Learned:
 class Prepared:
     """What a solve needs of a capture before a prior matters: intensities and the model's statistics.
 
-    One of these serves every strength of a grid. ``pixels`` holds the scaled intensities until the first solve, if the
-    method has a prior that may measure their noise; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
+    One of these serves every strength of a grid. ``noise`` holds the scaled intensities and their noise until the first
+    solve, if the method has a prior that may need it; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
     kept of a sample, and on a GPU.
     """
 
@@ -77,7 +77,7 @@ class Prepared:
     model_values: dict[str, Any]
     scale: float
     digest: str
-    pixels: list[Array]
+    noise: list[Noise]
     model: Model
     seconds: dict[str, float]
     device: Device
@@ -89,10 +89,12 @@ class Prepared:
     @cached_property
     def evidence(self) -> NoiseEvidence:
         """Of the noise of the scaled intensities: computed only if a strength is chosen from it."""
-        pixels = self.pixels[0] if self.pixels else None
-        if pixels is None:
-            pixels = self._corrected(intensities(self.capture, self.device).pixels)
         lights = self.lights.matrix
+        if self.noise:
+            noise = self.noise[0]
+        else:
+            pixels = self._corrected(intensities(self.capture, self.device).pixels)
+            noise = Noise(pixels, lights, self.sample.mask)
 
         def again(other: Array) -> Model:
             colors = self.colors
@@ -101,7 +103,7 @@ class Prepared:
             seen = also_seen(self.method, self.sample.mask, colors, around=self._surroundings)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
-        return NoiseEvidence.of(self.model, pixels, lights, self.sample.mask, again)
+        return NoiseEvidence.of(self.model, noise, again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
@@ -200,7 +202,7 @@ class Prepared:
             return Problem(model, device=device), values
         start = model.start(control)
         found = self.evidence if entry.is_open(values) else None
-        self.pixels.clear()
+        self.noise.clear()
         hessian = model.mean_hessian(start[1])
         sigma = 0.0 if found is None else found.sigma
         domain = Domain(self.sample.mask, self.sample.side)
@@ -269,14 +271,14 @@ def prepare(
         seen, digest = _survey(capture, sample, where, control, small, colors="colors" in sees)
     lights = capture.lights_at(sample.index)
     pixels, colors = lights.even(seen.pixels), seen.colors
-    conditions = measure_conditions(
-        pixels, lights.matrix, sample.mask, strengths=strengths, model_needs_noise="noise" in sees
-    )
+    measured = Noise(pixels, lights.matrix, sample.mask)
+    conditions = measure_conditions(measured, strengths=strengths, model_needs_noise="noise" in sees)
     noise = conditions.noise_of(sees, pixels)
-    conditions.correct(pixels)
+    if conditions.corrects:
+        measured = Noise(conditions.correct(pixels), lights.matrix, sample.mask)
     if colors is not None:
         conditions.correct(lights.even(colors))
-    whole = small.look(seen.scale, conditions, values) if sample.side else None
+    whole = small.look(seen.scale, conditions, values, control) if sample.side else None
     clock.lap("prepare")
     around = at_pixels(whole, sample.index, capture.frame[1])
     beyond = also_seen(entry, sample.mask, colors, noise, around)
@@ -284,7 +286,7 @@ def prepare(
     if sample.side:
         model.lead(capture.pixel_count)
     clock.lap("statistics")
-    held = [pixels] if entry.has_prior else []
+    held = [measured] if entry.has_prior else []
     if not (sample.side or where.uses_torch):
         colors = None  # the computer looks at its photographs again
     return Prepared(
@@ -323,7 +325,7 @@ def _survey(
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
     with ThreadPoolExecutor(max_workers=1) as pool:
-        for number, frame in enumerate(capture.photographs.frames()):
+        for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
             pixels[:, number] = gray_of(frame, sample.index)

@@ -18,13 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT
 from photostereo.core.conventions import BoolArray
-from photostereo.diagnosis.blocks import has_blocks
+from photostereo.diagnosis.noise import Noise
 from photostereo.diagnosis.noise_fields import more_noise
 from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, misfit_around
 from photostereo.reflectance.model import Model
@@ -53,18 +50,12 @@ class TriedNoise:
 
 
 def try_noise(
-    build: Callable[[Array], Model],
-    pixels: Array,
-    lights: NDArray[Any],
-    normals: Array,
-    *,
-    mask: BoolArray,
-    disturbing: float,
-    common: float,
+    build: Callable[[Array], Model], measured: Noise, disturbing: float, normals: Array
 ) -> TriedNoise:
     """Build the model once more, of photographs with more noise; see
     :class:`photostereo.solver.within_noise.NoiseEvidence`.
     """
+    pixels, lights = measured.pixels, measured.lights
     more = more_noise(pixels, lights, disturbing)
     again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
     normals = cast(normals, "float64")
@@ -74,7 +65,7 @@ def try_noise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
         matte_noise=longer * least_squares(cast(more, "float64"), lights),
-        matte=_explained(fit, common**2, None if has_blocks(pixels, lights, mask) else mask),
+        matte=_explained(fit, measured.over_blocks**2, None if measured.has_blocks else measured.mask),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.lights.pixel_lights import PixelLights
 from photostereo.lights.unknown.crops import Crop
@@ -32,7 +33,9 @@ class SmallPhotographs:
         if self._crop is not None:
             self._images.append(self._crop.shrink(photograph)[self._crop.mask])
 
-    def look(self, scale: float, conditions: Conditions, values: Mapping[str, Any]) -> Whole | None:
+    def look(
+        self, scale: float, conditions: Conditions, values: Mapping[str, Any], control: Control = SILENT
+    ) -> Whole | None:
         """What the model makes of them."""
         if self._crop is None:
             return None
@@ -42,7 +45,13 @@ class SmallPhotographs:
         gray, tinted = gray_from_rgb(colors), colors if self._capture.is_color else None
         kind: Any = self._method.model.kind
         whole: Whole | None = kind.see_whole(
-            gray, lights.matrix, self._crop.mask, self._capture.mask, colors=tinted, **values
+            gray,
+            lights.matrix,
+            self._crop.mask,
+            self._capture.mask,
+            colors=tinted,
+            control=control.unreported(),
+            **values,
         )
         return whole
 

@@ -44,12 +44,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray
-from photostereo.diagnosis.noise import noise_of_intensities, noise_of_misfit, noise_over_blocks
+from photostereo.diagnosis.noise import Noise, chi_square_quantile
 from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace
+from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.solver.tried_noise import TriedNoise, try_noise
 
 #: The 99.9 % point of χ² with three degrees of freedom.
@@ -76,28 +75,17 @@ class NoiseEvidence:
     tried: Callable[[Array], TriedNoise] | None = None
 
     @classmethod
-    def of(
-        cls,
-        model: Model,
-        pixels: Array,
-        lights: NDArray[Any],
-        mask: BoolArray,
-        build: Callable[[Array], Model],
-    ) -> NoiseEvidence:
-        """Of a model of these pixels; ``build`` makes that of others."""
-        own, measured = model.noise, noise_of_intensities(pixels, lights, mask)
-        disturbing = measured if own is None else own
-        common = noise_over_blocks(pixels, lights, mask, measured)
-        doubtful = 1.0 + 2.0 * float(np.sqrt(2.0 / max(lights.shape[-1] - 3, 1)))
-        tried = partial(try_noise, build, pixels, lights, mask=mask, disturbing=disturbing, common=common)
+    def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
+        """Of a model of the pixels with this noise; ``build`` makes that of others."""
+        count, disturbing = noise.lights.shape[-1], noise.sigma if model.noise is None else model.noise
         return cls(
-            sigma=noise_to(model, lights.shape[-1], measured),
+            sigma=noise_to(model, count, noise.sigma),
             disturbing=disturbing,
-            common=common,
-            doubtful=doubtful,
-            fields=noise_fields(pixels, lights, measured),
-            most=most_noise(lights.shape[-1] - 3) if model.scales_noise else float("inf"),
-            tried=tried if model.bends and pixels.shape[1] > 3 else None,
+            common=noise.over_blocks,
+            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(count - 3, 1))),
+            fields=noise_fields(noise.pixels, noise.lights, noise.sigma),
+            most=most_noise(count - 3) if model.scales_noise else float("inf"),
+            tried=partial(try_noise, build, noise, disturbing) if model.bends and count > 3 else None,
         )
 
 
@@ -117,15 +105,27 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     return measured if misfit is None else min(measured, noise_of_misfit(misfit, photographs - 3))
 
 
+def noise_of_misfit(misfit: Array, freedom: int) -> float:
+    """Standard deviation of an intensity from what a model's own fit leaves of each pixel.
+
+    ``misfit`` (N,) is the sum of squared residuals over the ``freedom`` that the fit left; its median is that of
+    a χ² variable. No noise can be larger than this: what the model explains is no noise to it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> round(noise_of_misfit((rng.normal(0, 0.1, (5000, 7)) ** 2).mean(1), 7), 2)
+    0.1
+    """
+    middle = float(np.median(to_numpy(misfit)))
+    return float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5)))
+
+
 def most_noise(freedom: int) -> float:
     """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds; infinite without freedom.
 
     >>> round(most_noise(17), 2), most_noise(0)
     (3.85, inf)
     """
-    from scipy.special import gammaincinv
-
-    return freedom / (2.0 * float(gammaincinv(freedom / 2.0, 0.001))) if freedom > 0 else float("inf")
+    return freedom / chi_square_quantile(freedom, 0.001) if freedom > 0 else float("inf")
 
 
 class WithinNoise(Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.diagnosis.noise import noise_of_intensities
+from photostereo.diagnosis.noise import Noise
 from photostereo.scenes import dome_lights
 
 SIZE = 80
@@ -23,9 +23,9 @@ def matte(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("count", [4, 5, 20, 96])
 def test_gaussian_noise_is_measured_and_texture_is_not(count: int) -> None:
     clean, lights, mask = matte(count)
-    assert noise_of_intensities(clean, lights, mask) < 1e-12
+    assert Noise(clean, lights, mask).sigma < 1e-12
     noisy = clean + np.random.default_rng(0).normal(0, 0.03, clean.shape)
-    assert noise_of_intensities(noisy, lights, mask) == pytest.approx(0.03, rel=0.03)
+    assert Noise(noisy, lights, mask).sigma == pytest.approx(0.03, rel=0.03)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
@@ -34,7 +34,7 @@ def test_lost_entries_count_with_their_variance(share: float) -> None:
     clean, lights, mask = matte(20)
     rng = np.random.default_rng(0)
     error = np.where(rng.random(clean.shape) < share, rng.choice([-1.0, 1.0], clean.shape), 0.0)
-    found = noise_of_intensities(clean + error, lights, mask)
+    found = Noise(clean + error, lights, mask).sigma
     assert found == pytest.approx(np.sqrt(share), rel=0.12)
 
 
@@ -48,13 +48,13 @@ def test_edges_of_shadows_do_not_count() -> None:
     jumps = np.diff(shaded, axis=0)
     assert np.sqrt((jumps**2).mean() / 2) > 0.03  # what a plain difference would take for noise
     noisy = shaded.reshape(-1, 20) + np.random.default_rng(0).normal(0, 0.01, (SIZE * SIZE, 20))
-    assert noise_of_intensities(noisy, lights, mask) == pytest.approx(0.01, rel=0.05)
+    assert Noise(noisy, lights, mask).sigma == pytest.approx(0.01, rel=0.05)
 
 
 def test_three_photographs_and_masks_without_a_block() -> None:
     clean, lights, mask = matte(3)
     smooth = np.ones_like(clean) + np.random.default_rng(0).normal(0, 0.02, clean.shape)
-    assert noise_of_intensities(smooth, lights, mask) == pytest.approx(0.02, rel=0.05)
+    assert Noise(smooth, lights, mask).sigma == pytest.approx(0.02, rel=0.05)
     line = np.zeros((SIZE, SIZE), bool)
     line[3] = True
-    assert noise_of_intensities(clean[:SIZE], lights, line) == 0.0
+    assert Noise(clean[:SIZE], lights, line).sigma == 0.0

@@ -23,6 +23,7 @@ from photostereo.capture.found import finite_or_zero, in_folder, require_truth_s
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
@@ -200,7 +201,7 @@ class ArchivePhotographs:
         part = self._stored.take(chosen, axis=0)
         return ArchivePhotographs(part, self._strengths[chosen], self._options, self._path)
 
-    def frames(self) -> Iterator[NDArray[np.float32]]:
+    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:
         return (self._developed(number, slice(None)) for number in range(self.shape[0]))
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> NDArray[np.float32]:

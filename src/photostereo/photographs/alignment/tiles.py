@@ -20,8 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.photographs.kept import in_turn
-from photostereo.runtime.threads import processors
+from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
 SIDE = 24

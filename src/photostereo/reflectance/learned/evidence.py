@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.diagnosis.noise_table import PixelNoise
+from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
@@ -74,7 +74,9 @@ def gather_evidence(
     if neighbors and mask is not None and bool(fine.any()):
         pixels, colors, fine = _averaged(pixels, colors, mask, fine, control)
     unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
+    control.check()
     fits = fit_both(pixels, lights, unexplained)
+    control.check()
     around: tuple[Array | None, Array | None] = (None, None)
     # Neighbors in one block of a JPEG share its errors: together they show no more than one of them does.
     if mask is not None and noise.coarse is None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
-from photostereo.diagnosis.noise_table import Noise, NoiseTable, PixelNoise
+from photostereo.diagnosis.noise import Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.cells import Square
 from photostereo.reflectance.learned.context.correct import Correction, Field, find_field
 from photostereo.reflectance.learned.evidence import Evidence, ask_network, gather_evidence
@@ -120,7 +120,8 @@ class Learned(Model):
         pixels, colors, lights, mask = self._pixels, self._colors, self._lights, self._mask
         weights, noise = self._network, self._pixel_noise
         if noise is None:
-            noise = (Noise() if mask is None else Noise.measure(pixels, lights, mask)).at(pixels)
+            known = NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
+            noise = known.at(pixels)
         evidence = gather_evidence(
             pixels,
             colors,
@@ -132,7 +133,9 @@ class Learned(Model):
             student=None if self._sample is None else self._sample._student,
             control=control,
         )
+        control.check()
         correction = self._correction(evidence)
+        control.check()
         found = correction.together(evidence.network, evidence.matte)
         some = slice(0, None, max(1, len(pixels) // TRIED))
         few, fixed, those = evidence.some(some), correction.some(some), some_lights(lights, some)
@@ -177,13 +180,16 @@ class Learned(Model):
         weights: str | Path | None = None,
         neighbors: bool = True,
         context: bool = True,
+        control: Control = SILENT,
         **others: Any,
     ) -> Field | None:
         if not context or not mask.any():
             return None
-        noise = Noise.measure(pixels, lights, mask).at(pixels)
+        noise = Noise(pixels, lights, mask).by_brightness().at(pixels)
         network = set_network(weights)
-        evidence = gather_evidence(pixels, colors, lights, mask, noise, network, neighbors=neighbors)
+        evidence = gather_evidence(
+            pixels, colors, lights, mask, noise, network, neighbors=neighbors, control=control
+        )
         found = find_field(evidence, lights, mask, context_network().arrays)
         return replace(found, square=Square.around(whole))
 

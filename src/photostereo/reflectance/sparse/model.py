@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.diagnosis.noise import noise_of_residuals, residual_step
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, tensor_batches
+from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals, residual_step
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights

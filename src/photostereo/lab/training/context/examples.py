@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.diagnosis.noise_table import PixelNoise
+from photostereo.diagnosis.noise import PixelNoise
 from photostereo.io.network_weights import Weights
 from photostereo.lab.training.layouts import draw_directions, draw_distances, miscalibrated
 from photostereo.lab.training.scenes import Pool, mirrored, photograph, symmetry
