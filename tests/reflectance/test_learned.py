@@ -13,6 +13,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.io.network_weights import digest_of
+from photostereo.lights.pixel_lights import PixelLights
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned
@@ -333,6 +334,19 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     pixels = shiny.pixels()
     noise = Noise(pixels, shiny.lights.matrix, shiny.mask).by_brightness()
     assert np.sqrt(noise.variance(pixels).mean()) < 0.005
+
+
+def test_noise_grows_where_near_lights_are_evened() -> None:
+    """Beside a light that is dim there, equal noise of the camera is larger once the fall-off is taken away."""
+    rng = np.random.default_rng(0)
+    ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    pixels, lights = ball.pixels(), ball.lights.matrix
+    fall_off = np.linspace(0.5, 1.5, len(pixels), dtype=np.float32)[:, None].repeat(lights.shape[1], 1)
+    near = PixelLights(lights, fall_off)
+    evened = near.even((pixels * fall_off + rng.normal(0, 0.01, pixels.shape)).astype(np.float32))
+    measured = Noise(evened, lights, ball.mask, near.amplified)
+    found = measured.by_brightness().at(evened, near.amplified)
+    np.testing.assert_allclose(np.sqrt(found.fine), 0.01 / fall_off[:, 0], rtol=0.1)
 
 
 def test_a_prior_removes_noise_and_nothing_else() -> None:

@@ -55,7 +55,8 @@ NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Noise:
     """The noise of (N, d) intensities of a mask's pixels under (3, d) or (N, 3, d) lights.
 
-    Each figure is measured when it is first asked for, and once. Three photographs leave no residual; then the
+    ``amplified`` (N,) is how much larger the variance became where the fall-off of near lights was taken away. Each
+    figure is measured when it is first asked for, and once. Three photographs leave no residual; then the
     intensities themselves are filtered, and fine texture counts as noise.
 
     >>> rng = np.random.default_rng(0)
@@ -72,8 +73,14 @@ class Noise:
     (True, 0.05)
     """
 
-    def __init__(self, pixels: Any, lights: NDArray[Any], mask: BoolArray) -> None:
-        self.pixels, self.lights, self.mask = pixels, lights, mask
+    def __init__(
+        self,
+        pixels: Any,
+        lights: NDArray[Any],
+        mask: BoolArray,
+        amplified: NDArray[np.float32] | None = None,
+    ) -> None:
+        self.pixels, self.lights, self.mask, self.amplified = pixels, lights, mask, amplified
 
     @classmethod
     def of_images(cls, images: FloatArray, lights: FloatArray, mask: BoolArray) -> Noise:
@@ -168,6 +175,8 @@ class Noise:
         if not self.has_residual or not len(detail):
             return None
         detail = abs(detail) / np.sqrt(1.0 - 3.0 / self.lights.shape[-1])
+        if self.amplified is not None:
+            detail = detail / like(np.sqrt(self.amplified[a])[:, None], detail)
         brightness = _brightness(self.pixels[like(a, detail)])
         edges = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
         middle = 0.5 * (edges[1:] + edges[:-1])
@@ -194,11 +203,11 @@ class NoiseByBrightness:
         """(N,) the variance of one intensity of each pixel from fine noise; zero if that was not measured."""
         return _looked_up(self.fine, pixels)
 
-    def at(self, pixels: Array) -> PixelNoise:
-        """The noise of (N, d) intensities as the camera recorded them."""
-        return PixelNoise(
-            self.variance(pixels), None if self.coarse is None else _looked_up(self.coarse, pixels)
-        )
+    def at(self, pixels: Array, amplified: NDArray[np.float32] | None = None) -> PixelNoise:
+        """The noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
+        more = 1.0 if amplified is None else like(amplified, pixels)
+        coarse = None if self.coarse is None else _looked_up(self.coarse, pixels) * more
+        return PixelNoise(self.variance(pixels) * more, coarse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,11 @@ class PixelLights(NamedTuple):
             values /= like(self.fall_off if values.ndim == 2 else self.fall_off[..., None], values)
         return values
 
+    @property
+    def amplified(self) -> NDArray[np.float32] | None:
+        """(N,) how much more noise, as a variance, the pixels have once :meth:`even` is done; None for distant lights."""
+        return None if self.fall_off is None else (1.0 / np.square(self.fall_off)).mean(1)
+
     def in_camera(self, normals: Array) -> Array:
         """Normals (N, 3) of the pixels' frames in that of the camera."""
         return normals if self.turn is None else shading(normals, like(self.turn, normals))

@@ -160,7 +160,7 @@ def _built(
     index = np.flatnonzero(mask) + band.first * width
     lights = capture.lights_at(index)
     lights.even(pixels)
-    noise = conditions.noise_of(entry.model.sees, pixels)
+    noise = conditions.noise_of(entry.model.sees, pixels, lights.amplified)
     conditions.correct(pixels)
     if colors is not None:
         conditions.correct(lights.even(colors))

@@ -33,9 +33,11 @@ class Conditions:
         """Whether any photograph is changed."""
         return self.factors is not None and bool((self.factors != 1.0).any())
 
-    def noise_of(self, sees: Sequence[str], pixels: Array) -> PixelNoise | None:
+    def noise_of(
+        self, sees: Sequence[str], pixels: Array, amplified: NDArray[np.float32] | None
+    ) -> PixelNoise | None:
         """The noise of (N, d) intensities before their correction, for a model that asks for it."""
-        return self.noise.at(pixels) if self.noise is not None and "noise" in sees else None
+        return self.noise.at(pixels, amplified) if self.noise is not None and "noise" in sees else None
 
     def correct(self, values: Array) -> Array:
         """Divide intensities (N, d) or (N, d, 3) in place."""
@@ -70,5 +72,7 @@ def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bo
         return Conditions(noise)
     some = strength_sample(len(measured.pixels))
     sample = measured.pixels[some]
-    found = estimate_strengths(sample, some_lights(measured.lights, some), noise.variance(sample))
+    amplified = None if measured.amplified is None else measured.amplified[some]
+    variance = noise.at(sample, amplified).fine
+    found = estimate_strengths(sample, some_lights(measured.lights, some), variance)
     return Conditions(noise, found.factors)

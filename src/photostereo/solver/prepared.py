@@ -271,11 +271,11 @@ def prepare(
         seen, digest = _survey(capture, sample, where, control, small, colors="colors" in sees)
     lights = capture.lights_at(sample.index)
     pixels, colors = lights.even(seen.pixels), seen.colors
-    measured = Noise(pixels, lights.matrix, sample.mask)
+    measured = Noise(pixels, lights.matrix, sample.mask, lights.amplified)
     conditions = measure_conditions(measured, strengths=strengths, model_needs_noise="noise" in sees)
-    noise = conditions.noise_of(sees, pixels)
+    noise = conditions.noise_of(sees, pixels, lights.amplified)
     if conditions.corrects:
-        measured = Noise(conditions.correct(pixels), lights.matrix, sample.mask)
+        measured = Noise(conditions.correct(pixels), lights.matrix, sample.mask, lights.amplified)
     if colors is not None:
         conditions.correct(lights.even(colors))
     whole = small.look(seen.scale, conditions, values, control) if sample.side else None
