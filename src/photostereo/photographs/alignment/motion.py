@@ -27,6 +27,8 @@ ACROSS = 5
 #: Photographs that moved by less than this, in pixels of the reduced picture, are compared as they are.
 #: 0.1 and 0.5 give the same displacements within 0.1 pixel.
 STILL = 0.25
+#: Once no photograph moves farther than this between rounds, in pixels of the reduced picture, the next size follows.
+SETTLED = 0.02
 #: Blur that lets a linear fit see one or two pixels far.
 BLUR = 0.8
 #: Displacements that no tile is believed: a linear fit cannot see that far.
@@ -96,7 +98,7 @@ def estimate_motion(
             # a displacement that follows the light is nearly a change of light.
             far = farthest(moved, reach) * factor
             applied = np.where((far > STILL)[:, None], moved, 0.0)
-            if before is not None and np.array_equal(applied, before):
+            if before is not None and (farthest(applied - before, reach) * factor).max() < SETTLED:
                 break
             before = applied
             undone = []
@@ -209,28 +211,28 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> 
     ``undone`` (d,) is how far the photographs have been moved already, at the distance ``reach`` from the center.
     """
     count = found.shifts.shape[1]
-    moves, errors, agreement = np.zeros((count, 3)), np.full(count, np.inf), np.zeros(count)
+    shifts, information = found.shifts.swapaxes(0, 1), found.information.swapaxes(0, 1)  # (d, T, ...)
     across, down = found.places.T / reach
     shift = np.broadcast_to(np.eye(2), (len(found.places), 2, 2))
     turn = np.stack([-down, across], axis=1)[:, :, None]  # by a radian times reach
-    for number in range(count):
-        informed = np.trace(found.information[:, number], axis1=1, axis2=2) > LEAST_INFORMATION
-        near = np.abs(found.shifts[:, number]).max(axis=1) < FARTHEST
-        used = informed & near
-        if used.sum() < 2:
-            continue
-        tiles = found.shifts[used, number]
-        floor = TILE_FLOOR**2 * np.eye(2)
-        weight = np.linalg.inv(np.linalg.inv(found.information[used, number]) + floor)
-        mean, spread, off = _agreed(tiles, weight, shift[used])
-        if used.sum() >= TURN_TILES:
-            turned = _agreed(tiles, weight, np.concatenate([shift, turn], axis=2)[used])
-            if abs(turned[0][2]) > TURN_CERTAIN * np.sqrt(turned[1][2, 2]):
-                mean, spread, off = turned
-        moves[number, : len(mean)] = mean
-        errors[number] = float(np.sqrt(np.trace(spread[:2, :2]) / 2 + np.trace(spread[2:, 2:])))
-        near = np.hypot(*off.T) < max(AGREEMENT_SHARE * undone[number], AGREEMENT_LEAST)
-        agreement[number] = float(near.sum() / informed.sum())
+    informed = np.trace(information, axis1=2, axis2=3) > LEAST_INFORMATION
+    used = informed & (np.abs(shifts).max(axis=2) < FARTHEST)
+    weight = np.zeros_like(information)
+    weight[used] = np.linalg.inv(np.linalg.inv(information[used]) + TILE_FLOOR**2 * np.eye(2))
+    moves, errors = np.zeros((count, 3)), np.full(count, np.inf)
+    off = np.full(shifts.shape, np.inf)
+    for design, least in ((shift, 2), (np.concatenate([shift, turn], axis=2), TURN_TILES)):
+        able = np.flatnonzero(used.sum(axis=1) >= least)
+        mean, spread, left = _agreed(shifts[able], weight[able], design)
+        if design.shape[2] == 3:
+            kept = np.abs(mean[:, 2]) > TURN_CERTAIN * np.sqrt(spread[:, 2, 2])
+            able, mean, spread, left = able[kept], mean[kept], spread[kept], left[kept]
+        moves[able, : mean.shape[1]], off[able] = mean, left
+        variance = np.diagonal(spread, axis1=1, axis2=2)
+        errors[able] = np.sqrt(variance[:, :2].mean(axis=1) + variance[:, 2:].sum(axis=1))
+    allowed = np.maximum(AGREEMENT_SHARE * undone, AGREEMENT_LEAST)
+    near = np.hypot(off[..., 0], off[..., 1]) < allowed[:, None]
+    agreement = (near & used).sum(axis=1) / np.maximum(informed.sum(axis=1), 1)
     moves[:, 2] /= reach
     typical = np.median(found.misfit, axis=1, keepdims=True)
     misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
@@ -240,14 +242,18 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> 
 def _agreed(
     tiles: FloatArray, weight: FloatArray, design: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Parameters (k,) of a motion, their covariance, and how far each tile (T, 2) is off; ``design`` is (T, 2, k)."""
-    trust = np.ones(len(tiles))
+    """Parameters (d, k) of the motions of d photographs, their covariances, and how far each tile (d, T, 2) is off.
+
+    ``design`` is (T, 2, k); a tile without weight is not used.
+    """
+    weighted = design.transpose(0, 2, 1) @ weight  # (d, T, k, 2)
+    normal, pulled = weighted @ design, (weighted @ tiles[..., None])[..., 0]
+    trust = np.ones(tiles.shape[:2])
     for _ in range(ROUNDS):
-        weighted = design.transpose(0, 2, 1) @ weight
-        total = np.linalg.inv(np.einsum("t,tij->ij", trust, weighted @ design))
-        mean = total @ np.einsum("t,tij,tj->i", trust, weighted, tiles)
-        off = tiles - design @ mean
-        trust = 1.0 / (1.0 + np.einsum("ti,tij,tj->t", off, weight, off) / DOUBTFUL**2)
+        total = np.linalg.inv(np.einsum("dt,dtij->dij", trust, normal))
+        mean = (total @ np.einsum("dt,dtj->dj", trust, pulled)[..., None])[..., 0]
+        off = tiles - np.einsum("tij,dj->dti", design, mean)
+        trust = 1.0 / (1.0 + np.einsum("dti,dti->dt", off, (weight @ off[..., None])[..., 0]) / DOUBTFUL**2)
     # From the disagreement of the tiles, not from their own errors.
-    pulls = trust[:, None] * np.einsum("tij,tj->ti", weighted, off)
-    return mean, total @ (pulls.T @ pulls) @ total, off
+    pulls = trust[..., None] * (weighted @ off[..., None])[..., 0]
+    return mean, total @ (pulls.swapaxes(1, 2) @ pulls) @ total, off
