@@ -42,8 +42,8 @@ def sorted_triangles(mesh: trimesh.Trimesh) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["ply", "obj", "stl", "glb"])
 def test_formats_come_back(ball, tmp_path: Path, kind: str) -> None:
-    mesh = ball[-1]
-    path = write_mesh(mesh, tmp_path / f"mesh.{kind}")
+    path = write_mesh(ball[-1], tmp_path / f"mesh.{kind}")
+    mesh = ball[-1].to_trimesh()
     if kind == "glb":  # in metres, the mesh in millimetres
         mesh = trimesh.Trimesh(
             mesh.vertices / 1000, mesh.faces, vertex_normals=mesh.vertex_normals, process=False

@@ -47,7 +47,7 @@ def test_ball_and_its_mesh() -> None:
     anchors = np.full(shape, np.nan)
     anchors[41, 47] = points[41, 47, 2]
     surface = integrate(normals, mask, camera=K, anchors=anchors)
-    mesh = build_mesh(surface, normals)
+    mesh = build_mesh(surface, normals).to_trimesh()
     away = np.linalg.norm(mesh.vertices - center, axis=1)
     assert np.abs(away - radius).max() < 0.01 * radius
     outward = np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles_center - center)

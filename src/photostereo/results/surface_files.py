@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +21,7 @@ from photostereo.surface.integrated import Surface
 from photostereo.surface.integration import integrate
 
 if TYPE_CHECKING:
-    import trimesh
-
-#: Meshes with more triangles are freed at once (trimesh holds them in cycles), which takes 0.1 s; they have 25 MB and more.
-LARGE = 500_000
+    from photostereo.surface.mesh import Mesh
 
 
 def write_surface(
@@ -161,15 +157,12 @@ def write_surface(
         facts |= {
             "vertices": len(mesh.vertices),
             "triangles": len(mesh.faces),
-            "full_triangles": mesh.metadata["full_triangles"],
-            "watertight": watertight and bool(mesh.is_watertight),
+            "full_triangles": mesh.full_triangles,
+            "watertight": watertight and mesh.is_watertight,
         }
-        if plain and decimate is None and mesh.metadata["tolerance"] > 0:
+        if plain and decimate is None and mesh.tolerance > 0:
             facts["note"] = _simplified(plain, mesh)
         lap("files")
-        if len(mesh.faces) > LARGE:
-            del mesh, job
-            gc.collect()
     return surface, {
         "method": surface.method,
         "status": surface.status,
@@ -189,12 +182,12 @@ def write_surface(
     }
 
 
-def write_mesh(mesh: trimesh.Trimesh, path: str | Path, *, unit: str = "mm") -> Path:
+def write_mesh(mesh: Mesh, path: str | Path, *, unit: str = "mm") -> Path:
     """Write a mesh with its vertex colors; the suffix of the path chooses the format.
 
     Parameters
     ----------
-    mesh : trimesh.Trimesh
+    mesh : Mesh
         In millimeters, or in pixels, of which glTF takes one for a millimeter.
     path : path
     unit : {"mm", "pixel"}
@@ -223,12 +216,12 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
     return said
 
 
-def _simplified(kinds: Sequence[str], mesh: trimesh.Trimesh) -> str:
+def _simplified(kinds: Sequence[str], mesh: Mesh) -> str:
     """What was done to a mesh that would have too many triangles for most programs."""
     names = " and ".join(f"mesh.{kind}" for kind in kinds)
     return (
-        f"{names} simplified from {mesh.metadata['full_triangles']:,} to {len(mesh.faces):,} triangles, "
-        f"within {mesh.metadata['tolerance']:.2g} pixels of the full surface."
+        f"{names} simplified from {mesh.full_triangles:,} to {len(mesh.faces):,} triangles, "
+        f"within {mesh.tolerance:.2g} pixels of the full surface."
     )
 
 

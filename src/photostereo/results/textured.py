@@ -84,10 +84,9 @@ def texture_mesh(
     ((4, 6, 3), [128, 128, 255])
     """
     given = np.asarray(normals)
-    light = build_small_mesh(surface, given, triangles=triangles, control=control)
+    light = build_small_mesh(surface, None, triangles=triangles, control=control)
     control.check()
-    vertices = np.asarray(light.vertices, dtype=np.float64)
-    faces = np.asarray(light.faces, dtype=np.int64)
+    vertices, faces = light.vertices, light.faces.astype(np.int64)
     normal = geometric_normals(vertices, faces)
     tangent = tangents_of(normal)
     cols, rows = pixels_of(surface, vertices)

@@ -7,7 +7,8 @@ viewing ray.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
-from photostereo.io.memory import give_back_memory
 from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import (
@@ -27,9 +27,6 @@ from photostereo.surface.triangles import (
     triangulate,
     whole_and_partial,
 )
-
-if TYPE_CHECKING:
-    import trimesh
 
 Float64 = NDArray[np.float64]
 
@@ -48,22 +45,52 @@ MOST_BY_QUADRICS = 250_000
 WHITE_SAMPLE = 500_000
 
 
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """A triangle mesh; ``to_trimesh`` gives one with which trimesh computes."""
+
+    vertices: Float64  #: (V, 3) points
+    faces: Faces  #: (F, 3) their numbers, counterclockwise as seen from outside
+    given_normals: Float64 | None  #: (V, 3) unit normals
+    vertex_colors: NDArray[np.uint8] | None  #: (V, 4) sRGB-encoded RGBA
+    full_triangles: int  #: triangles of the mesh of every pixel
+    tolerance: float = 0.0  #: how far a simplified mesh is from that, in pixels of height
+
+    @property
+    def vertex_normals(self) -> Float64:
+        """The given normals, or those of the mesh."""
+        own = self.given_normals
+        return geometric_normals(self.vertices, self.faces) if own is None else own
+
+    @property
+    def is_watertight(self) -> bool:
+        """Whether every edge belongs to two triangles."""
+        return len(boundary_edges(self.faces, len(self.vertices))) == 0
+
+    def to_trimesh(self) -> Any:
+        """As a ``trimesh.Trimesh``; the package trimesh has to be installed."""
+        import trimesh
+
+        attributes = {"vertex_normals": self.vertex_normals, "vertex_colors": self.vertex_colors}
+        return trimesh.Trimesh(self.vertices, self.faces, **attributes, process=False, validate=False)
+
+
 def build_mesh(
     surface: Surface,
-    normals: ArrayLike,
+    normals: ArrayLike | None,
     albedo: ArrayLike | None = None,
     *,
     pixel_size: float = 1.0,
     base: float | None = None,
     triangles: int | None = MOST_TRIANGLES,
     control: Control = SILENT,
-) -> trimesh.Trimesh:
+) -> Mesh:
     """The mesh of a surface.
 
     Parameters
     ----------
     surface : Surface
-    normals : (H, W, 3) array
+    normals : (H, W, 3) array, optional
         Become the vertex normals; if one is unknown, the normal of the mesh is used.
     albedo : (H, W) or (H, W, 3) array, optional
         Linear; becomes vertex colors, sRGB-encoded, the 99th percentile being white.
@@ -80,10 +107,8 @@ def build_mesh(
 
     Returns
     -------
-    trimesh.Trimesh
-        Without triangles across tears (unless ``base`` is given) or outside the mask, facing the camera. Its
-        ``metadata`` says how many triangles the full mesh has (``full_triangles``) and how far a simplified one is
-        from it (``tolerance``, in pixels of height).
+    Mesh
+        Without triangles across tears (unless ``base`` is given) or outside the mask, facing the camera.
 
     Raises
     ------
@@ -95,11 +120,9 @@ def build_mesh(
     >>> from photostereo.surface import build_mesh, integrate
     >>> flat = np.zeros((3, 4, 3)) + [0.0, 0.0, 1.0]
     >>> mesh = build_mesh(integrate(flat), flat, pixel_size=0.5, base=1.0)
-    >>> mesh.is_watertight, round(float(mesh.volume), 9)
-    (True, 1.5)
+    >>> mesh.is_watertight, len(mesh.faces)
+    (True, 44)
     """
-    import trimesh
-
     if not (np.isfinite(pixel_size) and pixel_size > 0):
         raise ParameterError(
             f"The pixel size must be positive; it is {pixel_size}.",
@@ -133,43 +156,34 @@ def build_mesh(
     pixels = pixels[origin]
     control.check()
     vertices = vertex_positions(surface, pixels) * pixel_size
-    vertex_normals = complete_normals(
-        np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64), vertices, faces
-    )
+    vertex_normals = None
+    if normals is not None:
+        given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
+        vertex_normals = complete_normals(given, vertices, faces)
     control.check()
     colors = None if albedo is None else vertex_colors(np.asarray(albedo), surface.mask, pixels)
     control.check()
     del pixels, origin, suspect
     if base is not None:
         vertices, faces = close_below(vertices, faces, base)
-        down = np.zeros_like(vertex_normals)
-        down[:, 2] = -1.0
-        vertex_normals = np.concatenate([vertex_normals, down])
+        if vertex_normals is not None:
+            down = np.zeros_like(vertex_normals)
+            down[:, 2] = -1.0
+            vertex_normals = np.concatenate([vertex_normals, down])
         colors = None if colors is None else np.concatenate([colors, colors])
-    wide = faces.astype(np.int64)  # as trimesh has them
-    del faces
-    give_back_memory()
-    return trimesh.Trimesh(
-        vertices,
-        wide,
-        vertex_normals=vertex_normals,
-        vertex_colors=colors,
-        metadata={"full_triangles": 2 * full if solid else full, "tolerance": tolerance},
-        process=False,
-        validate=False,
-    )
+    return Mesh(vertices, faces, vertex_normals, colors, 2 * full if solid else full, tolerance)
 
 
 def build_small_mesh(
     surface: Surface,
-    normals: ArrayLike,
+    normals: ArrayLike | None,
     albedo: ArrayLike | None = None,
     *,
     triangles: int,
     pixel_size: float = 1.0,
     base: float | None = None,
     control: Control = SILENT,
-) -> trimesh.Trimesh:
+) -> Mesh:
     """A mesh of about ``triangles`` triangles; see :func:`build_mesh`.
 
     Starts from a quadtree mesh of four times as many and simplifies that by quadrics.
@@ -269,7 +283,7 @@ def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Floa
     return np.concatenate([vertices, plate]), solid
 
 
-def decimate_mesh(mesh: trimesh.Trimesh, triangles: int) -> trimesh.Trimesh:
+def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
     """A mesh of about ``triangles`` triangles by quadric edge collapse; a smaller one is returned unchanged.
 
     Normals and colors come from the nearest vertex.
@@ -292,24 +306,21 @@ def decimate_mesh(mesh: trimesh.Trimesh, triangles: int) -> trimesh.Trimesh:
             "Simplifying a mesh needs the package fast-simplification: pip install fast-simplification",
             code="no-fast-simplification",
         ) from problem
-    import trimesh
-    from scipy.spatial import KDTree
-
     # Single precision inside the library: keep coordinates small.
-    middle = np.asarray(mesh.bounds).mean(axis=0)
-    scale = float(np.ptp(mesh.bounds, axis=0).max()) or 1.0
-    points = ((np.asarray(mesh.vertices) - middle) / scale).astype(np.float64)
-    fewer, faces = simplify(points, np.asarray(mesh.faces), target_count=triangles)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    middle, scale = 0.5 * (low + high), float((high - low).max()) or 1.0
+    points = (mesh.vertices - middle) / scale
+    fewer, faces = simplify(points, mesh.faces, target_count=triangles)
     used, packed = np.unique(faces, return_inverse=True)
     fewer = np.asarray(fewer, dtype=np.float64)[used]
-    nearest = KDTree(points).query(fewer)[1]
-    colors = mesh.visual.vertex_colors[nearest] if mesh.visual.kind == "vertex" else None
-    return trimesh.Trimesh(
-        fewer * scale + middle,
-        packed.reshape(-1, 3),
-        vertex_normals=np.asarray(mesh.vertex_normals)[nearest],
-        vertex_colors=colors,
-        metadata=dict(mesh.metadata),
-        process=False,
-        validate=False,
+    normals, colors = mesh.given_normals, mesh.vertex_colors
+    if normals is not None or colors is not None:
+        from scipy.spatial import KDTree
+
+        nearest = KDTree(points).query(fewer)[1]
+        normals = None if normals is None else normals[nearest]
+        colors = None if colors is None else colors[nearest]
+    corners = packed.reshape(-1, 3).astype(np.int32)
+    return replace(
+        mesh, vertices=fewer * scale + middle, faces=corners, given_normals=normals, vertex_colors=colors
     )

@@ -19,9 +19,8 @@ from photostereo.io.names import folder_name
 from photostereo.surface.integrated import Surface
 
 if TYPE_CHECKING:
-    import trimesh
-
     from photostereo.results.textured import TexturedMesh
+    from photostereo.surface.mesh import Mesh
 
 #: A sentence about the axes, for files with room for it.
 AXES = "x right, y up, z towards the camera"
@@ -67,7 +66,7 @@ class Job:
         self.files.append(name)
 
     @cached_property
-    def mesh(self) -> trimesh.Trimesh:
+    def mesh(self) -> Mesh:
         """The full mesh with a color per vertex, in millimeters (pixels, if their size is not known)."""
         from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
 
@@ -105,7 +104,7 @@ class Format:
     #: Whether it shows the light mesh with textures, unless that has to be watertight.
     textured: bool = False
     #: Of a mesh format: mesh, unit and name to the files of a mesh with colors, by suffix.
-    encode: Callable[[trimesh.Trimesh, str, str], bytes] | None = None
+    encode: Callable[[Mesh, str, str], bytes] | None = None
 
 
 def describe_mesh(size: PixelSize, unit: str = "millimeters") -> str:

@@ -24,7 +24,7 @@ from photostereo.results.formats.format import AXES, Format, Job, describe_mesh
 from photostereo.results.textured import TexturedMesh
 
 if TYPE_CHECKING:
-    import trimesh
+    from photostereo.surface.mesh import Mesh
 
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
 UNSIGNED_BYTE, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = 5121, 5123, 5125, 5126
@@ -66,19 +66,19 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
     return _document(book, attributes, indices, name, facts, material, textures)
 
 
-def encode_colored_glb(mesh: trimesh.Trimesh, unit: str, name: str = "surface") -> bytes:
+def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     """A mesh in millimeters with a color per vertex, linear as glTF wants it."""
     book = _Binary()
     attributes = {
-        "POSITION": book.accessor(np.asarray(mesh.vertices) / 1000.0, bounds=True),
-        "NORMAL": book.accessor(np.asarray(mesh.vertex_normals)),
+        "POSITION": book.accessor(mesh.vertices / 1000.0, bounds=True),
+        "NORMAL": book.accessor(mesh.vertex_normals),
     }
-    if mesh.visual.kind == "vertex":
-        colors = np.array(mesh.visual.vertex_colors)
+    if mesh.vertex_colors is not None:
+        colors = mesh.vertex_colors.copy()
         linear = linear_from_srgb(colors[:, :3].astype(np.float64) / 255.0)
         colors[:, :3] = np.rint(255.0 * linear)
         attributes["COLOR_0"] = book.accessor(colors)
-    indices = book.indices(np.asarray(mesh.faces), len(mesh.vertices))
+    indices = book.indices(mesh.faces, len(mesh.vertices))
     return _document(book, attributes, indices, name, {}, {"pbrMetallicRoughness": {}}, {})
 
 

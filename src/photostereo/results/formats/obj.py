@@ -18,7 +18,7 @@ from photostereo.results.formats.format import Format, Job, describe_mesh, note_
 from photostereo.results.textured import TexturedMesh
 
 if TYPE_CHECKING:
-    import trimesh
+    from photostereo.surface.mesh import Mesh
 
 #: What lies beside ``mesh.obj``, and what it means.
 TEXTURES = {
@@ -53,17 +53,17 @@ def encode_obj(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
     }
 
 
-def encode_colored_obj(mesh: trimesh.Trimesh, unit: str, name: str = "surface") -> bytes:
+def encode_colored_obj(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     """A mesh with a color per vertex, sRGB as most readers expect."""
     text = _begun(unit, folder_name(name))
-    columns: list[NDArray[Any]] = [np.asarray(mesh.vertices)]
-    if mesh.visual.kind == "vertex":
-        columns.append(np.asarray(mesh.visual.vertex_colors)[:, :3] / 255.0)
+    columns: list[NDArray[Any]] = [mesh.vertices]
+    if mesh.vertex_colors is not None:
+        columns.append(mesh.vertex_colors[:, :3] / 255.0)
     np.savetxt(
         text, np.concatenate(columns, axis=1), fmt="v" + " %.9g" * 3 + " %.6f" * (3 * len(columns) - 3)
     )
-    np.savetxt(text, np.asarray(mesh.vertex_normals), fmt="vn %.9g %.9g %.9g")
-    _faces(text, np.asarray(mesh.faces), "%d//%d", 2)
+    np.savetxt(text, mesh.vertex_normals, fmt="vn %.9g %.9g %.9g")
+    _faces(text, mesh.faces, "%d//%d", 2)
     return text.getvalue().encode()
 
 

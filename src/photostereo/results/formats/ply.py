@@ -6,28 +6,29 @@ PLY has no rule for axes: programs with z up show the object lying on its back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
 
 if TYPE_CHECKING:
-    import trimesh
+    from photostereo.surface.mesh import Mesh
 
 #: Vertices or triangles that are encoded at a time.
 AT_ONCE = 100_000
 
 
-def ply_pieces(mesh: trimesh.Trimesh, unit: str) -> Iterator[bytes]:
+def ply_pieces(mesh: Mesh, unit: str) -> Iterator[bytes]:
     """The content of the file, piece by piece: a mesh of two million triangles has 50 MB."""
     names = ["float x", "float y", "float z", "float nx", "float ny", "float nz"]
     fields: list[tuple[str, str, int]] = [("at", "<f4", 3), ("normal", "<f4", 3)]
-    values = [np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals)]
-    if mesh.visual.kind == "vertex":
+    values: list[NDArray[Any]] = [mesh.vertices, mesh.vertex_normals]
+    if mesh.vertex_colors is not None:
         names += ["uchar red", "uchar green", "uchar blue", "uchar alpha"]
-        fields, values = [*fields, ("color", "u1", 4)], [*values, np.asarray(mesh.visual.vertex_colors)]
-    faces = np.asarray(mesh.faces)
+        fields, values = [*fields, ("color", "u1", 4)], [*values, mesh.vertex_colors]
+    faces = mesh.faces
     head = ["ply", "format binary_little_endian 1.0", f"comment {note_of(unit)}"]
     head += [f"element vertex {len(values[0])}", *(f"property {name}" for name in names)]
     head += [f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header", ""]
@@ -44,7 +45,7 @@ def ply_pieces(mesh: trimesh.Trimesh, unit: str) -> Iterator[bytes]:
         yield triangles.tobytes()
 
 
-def encode_ply(mesh: trimesh.Trimesh, unit: str, name: str = "") -> bytes:
+def encode_ply(mesh: Mesh, unit: str, name: str = "") -> bytes:
     """The content of the file."""
     return b"".join(ply_pieces(mesh, unit))
 

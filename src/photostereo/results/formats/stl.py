@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
 
 if TYPE_CHECKING:
-    import trimesh
+    from photostereo.surface.mesh import Mesh
 
 #: Bytes of the free text at the head of a binary STL.
 HEAD = 80
 
 
-def encode_stl(mesh: trimesh.Trimesh, unit: str, name: str = "") -> bytes:
+def encode_stl(mesh: Mesh, unit: str, name: str = "") -> bytes:
     """The content of the file."""
-    return note_of(unit).encode().ljust(HEAD)[:HEAD] + bytes(mesh.export(file_type="stl"))[HEAD:]
+    corners = mesh.vertices[mesh.faces].astype(np.float32)  # (F, 3, 3)
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(across, axis=1, keepdims=True)
+    triangles = np.zeros(len(corners), [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("free", "<u2")])
+    triangles["normal"], triangles["corners"] = across / np.where(length > 0, length, 1.0), corners
+    head = note_of(unit).encode().ljust(HEAD)[:HEAD]
+    return head + np.uint32(len(corners)).tobytes() + triangles.tobytes()
 
 
 def _write(job: Job) -> dict[str, str]:
