@@ -14,10 +14,10 @@ what noise imitates is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,10 +36,11 @@ PARTS = 4
 #: Standard errors below which a turn may be chance. That relief shows 1.4, and 4.6 with
 #: its lights turned by 10°.
 SURE = 2.0
-#: Fewer pixels show nothing.
+#: Fewer pixels of a part show nothing.
 LEAST_PIXELS = 100
-#: Rounds of reweighting, and the share of a typical curl below which deviations count alike.
-ROUNDS, ALIKE = 30, 1e-3
+#: Rounds of reweighting at most, the step in radians at which they end, and the share of a typical curl below which
+#: deviations count alike.
+ROUNDS, SETTLED, ALIKE = 30, 1e-5, 1e-3
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
@@ -62,11 +63,20 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
 
 def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.float64], float]:
     """The rotation as these normals show it, and its standard error; infinite if there are too few pixels."""
-    turn = _turn(normals, mask)
-    without = [angles for part in _quarters(mask) if (angles := _turn(normals, mask & ~part)) is not None]
-    if turn is None or len(without) < PARTS:
+    usable = mask & (normals[..., 2] > FACING)
+    whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
+    rows, columns = np.nonzero(whole)
+    step = max(1, len(rows) // SAMPLE)
+    rows, columns = rows[::step] + 1, columns[::step] + 1
+    if len(rows) < PARTS * LEAST_PIXELS:
         return np.zeros(3), np.inf
-    return turn, float(np.linalg.norm(np.std(without, axis=0))) * (PARTS - 1) ** 0.5  # the jackknife
+    curl, effects = _curl(normals, rows, columns)
+    # Above and below, left and right of the median pixel.
+    part = 2 * (rows >= np.median(rows)) + (columns >= np.median(columns))
+    without = [_turn(curl[part != k], effects[part != k]) for k in range(PARTS)]
+    return _turn(curl, effects), float(np.linalg.norm(np.std(without, axis=0))) * (
+        PARTS - 1
+    ) ** 0.5  # the jackknife
 
 
 def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray[Any], BoolArray]:
@@ -74,35 +84,21 @@ def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray
     if scale == 1:
         return normals, mask
     height, width = (side // scale for side in mask.shape)
-    squares = (height, scale, width, scale)
+    if not (height and width):
+        return normals[:0], mask[:0]
     rows, columns = height * scale, width * scale
-    mean = normals[:rows, :columns].reshape(*squares, 3).mean(axis=(1, 3))
+    mean, share = (
+        cv2.resize(part[:rows, :columns], (width, height), interpolation=cv2.INTER_AREA)
+        for part in (normals, mask.astype(np.float32))
+    )
     length = np.linalg.norm(mean, axis=2, keepdims=True)
-    whole = np.logical_and.reduce(mask[:rows, :columns].reshape(squares), axis=(1, 3))
-    return mean / np.maximum(length, 1e-9), np.asarray(whole)
+    return mean / np.maximum(length, 1e-9), np.asarray(share > 1.0 - 0.5 / scale**2)
 
 
-def _quarters(mask: BoolArray) -> Iterator[BoolArray]:
-    """The mask's parts above and below, left and right of its median pixel."""
-    if not mask.any():
-        return
-    row, column = (int(np.median(places)) for places in np.nonzero(mask))
-    for rows in (slice(row), slice(row, None)):
-        for columns in (slice(column), slice(column, None)):
-            part = np.zeros_like(mask)
-            part[rows, columns] = mask[rows, columns]
-            yield part
-
-
-def _turn(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64] | None:
-    """The rotation as one scale shows it; None if there are too few pixels."""
-    usable = mask & (normals[..., 2] > FACING)
-    whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
-    rows, columns = np.nonzero(whole)
-    step = max(1, len(rows) // SAMPLE)
-    rows, columns = rows[::step] + 1, columns[::step] + 1
-    if len(rows) < LEAST_PIXELS:
-        return None
+def _curl(
+    normals: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The curl of the slopes (n,) at pixels, and how much a turn about each axis adds to it (n, 3)."""
 
     def slopes(down: int, right: int) -> NDArray[np.float64]:
         chosen = np.asarray(normals[rows + down, columns + right], dtype=np.float64)
@@ -112,14 +108,20 @@ def _turn(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64] | None:
         part.T
         for part in (slopes(0, 0), (slopes(0, 1) - slopes(0, -1)) / 2, (slopes(-1, 0) - slopes(1, 0)) / 2)
     )
-    curl, twist = qx - py, (py + qx) / 2
-    effects = np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
+    twist = (py + qx) / 2
+    return qx - py, np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
+
+
+def _turn(curl: NDArray[np.float64], effects: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rotation that leaves the least absolute curl."""
     least = ALIKE * float(np.median(np.abs(curl))) + 1e-9
     weight, angles = np.ones(len(curl)), np.zeros(3)
     for _ in range(ROUNDS):
         weighted = effects * weight[:, None]
         normal = effects.T @ weighted
         normal += (1e-9 * np.trace(normal) + 1e-30) * np.eye(3)  # of a plane nothing is known
-        angles = np.linalg.solve(normal, weighted.T @ curl)
+        before, angles = angles, np.linalg.solve(normal, weighted.T @ curl)
+        if np.abs(angles - before).max() < SETTLED:
+            break
         weight = 1.0 / np.maximum(np.abs(curl - effects @ angles), least)
     return np.degrees(np.arctan(angles))

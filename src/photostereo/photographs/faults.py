@@ -160,15 +160,20 @@ def find_blurred(pictures: Pictures) -> list[int]:
 
 
 def _bands(picture: Pictures) -> list[Pictures]:
-    """The picture's detail, from the finest to the coarsest."""
-    smooth = [cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS]
+    """The picture's detail, from the finest to the coarsest; what is coarse is blurred at a quarter of the size."""
+    smooth = [cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS[:3]]
+    size, reached = picture.shape[::-1], BLURS[2]
+    small = cv2.resize(smooth[2], None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
+    for blur in BLURS[3:]:
+        blurred = cv2.GaussianBlur(small, (0, 0), (blur**2 - reached**2) ** 0.5 / 4)
+        smooth.append(cv2.resize(blurred, size, interpolation=cv2.INTER_LINEAR))
     return [picture - smooth[0], smooth[0] - smooth[1], smooth[1] - smooth[2], smooth[3] - smooth[4]]
 
 
 def _tile_means(values: Pictures, side: int) -> NDArray[np.float64]:
     rows, columns = values.shape[0] // side, values.shape[1] // side
-    cut = values[: rows * side, : columns * side].reshape(rows, side, columns, side)
-    return np.asarray(cut.mean(axis=(1, 3), dtype=np.float64).ravel())
+    whole = values[: rows * side, : columns * side]
+    return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.float64).ravel()
 
 
 def coarse(picture: Pictures, longest: int) -> Pictures:

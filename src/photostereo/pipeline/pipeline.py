@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.solve import Deal
     from photostereo.surface import Surface
+
+#: What a solve needs sooner or later and takes long to import.
+NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
 
 
 @dataclass(frozen=True)
@@ -274,6 +280,7 @@ class Pipeline(ReadingStages):
         from photostereo.io.atomic import replacing_directory
 
         self.check()
+        import_ahead()
         target = Path(out).expanduser() if out is not None else self.default_folder
         with replacing_directory(target, force=force, keep=self.files_in_use) as folder:
             yield folder, target
@@ -363,3 +370,15 @@ class Pipeline(ReadingStages):
             return None
         settings = replace(self.settings, reading=self.reading)
         return provenance(self.capture, self.path, settings, self._digests, command)
+
+
+@cache
+def import_ahead() -> None:
+    """Import what is :data:`NEEDED` in a thread of its own, while the photographs are read."""
+
+    def work() -> None:
+        import_module(NEEDED[0]).nothing()
+        for name in NEEDED[1:]:
+            import_module(name)
+
+    threading.Thread(target=work).start()

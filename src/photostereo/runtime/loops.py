@@ -79,3 +79,8 @@ def njit(**options: Any) -> Any:
         return compiled
 
     return decorate
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def nothing() -> None:
+    """Brings what Numba loads with the first loop, a quarter of a second, if it is called before there is work."""
