@@ -120,8 +120,9 @@ def _turn(curl: NDArray[np.float64], effects: NDArray[np.float64]) -> NDArray[np
         weighted = effects * weight[:, None]
         normal = effects.T @ weighted
         normal += (1e-9 * np.trace(normal) + 1e-30) * np.eye(3)  # of a plane nothing is known
-        before, angles = angles, np.linalg.solve(normal, weighted.T @ curl)
-        if np.abs(angles - before).max() < SETTLED:
+        step = np.linalg.solve(normal, weighted.T @ (curl - effects @ angles))
+        angles += step
+        if np.abs(step).max() < SETTLED:
             break
         weight = 1.0 / np.maximum(np.abs(curl - effects @ angles), least)
     return np.degrees(np.arctan(angles))

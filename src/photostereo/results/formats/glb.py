@@ -163,7 +163,7 @@ class _Binary:
         self.accessors.append(entry)
         return len(self.accessors) - 1
 
-    def indices(self, faces: NDArray[np.int64], vertices: int) -> int:
+    def indices(self, faces: NDArray[np.integer], vertices: int) -> int:
         short = vertices < 65535
         stored = np.ascontiguousarray(faces.ravel(), dtype="<u2" if short else "<u4")
         self.accessors.append(
