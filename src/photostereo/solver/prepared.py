@@ -29,7 +29,7 @@ from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model, Whole
 from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
-from photostereo.runtime.threads import shorten_spinning
+from photostereo.runtime.threads import processors, shorten_spinning
 from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.finish import pictures_of, reconstruction_of
 from photostereo.solver.methods import Method, find_method, method_for, method_names
@@ -39,6 +39,9 @@ from photostereo.solver.sample import Sample
 from photostereo.solver.state import SolveState
 from photostereo.solver.whole import SmallPhotographs, at_pixels
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+
+#: Photographs that are hashed at a time, at most, for the digest: a core hashes 1.7 GB a second.
+HASHED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +327,8 @@ def _survey(
     hashes = []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    ahead = min(HASHED, max(1, processors() // 4))
+    with ThreadPoolExecutor(max_workers=ahead) as pool:
         for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
@@ -332,8 +336,8 @@ def _survey(
             if tinted is not None:
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
             small.add(frame)
-            if number:
-                hashes[number - 1].result()  # no more than two photographs wait
+            if number >= ahead:
+                hashes[number - ahead].result()  # no more photographs wait
             control.advance()
     if not brightness.any():
         capture.require_light()
