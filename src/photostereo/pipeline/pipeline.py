@@ -278,9 +278,11 @@ class Pipeline(ReadingStages):
     ) -> Iterator[tuple[Path, Path]]:
         """A folder to fill, and the one that it becomes when the block ends without an exception."""
         from photostereo.io.atomic import replacing_directory
+        from photostereo.pipeline.budget import OF_THE_PROGRAM, budget_of
 
         self.check()
-        import_ahead()
+        if budget_of(self.settings.solving.memory) > OF_THE_PROGRAM:
+            import_ahead()
         target = Path(out).expanduser() if out is not None else self.default_folder
         with replacing_directory(target, force=force, keep=self.files_in_use) as folder:
             yield folder, target

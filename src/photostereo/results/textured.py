@@ -97,12 +97,17 @@ def texture_mesh(
     crop = np.s_[top : top + height, left : left + width]
     inside = surface.mask[crop]
     texels = uv * np.array([size[1], size[0]]) - 0.5
-    shown = np.nan_to_num(given[crop].astype(np.float32), copy=False, posinf=0.0, neginf=0.0)
+    albedo_map = _resized_albedo(albedo, surface.mask, crop, size, control)
+    shown = given[crop].astype(np.float32, copy=False)
+    known = inside & _known(shown)  # not of what is NaN or infinite
+    if not known.all():
+        shown = _padded(np.where(known[..., None], shown, np.float32(0.0)), known)
     control.check()
-    map_normals = _resized(_padded(shown, inside & _known(shown)), size)
-    del shown
+    map_normals = _resized(shown, size)
+    del shown, known
     control.check()
-    frame = interpolate(texels, faces, np.concatenate([normal, tangent], axis=1), size, np.float32)
+    # The tangents of vertices have no y.
+    frame = interpolate(texels, faces, np.concatenate([normal, tangent[:, ::2]], axis=1), size, np.float32)
     control.check()
     return TexturedMesh(
         vertices=vertices,
@@ -110,7 +115,7 @@ def texture_mesh(
         normals=normal,
         tangents=tangent,
         uv=uv,
-        albedo=_resized_albedo(albedo, surface.mask, crop, size, control),
+        albedo=albedo_map,
         normal_map=bake_normals(map_normals, frame, control),
     )
 
@@ -127,7 +132,7 @@ def tangents_of(normals: Float64) -> Float64:
 
 
 def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILENT) -> NDArray[np.uint8]:
-    """Normals (h, w, 3) in the interpolated frames (h, w, 6: normal, tangent) of a mesh, as an 8-bit map.
+    """Normals (h, w, 3) in the interpolated frames (h, w, 5: normal, x and z of the tangent) of a mesh, as an 8-bit map.
 
     Texels that no triangle covers take the frame of the nearest one that is covered.
     """
@@ -135,7 +140,8 @@ def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILE
     picture = np.empty(normals.shape, dtype=np.uint8)
     for rows in row_bands(*normals.shape[:2]):
         control.check()
-        n, t, unit = (_planes(v[rows]) for v in (frame[..., :3], frame[..., 3:], normals))
+        n, unit = (_planes(v[rows]) for v in (frame[..., :3], normals))
+        t = np.stack([frame[rows, :, 3], np.zeros_like(n[0]), frame[rows, :, 4]])
         _normalize(n)
         t -= _dot(t, n) * n
         _normalize(t)
@@ -191,7 +197,8 @@ def _box(mask: Bool) -> tuple[int, int, int, int]:
 
 
 def _known(normals: FloatArray) -> Bool:
-    return np.asarray(np.einsum("ijk,ijk->ij", normals, normals) > 1e-12)
+    length = np.einsum("ijk,ijk->ij", normals, normals)
+    return np.asarray((length > 1e-12) & np.isfinite(length))
 
 
 def _padded(values: FloatArray, known: Bool) -> FloatArray:
