@@ -133,6 +133,7 @@ def write_surface(
     if exr:
         said |= FORMATS["exr"].write(job)
     control.advance()
+    give_back_memory()
     lap("depth")
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
     light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]

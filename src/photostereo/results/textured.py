@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
 from photostereo.core.errors import ParameterError
+from photostereo.io.memory import give_back_memory
 from photostereo.results.raster import interpolate
 from photostereo.surface.integrated import Surface
 from photostereo.surface.mesh import build_small_mesh, geometric_normals, white_of
@@ -97,6 +98,7 @@ def texture_mesh(
     crop = np.s_[top : top + height, left : left + width]
     inside = surface.mask[crop]
     texels = uv * np.array([size[1], size[0]]) - 0.5
+    give_back_memory()
     albedo_map = _resized_albedo(albedo, surface.mask, crop, size, control)
     shown = given[crop].astype(np.float32, copy=False)
     known = inside & _known(shown)  # not of what is NaN or infinite
