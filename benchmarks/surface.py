@@ -97,14 +97,14 @@ def accuracy() -> None:
         print(f"accuracy: skipped, {ABSENT}")
         return
     print("Mean angle (degrees) between the true normals and those of the integrated surface")
-    print("| object | pixels | simchony | poisson | robust | robust, tears honoured | tears |")
+    print("| object | pixels | simchony | poisson | robust | robust, tears honored | tears |")
     print("|---|---|---|---|---|---|---|")
     for name in OBJECTS:
         normals, mask = true_normals(folder, name)
         cells = []
         for method in ("simchony", "poisson", "robust"):
             surface = integrate(normals, mask, method=method)
-            cells.append(f"{recomputed_error(surface, normals, honour_tears=False).mean():.2f}")
+            cells.append(f"{recomputed_error(surface, normals, keep_tears=False).mean():.2f}")
         cells.append(f"{recomputed_error(surface, normals).mean():.2f}")
         print(f"| {name} | {np.count_nonzero(mask)} | {' | '.join(cells)} | {surface.tears} |", flush=True)
 

@@ -16,7 +16,7 @@ from photostereo.reflectance.lowrank.model import LowRank
 from photostereo.reflectance.sparse.model import SparseBayes
 
 from .test_bivariate import check_optimal
-from .test_sparse import check_against_programme
+from .test_sparse import check_against_program
 
 pytestmark = pytest.mark.data
 
@@ -39,11 +39,11 @@ def test_sbl_is_the_papers_sparse_regression(data_dir, name, paper) -> None:
     assert abs(mean_error(SparseBayes(pixels, lights, noise=1e-3), truth) - paper) < 0.15
 
 
-def test_l1_equals_the_linear_programme_on_real_pixels(data_dir) -> None:
+def test_l1_equals_the_linear_program_on_real_pixels(data_dir) -> None:
     for name in ("ball", "cat", "pot2"):
         _, pixels, lights, _ = captured(data_dir, name)
         some = np.random.default_rng(0).choice(len(pixels), 110, replace=False)
-        check_against_programme(pixels[some], lights, 1e-9)
+        check_against_program(pixels[some], lights, 1e-9)
 
 
 @pytest.mark.slow

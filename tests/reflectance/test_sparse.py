@@ -1,4 +1,4 @@
-"""Sparse regression: L1 against an exact linear programme, SBL against its plain form, the descent with a prior."""
+"""Sparse regression: L1 against an exact linear program, SBL against its plain form, the descent with a prior."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def corrupted(count: int = 60, photographs: int = 24, share: float = 0.2, seed: 
     return pixels, lights, normals, wrong
 
 
-def least_absolute_programme(y, lights):
+def least_absolute_program(y, lights):
     """min Σ t subject to −t ≤ y − Lᵀn ≤ t, by HiGHS."""
     d = len(y)
     identity = np.eye(d)
@@ -44,26 +44,26 @@ def least_absolute_programme(y, lights):
     return linprog(cost, A_ub=rows, b_ub=np.concatenate([y, -y]), bounds=bounds, method="highs").x[:3]
 
 
-def check_against_programme(pixels, lights, atol):
+def check_against_program(pixels, lights, atol):
     """Costs relative to the pixel's brightness may differ by atol; so may the minimizers, where they are unique."""
     found = LeastAbsolute(pixels, lights).alone(SILENT)
     assert found.converged
     for y, n in zip(pixels.astype(np.float64), found.normals, strict=True):
-        exact = least_absolute_programme(y / y.max(), lights) * y.max()
+        exact = least_absolute_program(y / y.max(), lights) * y.max()
         gap = np.abs(y - n @ lights).sum() - np.abs(y - exact @ lights).sum()
         assert gap < atol * y.max()
         assert np.abs(n - exact).max() < 1e3 * atol * y.max()
 
 
-def test_l1_is_the_minimizer_of_the_linear_programme() -> None:
+def test_l1_is_the_minimizer_of_the_linear_program() -> None:
     pixels, lights, *_ = corrupted(count=80)
-    check_against_programme(pixels, lights, 1e-9)
+    check_against_program(pixels, lights, 1e-9)
 
 
 def test_l1_with_few_photographs() -> None:
     for photographs in (4, 5, 7):
         pixels, lights, *_ = corrupted(count=20, photographs=photographs, seed=photographs)
-        check_against_programme(np.abs(pixels), lights, 1e-9)
+        check_against_program(np.abs(pixels), lights, 1e-9)
 
 
 def test_l1_is_exact_where_most_photographs_fit_exactly() -> None:

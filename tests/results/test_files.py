@@ -44,7 +44,7 @@ def sorted_triangles(mesh: trimesh.Trimesh) -> np.ndarray:
 def test_formats_come_back(ball, tmp_path: Path, kind: str) -> None:
     path = write_mesh(ball[-1], tmp_path / f"mesh.{kind}")
     mesh = ball[-1].to_trimesh()
-    if kind == "glb":  # in metres, the mesh in millimetres
+    if kind == "glb":  # in meters, the mesh in millimeters
         mesh = trimesh.Trimesh(
             mesh.vertices / 1000, mesh.faces, vertex_normals=mesh.vertex_normals, process=False
         )

@@ -39,7 +39,7 @@ def test_every_file_is_told(written) -> None:
 def test_tiff_has_resolution_and_words(written) -> None:
     with tifffile.TiffFile(written[0] / "depth.tiff") as file:
         tags = file.pages[0].tags
-        assert tags["ResolutionUnit"].value == 3  # centimetres
+        assert tags["ResolutionUnit"].value == 3  # centimeters
         for name in ("XResolution", "YResolution"):
             top, bottom = tags[name].value
             assert top / bottom == pytest.approx(100.0)
@@ -78,7 +78,7 @@ def test_unknown_size_is_not_invented(bumps, tmp_path: Path) -> None:
     assert np.array_equal(
         tifffile.imread(tmp_path / "depth.tiff"), np.load(tmp_path / "depth.npy"), equal_nan=True
     )
-    assert PixelSize.of(None).metres == 0.001
+    assert PixelSize.of(None).meters == 0.001
 
 
 @pytest.mark.parametrize("size", ["1nm", "1000m"])

@@ -166,11 +166,11 @@ def test_texture_side_is_kept(bumps, light) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "millimetres"),
+    ("text", "millimeters"),
     [("0.1mm", 0.1), ("50 µm", 0.05), ("0.002in", 0.0508), ("2", 2.0), ("1e-5m", 0.01)],
 )
-def test_pixel_sizes_are_understood(text: str, millimetres: float) -> None:
-    assert PixelSize.of(text).millimetres == pytest.approx(millimetres, rel=1e-12)
+def test_pixel_sizes_are_understood(text: str, millimeters: float) -> None:
+    assert PixelSize.of(text).millimeters == pytest.approx(millimeters, rel=1e-12)
 
 
 @pytest.mark.parametrize("text", ["", "mm", "0mm", "-1mm", "1 parsec", "nan", "1,5mm", "--1"])

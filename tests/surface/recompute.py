@@ -1,4 +1,4 @@
-"""The normals of a depth map: how well a surface honours the normals that it was made from.
+"""The normals of a depth map: how well a surface honors the normals that it was made from.
 
 Measure
     Per pixel and axis, the slope is the mean of the one-sided differences to the neighbors inside the
@@ -73,10 +73,10 @@ def _mean_slope(z: Float64, inside: Bool, torn: Bool | None) -> Float64:
     return slope
 
 
-def recomputed_error(surface: Surface, normals: ArrayLike, *, honour_tears: bool = True) -> Float64:
+def recomputed_error(surface: Surface, normals: ArrayLike, *, keep_tears: bool = True) -> Float64:
     """Angle in degrees, per mask pixel with a known normal, between the surface's and the given normal."""
     given = np.asarray(normals, dtype=np.float64)
-    tears = {"torn_right": surface.torn_right, "torn_down": surface.torn_down} if honour_tears else {}
+    tears = {"torn_right": surface.torn_right, "torn_down": surface.torn_down} if keep_tears else {}
     made = normals_from_depth(surface.depth, surface.mask, **tears)
     known = surface.mask & (np.linalg.norm(np.nan_to_num(given), axis=-1) > 1e-6)
     a, b = made[known], given[known]

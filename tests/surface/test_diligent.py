@@ -39,7 +39,7 @@ def test_robust_on_reading(data_dir: Path) -> None:
     normals, mask = true_normals(data_dir, "reading")
     plain = recomputed_error(integrate(normals, mask), normals).mean()
     surface = integrate(normals, mask, method="robust")
-    blind = recomputed_error(surface, normals, honour_tears=False).mean()
+    blind = recomputed_error(surface, normals, keep_tears=False).mean()
     assert blind < 0.6 * plain
     assert blind < 3.0
     assert recomputed_error(surface, normals).mean() < blind

@@ -214,7 +214,7 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
             file=table.path,
         )
     size = PixelSize.of(table.pixel_size if options.pixel_size is None else options.pixel_size)
-    table = table.placed(size.millimetres * options.scale if size.known else None, photographs.full_frame)
+    table = table.placed(size.millimeters * options.scale if size.known else None, photographs.full_frame)
     vectors, positions = options.in_our_axes(table.vectors), table.positions
     lights = Lights(
         vectors,

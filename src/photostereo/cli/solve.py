@@ -80,11 +80,11 @@ def error_words(error: ErrorSummary) -> str:
     """The angular error in a sentence; if some pixels have no truth, without them first and with them after."""
     with_all = f"mean {error.mean:.2f}°, median {error.median:.2f}°"
     if not error.unknown_truth:
-        return f"angular error: {with_all}"
+        return f"Angular error: {with_all}"
     unknown = f"{error.unknown_truth} of {error.pixels} pixels have no truth"
     if error.known_mean is None or error.known_median is None:
-        return f"angular error: unknown ({unknown})"
+        return f"Angular error: unknown ({unknown})"
     return (
-        f"angular error: mean {error.known_mean:.2f}°, median {error.known_median:.2f}° over pixels with known truth; "
+        f"Angular error: mean {error.known_mean:.2f}°, median {error.known_median:.2f}° over pixels with known truth; "
         f"{with_all} if the others count as 90° ({unknown})"
     )

@@ -26,7 +26,7 @@ class PixelSize:
 
     Attributes
     ----------
-    millimetres : float
+    millimeters : float
         Millimeters per pixel; 1 if the size is not known.
     known : bool
         Whether it was given. If not, lengths stay in pixels, files carry no resolution, and glTF, which requires
@@ -35,23 +35,23 @@ class PixelSize:
     Examples
     --------
     >>> PixelSize.of("0.1mm")
-    PixelSize(millimetres=0.1, known=True)
+    PixelSize(millimeters=0.1, known=True)
     >>> PixelSize.of("50 um").per_inch
     508.0
     >>> PixelSize.of(None).unit
     'pixel'
     """
 
-    millimetres: float = 1.0
+    millimeters: float = 1.0
     known: bool = False
 
     def __post_init__(self) -> None:
         # Beyond these, resolutions and coordinates leave the number formats of picture and mesh files.
-        if not SMALLEST <= self.millimetres <= LARGEST:
+        if not SMALLEST <= self.millimeters <= LARGEST:
             raise ParameterError(
-                f"The pixel size is {self.millimetres:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} mm.",
+                f"The pixel size is {self.millimeters:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} mm.",
                 code="pixel-size-out-of-range",
-                millimetres=self.millimetres,
+                millimeters=self.millimeters,
             )
 
     @classmethod
@@ -91,21 +91,21 @@ class PixelSize:
         return "mm" if self.known else "pixel"
 
     @property
-    def metres(self) -> float:
+    def meters(self) -> float:
         """Meters per pixel, for glTF; a pixel of unknown size is taken for a millimeter."""
-        return self.millimetres / 1000.0
+        return self.millimeters / 1000.0
 
     @property
     def per_inch(self) -> float:
         """Pixels per inch, for EXR."""
-        return float(f"{25.4 / self.millimetres:.12g}")
+        return float(f"{25.4 / self.millimeters:.12g}")
 
     @property
-    def per_centimetre(self) -> float:
+    def per_centimeter(self) -> float:
         """Pixels per centimeter, for TIFF."""
-        return float(f"{10.0 / self.millimetres:.12g}")
+        return float(f"{10.0 / self.millimeters:.12g}")
 
     @property
-    def per_metre(self) -> int:
+    def per_meter(self) -> int:
         """Whole pixels per meter, for PNG."""
-        return max(1, round(1000.0 / self.millimetres))
+        return max(1, round(1000.0 / self.millimeters))

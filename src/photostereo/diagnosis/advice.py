@@ -228,7 +228,7 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
     else:
         yield Finding(
             "good",
-            f"The photographs fit {whose} well: {percent(typical)} of a typical pixel is unexplained.",
+            f"The photographs fit {whose} well: {percent(typical)} of a typical pixel's brightness is unexplained.",
         )
 
 

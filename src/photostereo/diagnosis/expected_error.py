@@ -68,9 +68,9 @@ class ExpectedError:
         """For people.
 
         >>> ExpectedError(6.1).words, ExpectedError(12.4).words, ExpectedError(0.34).words
-        ('fair: about 6°', 'do not trust: about 12°', 'good: about 0.3°')
+        ('about 6° (fair)', 'about 12° (do not trust)', 'about 0.3° (good)')
         """
-        return f"{self.grade}: about {self.about}"
+        return f"about {self.about} ({self.grade})"
 
     @property
     def about(self) -> str:

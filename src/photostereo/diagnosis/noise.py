@@ -122,7 +122,7 @@ class Noise:
         """What the advice needs."""
         sigma = self.sigma
         control.check()
-        if self.has_blocks:
+        if control.aside(lambda: self.has_blocks):
             sigma = self.over_blocks
         control.check()
         sample = np.asarray(self.pixels[:: max(1, len(self.pixels) // SAMPLED)]).T

@@ -37,7 +37,7 @@ def encode_png(
     plain = encode_picture(picture, "png", fast=fast)
     chunks = b""
     if size is not None and size.known:
-        chunks += _chunk(b"pHYs", struct.pack(">IIB", size.per_metre, size.per_metre, 1))
+        chunks += _chunk(b"pHYs", struct.pack(">IIB", size.per_meter, size.per_meter, 1))
     if comment:
         # Keyword, no compression, no language, no translated keyword, UTF-8 text.
         chunks += _chunk(b"iTXt", b"Description\0\0\0\0\0" + comment.encode("utf-8", "replace"))

@@ -68,14 +68,14 @@ def depth_figure(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSi
     small = pictures.shrink_map(depth, mask, frame)
     low, high = _range(small)
     pixels = high - low
-    small, high = size.millimetres * (small - low), size.millimetres * pixels
+    small, high = size.millimeters * (small - low), size.millimeters * pixels
     note = 'Height above the lowest point, up to <span data-pixels="{}">{:.3g} {}</span>. Brighter is nearer.'
     return _figure(
         "Depth",
         Markup(note).format(pixels, high, unit),
         paint(small, 0, high, "depth"),
         f"Depth map: height above the lowest point, up to {high:.3g} {unit}",
-        color_bar("depth", 0, high, suffix=f" {unit}", per_pixel=size.millimetres),
+        color_bar("depth", 0, high, suffix=f" {unit}", per_pixel=size.millimeters),
     )
 
 

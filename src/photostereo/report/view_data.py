@@ -72,7 +72,7 @@ def view_data(
 
 def pixel_data(pixel_size: PixelSize) -> dict[str, Any]:
     """What lengths in pixels are multiplied with, and the unit they then have."""
-    return {"size": pixel_size.millimetres, "unit": "mm" if pixel_size.known else "px"}
+    return {"size": pixel_size.millimeters, "unit": "mm" if pixel_size.known else "px"}
 
 
 def _set_data(one: Shown, channels: Mapping[str, Channel]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Heights and normals as the pictures that other programs read: NPY, 16-bit PNG, 32-bit TIFF, EXR.
 
 Every file says in its own metadata what its numbers mean, and carries the resolution if the size of a
-pixel is known: TIFF in pixels per centimetre, EXR in pixels per inch, PNG in pixels per metre.
+pixel is known: TIFF in pixels per centimeter, EXR in pixels per inch, PNG in pixels per meter.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from photostereo.io.png import encode_png
 
 Bool = NDArray[np.bool_]
 
-#: What TIFF calls pixels per centimetre.
-RESOLUTION_PER_CENTIMETRE = 3
+#: What TIFF calls pixels per centimeter.
+RESOLUTION_PER_CENTIMETER = 3
 
 
 def describe_heights(size: PixelSize, outside: str) -> str:
@@ -63,7 +63,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -
     pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
     """
     z = np.asarray(depth, dtype=np.float64)
-    picture, span = encode_heights(z * size.millimetres, mask)
+    picture, span = encode_heights(z * size.millimeters, mask)
     rule = f"height = low + (value - 1) / 65534 * (high - low); low = {span[0]:.9g}, high = {span[1]:.9g}"
     comment = f"{describe_heights(size, '0')} {rule}"
     write_array(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
@@ -87,12 +87,12 @@ def write_heights_tiff(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize
     """32-bit floating-point TIFF with its resolution, NaN outside the mask."""
     import tifffile
 
-    z = np.asarray(depth, dtype=np.float64) * size.millimetres
+    z = np.asarray(depth, dtype=np.float64) * size.millimeters
     resolution: dict[str, Any] = {}
     if size.known:
         resolution = {
-            "resolution": (size.per_centimetre, size.per_centimetre),
-            "resolutionunit": RESOLUTION_PER_CENTIMETRE,
+            "resolution": (size.per_centimeter, size.per_centimeter),
+            "resolutionunit": RESOLUTION_PER_CENTIMETER,
         }
     with writing(path) as file:
         tifffile.imwrite(
@@ -165,5 +165,5 @@ def write_normals_exr(
 
 def write_heights_exr(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> Path:
     """Heights, growing towards the camera, in the channel Z; NaN outside the mask."""
-    z = np.where(mask, np.asarray(depth, dtype=np.float64) * size.millimetres, np.nan)
+    z = np.where(mask, np.asarray(depth, dtype=np.float64) * size.millimeters, np.nan)
     return write_exr(path, {"Z": z}, size=size, comment=describe_heights(size, "NaN"))

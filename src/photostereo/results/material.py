@@ -163,14 +163,14 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     ``NAME.json`` with the range of the heights and how well the maps wrap.
     """
     maps, words = _maps(material), _words(material, size)
-    size = replace(size, millimetres=size.millimetres * material.texel)
+    size = replace(size, millimeters=size.millimeters * material.texel)
     files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
     rows, cols = material.height.shape
     facts = {
         "pixels": [cols, rows],
-        "size": [cols * size.millimetres, rows * size.millimetres],
+        "size": [cols * size.millimeters, rows * size.millimeters],
         "unit": size.unit,
-        "height_range": [bound * size.millimetres for bound in _range(material)],
+        "height_range": [bound * size.millimeters for bound in _range(material)],
         "tileable": material.tileable,
         # Mean step across the seam over that between neighbors, from right to left and from bottom to top.
         "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
@@ -210,7 +210,7 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
 
 def _words(material: Material, size: PixelSize) -> dict[str, str]:
     """What each picture means."""
-    low, high = (bound * material.texel * size.millimetres for bound in _range(material))
+    low, high = (bound * material.texel * size.millimeters for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {
         "BaseColor": "Base color, sRGB.",

@@ -61,7 +61,7 @@ def write_surface(
         surface. GLB and OBJ hold a light mesh with albedo and normals as textures
         (:func:`~photostereo.results.textured.texture_mesh`); a watertight solid has colors instead.
     pixel_size : PixelSize, float, str, optional
-        Width of a pixel, ``"0.1mm"``; a number alone is in millimetres. Without one lengths are in pixels.
+        Width of a pixel, ``"0.1mm"``; a number alone is in millimeters. Without one lengths are in pixels.
     full : bool
         PLY and STL with every pixel, however many triangles that makes.
     decimate : int, optional
@@ -173,7 +173,7 @@ def write_surface(
         "tears": surface.tears,
         "unknown_normals": surface.unknown,
         "away_normals": surface.away,
-        "pixel_size": size.millimetres,
+        "pixel_size": size.millimeters,
         "unit": size.unit,
         "depth": {key: value for key, value in heights.items() if key != "files"},
         **facts,

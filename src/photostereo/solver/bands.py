@@ -108,6 +108,7 @@ def pixels_of_band(
         frames = capture.photographs.rows(band.first, band.last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
         for low in range(0, index.size, BLOCK):
+            control.check()
             part = slice(low, low + BLOCK)
             values = flat[:, index[part]]
             if tinted is not None:
@@ -160,11 +161,13 @@ def _built(
     index = np.flatnonzero(mask) + band.first * width
     lights = capture.lights_at(index)
     lights.even(pixels)
+    control.check()
     noise = conditions.noise_of(entry.model.sees, pixels, lights.amplified)
+    control.check()
     conditions.correct(pixels)
     if colors is not None:
         conditions.correct(lights.even(colors))
-    around = at_pixels(learned.whole, index, width)
+    around = control.aside(lambda: at_pixels(learned.whole, index, width))
     seen = also_seen(entry, mask, colors, noise, around)
     return entry.model.build(pixels, lights.matrix, **entry.of_model(learned.values), **seen)
 

@@ -41,9 +41,9 @@ def choose(word: str, pixels: int | None = None, photographs: int | None = None)
     ('dlsr', 'dlsr')
     """
     if word == "fast":
-        return Choice(FAST, "asked for as fast: robust, and quick on any number of pixels")
+        return Choice(FAST, "fast: robust, and quick at any size")
     if word == "best":
-        return Choice(BEST, "asked for as best: the most accurate on captures with truth")
+        return Choice(BEST, "best: the most accurate on captures with truth")
     if word != "auto":
         return Choice(word)
     if photographs is not None and not FEWEST <= photographs <= MOST:

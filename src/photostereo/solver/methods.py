@@ -207,9 +207,9 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, (*method_names(), *WORDS))} Known methods: '
-            f"{', '.join(method_names())}, or one of the words {', '.join(WORDS)}; each of the pixelwise ones also with a "
-            f"prior, such as {next(iter(_registered()))}+{prior_names()[0]}.",
+            f'There is no method "{name}".{did_you_mean(name, (*method_names(), *WORDS))} Choose from '
+            f"{', '.join(method_names())}, or {', '.join(WORDS)}. Add a prior to a method that has none with a plus sign, "
+            f"such as {next(iter(_registered()))}+{prior_names()[0]}.",
             code="unknown-method",
             method=name,
         )

@@ -204,12 +204,15 @@ class Prepared:
         if entry is None:
             return Problem(model, device=device), values
         start = model.start(control)
+        control.check()
         found = self.evidence if entry.is_open(values) else None
+        control.check()
         self.noise.clear()
         hessian = model.mean_hessian(start[1])
         sigma = 0.0 if found is None else found.sigma
         domain = Domain(self.sample.mask, self.sample.side)
         prior, chosen = entry.build(values, Setting(domain, sigma, hessian, device))
+        control.check()
         if found is not None and sigma and entry.weight_is_open(values):
             model = WithinNoise(model, start, found, hessian)
         return Problem(model, prior, start, device=device), chosen

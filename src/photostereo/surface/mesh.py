@@ -8,6 +8,7 @@ viewing ray.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,9 @@ def build_mesh(
         given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
         vertex_normals = complete_normals(given, vertices, faces)
     control.check()
-    colors = None if albedo is None else vertex_colors(np.asarray(albedo), surface.mask, pixels)
+    colors = None
+    if albedo is not None:
+        colors = control.aside(partial(vertex_colors, np.asarray(albedo), surface.mask, pixels))
     control.check()
     del pixels, origin, suspect
     if base is not None:

@@ -286,30 +286,15 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
     return figure
 
 
-def picture_of_atoms(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Every atom as a small color image, each stretched to its own largest value, in a grid.
-
-    >>> picture_of_atoms(np.eye(192)).shape
-    (109, 145, 3)
-    """
-    columns, (w_x, w_y, w_z) = 16, (8, 8, 3)
-    lines = -(-len(atoms) // columns)
-    picture = np.ones((lines * (w_y + 1) + 1, columns * (w_x + 1) + 1, 3))
-    for number, atom in enumerate(atoms):
-        values = atom.reshape(w_z, w_y, w_x).transpose(1, 2, 0)
-        tile = 0.5 + 0.5 * values / max(float(np.abs(values).max()), 1e-12)
-        top, left = (number // columns) * (w_y + 1) + 1, (number % columns) * (w_x + 1) + 1
-        picture[top : top + w_y, left : left + w_x] = tile
-    return picture
-
-
 def draw_atoms(first: NDArray[Any], last: NDArray[Any], *, title: str) -> Figure:
     """The initial and the learned dictionary."""
+    from photostereo.report.learning import atom_sheet
+
     figure = new_figure(10, 4.2)
     for panel, atoms, words in zip(
         figure.subplots(1, 2), (first, last), ("initial (DCT)", "learned"), strict=True
     ):
-        panel.imshow(picture_of_atoms(atoms), interpolation="nearest")
+        panel.imshow(atom_sheet(atoms, (8, 8, 3)), interpolation="nearest")
         panel.set_title(words, fontsize=10)
         panel.set_axis_off()
     figure.suptitle(title, fontsize=11)

@@ -337,8 +337,8 @@ def _from_json(path: Path) -> LightTable:
     if not is_position:
         return table
     try:
-        scale = PixelSize.of(f"1{unit}").millimetres
-        size = None if pixel_size is None else PixelSize.of(pixel_size).millimetres
+        scale = PixelSize.of(f"1{unit}").millimeters
+        size = None if pixel_size is None else PixelSize.of(pixel_size).millimeters
     except ParameterError as error:
         raise CaptureError(f"{path}: {error}", code="light-units", file=path, unit=unit) from error
     return replace(table, positions=scale * table.vectors, unit="mm", pixel_size=size)

@@ -154,6 +154,7 @@ class Learned(Model):
             part = 2.0 * noise_part(np.log(variance), self._tried)
             seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
             self._student = learn(*seen, part, self._captured, control)
+        control.check()
         if self._outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / evidence.matte.variance)
         spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
@@ -190,7 +191,8 @@ class Learned(Model):
         evidence = gather_evidence(
             pixels, colors, lights, mask, noise, network, neighbors=neighbors, control=control
         )
-        found = find_field(evidence, lights, mask, context_network().arrays)
+        arrays = context_network().arrays
+        found = control.aside(lambda: find_field(evidence, lights, mask, arrays))
         return replace(found, square=Square.around(whole))
 
     @cached_property

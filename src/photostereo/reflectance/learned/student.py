@@ -128,7 +128,9 @@ def learn(
     nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
     some = slice(0, None, 1 + len(known) // JUDGED)
     shown, taught, variance = shown[some].copy(), taught[some], variance[some]
+    control.check()
     one, other = Student(center, scale, networks, nothing, 0.0).tell(shown)
+    control.check()
     far = ((0.5 * (one + other)[:, :3] - taught[:, :3]) ** 2).sum(1)
     far = (far - noise[known[some]]).clip(0.0) / variance
     misses, expected = [], np.zeros(len(shown))

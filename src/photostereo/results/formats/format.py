@@ -72,8 +72,8 @@ class Job:
 
         assert self.surface is not None
         side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
-        base = BASE_SHARE * self.size.millimetres * int(side) if self.watertight else None
-        shape: dict[str, Any] = {"pixel_size": self.size.millimetres, "base": base, "control": self.control}
+        base = BASE_SHARE * self.size.millimeters * int(side) if self.watertight else None
+        shape: dict[str, Any] = {"pixel_size": self.size.millimeters, "base": base, "control": self.control}
         if self.decimate is not None:
             return build_small_mesh(self.surface, self.normals, self.albedo, triangles=self.decimate, **shape)
         most = None if self.full else MOST_TRIANGLES

@@ -37,7 +37,7 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
     """A mesh with albedo and normals as textures, in meters; a pixel of unknown size is taken for a millimeter."""
     book = _Binary()
     attributes = {
-        "POSITION": book.accessor(mesh.vertices * size.metres, bounds=True),
+        "POSITION": book.accessor(mesh.vertices * size.meters, bounds=True),
         "NORMAL": book.accessor(mesh.normals),
         # The fourth number says which way the bitangent N × T points: +1, towards decreasing v, up.
         "TANGENT": book.accessor(np.pad(mesh.tangents, ((0, 0), (0, 1)), constant_values=1.0)),
@@ -49,7 +49,7 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
         for label, picture in ((f"{name}_albedo", mesh.albedo), (f"{name}_normal", mesh.normal_map))
     ]
     facts = {
-        "pixel_size_in_metres": size.metres,
+        "pixel_size_in_metres": size.meters,
         "pixel_size_known": size.known,
         "normal_map": "tangent space, OpenGL (green up)",
     }
@@ -181,7 +181,8 @@ def _write(job: Job) -> dict[str, str]:
     if job.watertight:
         content = encode_colored_glb(job.mesh, job.size.unit, job.name)
     else:
-        content = encode_glb(job.textured, job.size, name=job.name)
+        mesh = job.textured
+        content = job.control.aside(lambda: encode_glb(mesh, job.size, name=job.name))
     job.write("mesh.glb", content)
     return {"mesh.glb": describe_mesh(job.size, "meters")}
 

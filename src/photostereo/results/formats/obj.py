@@ -35,7 +35,7 @@ def encode_obj(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
     """
     label = folder_name(name)
     text = _begun(size.unit, label, "mtllib mesh.mtl\n")
-    np.savetxt(text, mesh.vertices * size.millimetres, fmt="v %.9g %.9g %.9g")
+    np.savetxt(text, mesh.vertices * size.millimeters, fmt="v %.9g %.9g %.9g")
     np.savetxt(text, np.stack([mesh.uv[:, 0], 1.0 - mesh.uv[:, 1]], axis=1), fmt="vt %.7f %.7f")
     np.savetxt(text, mesh.normals, fmt="vn %.6f %.6f %.6f")
     text.write(f"usemtl {label}\ns 1\n")

@@ -50,7 +50,7 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
         ],
     }
     if size.known:
-        info["pixelSizeInMM"] = size.millimetres
+        info["pixelSizeInMM"] = size.millimeters
     files = {"info.json": json_bytes(info, indent=1)}
     for number, picture in enumerate(planes):
         words = (
