@@ -1,13 +1,14 @@
 """The per-pixel loops of sparse regression on torch tensors, with the names and arguments of the compiled ones.
 
-On a GPU they are the kernels of ``sparse.cu``, elsewhere torch operations (:mod:`.torch_loops`).
+On a GPU they are the kernels of ``sparse.cu``; elsewhere the compiled ones work on the memory of the tensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from photostereo.reflectance.sparse import torch_loops
+from photostereo.reflectance.sparse import absolute_kernels, kernels
 
 Tensor = Any
 
@@ -26,7 +27,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     """As :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not Y.is_cuda:
-        torch_loops.sbl_em(Y, L, scale, *numbers, n, iterations, weights)
+        _on_cpu(kernels.sbl_em, Y, L, scale, *numbers, n, iterations, weights)
         return
     count, photographs = Y.shape
     sizes = (count, photographs, len(weights) == count, _apart(L))
@@ -38,7 +39,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
 def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations) -> None:  # type: ignore[no-untyped-def]
     """As :func:`.absolute_kernels.l1_regression`."""
     if not Y.is_cuda:
-        torch_loops.l1_regression(Y, L, start, floor, tol, max_iter, n, iterations)
+        _on_cpu(absolute_kernels.l1_regression, Y, L, start, floor, tol, max_iter, n, iterations)
         return
     count, photographs = Y.shape
     scratch = n.new_empty(3 * count * photographs)
@@ -57,7 +58,12 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest) -> None:  # ty
         _launch("reweigh", Y, (Y, L, n, threshold, *outputs, *sizes), threads=rest.numel())
         return
     for g, normals in enumerate(n.view(-1, count, 3)):
-        torch_loops.reweigh(Y, L, normals, threshold, redescending, *(array[g] for array in outputs))
+        own = (array[g] for array in outputs)
+        _on_cpu(kernels.reweigh, Y, L, normals, threshold, redescending, *own)
+
+
+def _on_cpu(loop: Callable[..., None], *arguments: Any) -> None:
+    loop(*(value.numpy() if hasattr(value, "numpy") else value for value in arguments))
 
 
 def _apart(L: Tensor) -> int:
