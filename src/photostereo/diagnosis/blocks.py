@@ -14,8 +14,9 @@ from photostereo.runtime.order import row_quantiles
 #: Blocks are detected if their effect on the jumps is this many times that of anything else (0.1 % of F with eight and six
 #: degrees of freedom).
 JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
-#: The fewest photographs to examine, the number of values up to which there are more, and half the number of rows.
-LOOKED_AT, LOOKED_VALUES, BAND = 12, 1 << 20, 96
+#: The fewest photographs to examine, the number of values up to which there are more, and half the number of rows and of
+#: columns.
+LOOKED_AT, LOOKED_VALUES, BAND, ACROSS = 12, 1 << 20, 96, 512
 #: Jumps beyond this quantile are edges of shadows; they are clipped to it.
 EDGES = 0.9
 
@@ -34,14 +35,14 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     >>> [has_blocks(noise.reshape(-1, 5), lights, mask) for noise in (fine, blocks)]
     [False, True]
     """
-    rows = np.flatnonzero(mask.any(axis=1))
-    if len(rows) < 4 * JPEG_SIDE or np.count_nonzero(mask.any(axis=0)) < 4 * JPEG_SIDE:
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    if min(len(rows), len(columns)) < 4 * JPEG_SIDE:
         return False
     # A band of rows around the middle of the object tells enough.
-    middle = rows[len(rows) // 2]
-    first = max(middle - BAND, 0) // JPEG_SIDE * JPEG_SIDE
+    middle, center = rows[len(rows) // 2], columns[len(columns) // 2]
+    around = np.s_[max(middle - BAND, 0) : middle + BAND, max(center - ACROSS, 0) : center + ACROSS]
     band = np.zeros_like(mask)
-    band[first : middle + BAND] = mask[first : middle + BAND]
+    band[around] = mask[around]
     inside = np.flatnonzero(band[mask])
     values = pixels[like(inside, pixels) if is_tensor(pixels) else inside]
     photographs = values.shape[1]

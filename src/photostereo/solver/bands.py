@@ -16,6 +16,7 @@ from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
+from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
 from photostereo.solver.methods import Method
 from photostereo.solver.prepared import Learned, also_seen
@@ -28,8 +29,8 @@ from photostereo.solver.within_noise import WithinNoise
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
 #: Maps with more values per pixel are left out if those of every photograph would fill the memory.
 MAP_VALUES = 8
-#: Pixels that are transposed at a time.
-BLOCK = 4096
+#: Pixels that are transposed at a time, and a multiple of them that a thread takes.
+BLOCK, AT_ONCE = 2048, 1 << 17
 
 
 class SolvedBand(NamedTuple):
@@ -72,10 +73,10 @@ class Within(Control):
             self.reported = steps
 
 
-def some_at_a_time(count: int) -> Iterator[slice]:
+def some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:
     """Slices of the photographs that are read together."""
-    for first in range(0, count, READ_AT_A_TIME):
-        yield slice(first, min(first + READ_AT_A_TIME, count))
+    for first in range(0, count, together):
+        yield slice(first, min(first + together, count))
 
 
 def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]]:
@@ -103,20 +104,24 @@ def pixels_of_band(
     d = len(capture)
     gray = np.empty((index.size, d), dtype=np.float32)
     tinted = np.empty((index.size, d, 3), dtype=np.float32) if colors else None
-    for some in some_at_a_time(d):
+    divisor = np.float32(scale)
+    for some in some_at_a_time(d, d if capture.in_memory else READ_AT_A_TIME):
         control.check()
         frames = capture.photographs.rows(band.first, band.last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
-        for low in range(0, index.size, BLOCK):
+
+        def transpose(number: int, flat: NDArray[Any] = flat, some: slice = some) -> None:
+            for low in range(number * AT_ONCE, min((number + 1) * AT_ONCE, index.size), BLOCK):
+                part = slice(low, min(low + BLOCK, index.size))
+                values = flat[:, index[part]]
+                if tinted is not None:
+                    np.divide(values.swapaxes(0, 1), divisor, out=tinted[part, some])
+                np.divide(
+                    (gray_from_rgb(values) if capture.is_color else values).T, divisor, out=gray[part, some]
+                )
+
+        for _ in in_turn(transpose, -(-index.size // AT_ONCE), processors(), control):
             control.check()
-            part = slice(low, low + BLOCK)
-            values = flat[:, index[part]]
-            if tinted is not None:
-                tinted[part, some] = values.swapaxes(0, 1)
-            gray[part, some] = (gray_from_rgb(values) if capture.is_color else values).T
-    for found in (gray, tinted):
-        if found is not None and scale != 1.0:
-            found /= np.float32(scale)
     return device.put(gray), None if tinted is None else device.put(tinted)
 
 

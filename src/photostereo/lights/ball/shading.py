@@ -261,13 +261,14 @@ def _solve(
             weight = chosen.astype(np.float64)
         own = slice(3 * number, 3 * number + 3)
         design = normals * (texture * lit)[:, None]
-        moment[own, own] += design.T @ (weight[:, None] * design)
-        cross = design.T @ (weight[:, None] * shared)
-        moment[own, common] += cross
-        moment[common, own] += cross.T
-        moment[common, common] += shared.T @ (weight[:, None] * shared)
-        right[own] += design.T @ (weight * values[number])
-        right[common] += shared.T @ (weight * values[number])
+        weighted = weight[:, None] * design
+        moment[own, own] = weighted.T @ design
+        right[own] = weighted.T @ values[number]
+        if with_room:
+            moment[own, common] = weighted.T @ shared
+            moment[common, own] = moment[own, common].T
+            moment[common, common] += shared.T @ (weight[:, None] * shared)
+            right[common] += shared.T @ (weight * values[number])
     # Without shadows the room cannot be separated from the lights; it is then assumed to be dark.
     known = size if with_room else 3 * count
     ridge = np.full(known, 1e-9 * np.trace(moment) / size + 1e-12)
