@@ -98,7 +98,10 @@ class Reading:
         "--flat", ADVANCED, "Photograph of an evenly lit white surface, to divide by.", "PICTURE"
     )
     align: str = option(
-        "--align", ADVANCED, "Undo camera movement between photographs: auto or off.", default="auto"
+        "--align",
+        ADVANCED,
+        "Undo camera movement between photographs: auto, or off (only report it).",
+        default="auto",
     )
     leave_out: list[str] | None = option(
         "--leave-out", INPUT, "Exclude a photograph; can be repeated.", "NAME"

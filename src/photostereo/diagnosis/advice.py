@@ -26,6 +26,16 @@ NARROW_CONE = 14.0
 WIDE_GAP = 130.0
 #: Signal-to-noise ratios below this, in decibels, hide everything else.
 VERY_NOISY = 15.0
+#: Below this, noise is worth a line.
+NOISY = 27.0
+#: Shares of the pixels: black in every photograph; lit in fewer than four (worth a line, a problem).
+BLACK, POORLY_LIT = 0.002, (0.02, 0.15)
+#: Shares of the values that are saturated: worth a line, a problem.
+SATURATED = (1e-4, 0.01)
+#: Share of a typical pixel that a matte surface leaves unexplained; of a pixel that fits poorly; of pixels that do.
+UNEXPLAINED, POOR_FIT, POORLY_FIT = 0.2, 0.35, 0.03
+#: Shares of normals that point away from the camera, and of the cost that the last iteration saved.
+AWAY, STILL_FALLS = 0.005, 2e-3
 
 
 @dataclass(frozen=True)
@@ -115,15 +125,11 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     dark = diagnosis.dark_count[capture.mask]
     black = float((dark == diagnosis.photographs).mean())
     share = diagnosis.poorly_lit - black
-    if black > 0.2 and bool(capture.mask.all()):
+    if black > BLACK:
+        mask = " If that is background, exclude it with a mask." if capture.mask.all() else ""
         yield Finding(
             "notice",
-            f"{percent(black)} of the frame is black in every photograph. If that is background, exclude it with a mask.",
-        )
-    elif black > 0.002:
-        yield Finding(
-            "notice",
-            f"{percent(black)} of the pixels are black in every photograph and have no normal.",
+            f"{percent(black)} of the pixels are black in every photograph and have no normal.{mask}",
         )
     dim = diagnosis.dim_photographs
     if dim:
@@ -141,9 +147,9 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             f"With {diagnosis.photographs} photographs, a single shadow or highlight spoils a "
             "pixel. Take ten or more; with fewer, use the default method.",
         )
-    elif share > 0.02:
+    elif share > POORLY_LIT[0]:
         yield Finding(
-            "problem" if share > 0.15 else "notice",
+            "problem" if share > POORLY_LIT[1] else "notice",
             f"{percent(share)} of the pixels are lit in fewer than four photographs, so their normals are "
             "unreliable. Add photographs with higher lights.",
         )
@@ -171,7 +177,7 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
             "average several shots. For these, use the default method, or dlnv for a matte object.",
             effect=noise.expected_error,
         )
-    elif noise.snr_db < 27:
+    elif noise.snr_db < NOISY:
         yield Finding(
             "notice",
             f"The photographs are noisy (about {noise.snr_db:.0f} dB; {effect}). Use a method with a "
@@ -191,13 +197,13 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
 def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
     worst = int(np.argmax(diagnosis.saturation_by_photograph)) + 1
     affected = int((diagnosis.saturation_by_photograph > 0).sum())
-    if diagnosis.saturation > 0.01:
+    if diagnosis.saturation > SATURATED[1]:
         yield Finding(
             "problem",
             f"{percent(diagnosis.saturation)} of the values are saturated, in {affected} of "
             f"{diagnosis.photographs} photographs (worst: number {worst}). Expose less.",
         )
-    elif diagnosis.saturation > 1e-4:
+    elif diagnosis.saturation > SATURATED[0]:
         yield Finding(
             "notice",
             f"Highlights are saturated in {affected} of {diagnosis.photographs} photographs "
@@ -208,18 +214,18 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
     inside = diagnosis.residual[np.isfinite(diagnosis.residual)]
-    typical, bad = float(np.median(inside)), float((inside > 0.35).mean())
+    typical, bad = float(np.median(inside)), float((inside > POOR_FIT).mean())
     whose = "the computed normals" if result is not None else "least-squares normals"
     if diagnosis.noise.snr_db < VERY_NOISY:
         return  # what is unexplained is the noise, which is reported already
-    if typical > 0.2:
+    if typical > UNEXPLAINED:
         yield Finding(
             "notice",
             f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
             "unexplained: the object is shiny, strongly shadowed or noisy. The default method handles "
             "this; if the whole object is far from matte, compare it with pdlnv.",
         )
-    elif bad > 0.03:
+    elif bad > POORLY_FIT:
         yield Finding(
             "notice",
             f"{percent(bad)} of the pixels fit a matte surface poorly (see the residual map): "
@@ -234,7 +240,7 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
 
 def _about_result(result: Reconstruction) -> Iterator[Finding]:
     away = float((result.normals[result.mask][:, 2] < 0).mean())
-    if away > 0.005:
+    if away > AWAY:
         yield Finding(
             "notice",
             f"{percent(away)} of the normals point away from the camera, which is impossible on a visible surface: "
@@ -243,7 +249,7 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
     if result.status == "iterations" and len(result.history) > 1:
         before, last = result.history[-2].cost, result.history[-1].cost
         fall = (before - last) / abs(before) if before else 0.0
-        if fall > 2e-3:
+        if fall > STILL_FALLS:
             yield Finding(
                 "notice",
                 f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; "

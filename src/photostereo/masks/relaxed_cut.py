@@ -32,11 +32,9 @@ COARSEST = 40
 COARSE_ITERATIONS, FINE_ITERATIONS = 150, 60
 
 
-def cheapest_outline(cost: Float32, length: Float32, start: BoolArray | None = None) -> BoolArray:
+def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
     """The region with the cheapest sum of its pixels' costs (negative inside) and its outline's length, times what
     a unit costs there.
-
-    A region ``start`` near the answer spares the coarse levels.
 
     >>> cost = np.full((40, 40), 0.5, np.float32); cost[10:30, 10:30] = -0.5; cost[20, 20] = 0.9; cost[2, 2] = -0.9
     >>> inside = cheapest_outline(cost, np.full((40, 40), 0.4, np.float32))
@@ -44,7 +42,7 @@ def cheapest_outline(cost: Float32, length: Float32, start: BoolArray | None = N
     (True, False, True)
     """
     levels = [(np.asarray(cost, np.float32), np.asarray(length, np.float32))]
-    while start is None and min(levels[-1][0].shape) > COARSEST:
+    while min(levels[-1][0].shape) > COARSEST:
         fine_cost, fine_length = levels[-1]
         size = (fine_cost.shape[1] // 2, fine_cost.shape[0] // 2)
         # A coarse pixel stands for four, a piece of its outline for two: the costs weigh twice as much.
@@ -54,7 +52,7 @@ def cheapest_outline(cost: Float32, length: Float32, start: BoolArray | None = N
                 cv2.resize(fine_length, size, interpolation=cv2.INTER_AREA),
             )
         )
-    u = np.asarray(levels[-1][0] < 0 if start is None else start, np.float32)
+    u = np.asarray(levels[-1][0] < 0, np.float32)
     for number, (level_cost, level_length) in reversed(list(enumerate(levels))):
         if u.shape != level_cost.shape:
             u = cv2.resize(u, level_cost.shape[::-1], interpolation=cv2.INTER_LINEAR)

@@ -27,9 +27,9 @@ LIKELY = 0.4
 #: unexplained than of four fifths of all photographs, where x is MISMATCH or, if misfits vary, SPREADS times their spread.
 #: Rendered captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
 MISMATCH, SPREADS = 1.2, 2.0
-#: Nor does it match if it is explained this many times better when turned. Round objects look turned under another light:
-#: a still coin has 6, other still captures 2 at most; one photograph turned by 30° has 3 to 170, mostly more than 10.
-TURNED = 10.0
+#: Nor does it match if it gains this many times more than the others from being turned (see Motion). Still captures have 2.8
+#: at most, a coin; photographs turned by 30° mostly 5 to 180, of coins 3 to 5.
+TURNED = 4.0
 #: Photographs that a note names.
 NAMED = 4
 

@@ -46,6 +46,8 @@ DOUBTFUL = 2.0
 #: Pixels and degrees of the search for photographs that are turned, and the misfit (see :class:`Motion`) beyond that of four
 #: fifths of all photographs from which one is tried: a smaller one costs time, not accuracy.
 TURN_SIZE, TURN_STEP, SUSPECT = 80, 5.0, 0.25
+#: Still photographs that are not round are explained at most this many times as well if they are turned.
+LEAST_TURNED = 0.5
 #: A turn counts beyond this many standard errors, and with this many tiles; below, tiles agree on a shift alone. Still
 #: captures stay still with 3, too; with 10 turns below 0.1° are missed on plain objects.
 TURN_CERTAIN, TURN_TILES = 5.0, 6
@@ -68,7 +70,8 @@ class Motion(NamedTuple):
     #: (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical
     #: one
     misfit: NDArray[np.float64]
-    #: (d,) how many times less they leave of a photograph if it is turned by 10° or more; 1 if that was not tried
+    #: (d,) how many times less they leave of a photograph if it is turned by 10° or more, over the most of the others (of
+    #: round objects all look turned), or over LEAST_TURNED; 1 if that was not tried
     turned: NDArray[np.float64]
 
 
@@ -115,9 +118,16 @@ def estimate_motion(
     seen = farthest(moved, reach).max() * factor > STILL
     gain = _gain(small, moved * size) if seen else found.gain
     turned = ones.copy()
-    for number in np.flatnonzero(found.misfit > np.quantile(found.misfit, 0.8) + SUSPECT):
-        turned[number] = _turned(stack, int(number))
+    suspect = found.misfit > np.quantile(found.misfit, 0.8) + SUSPECT
+    for number in np.flatnonzero(suspect):
+        turned[number] = _turned(stack, number) / LEAST_TURNED
         control.check()
+    if (turned > 1).any():
+        usual = 1.0
+        for number in np.flatnonzero(~suspect):
+            usual = max(usual, _turned(stack, number) / LEAST_TURNED)
+            control.check()
+        turned[suspect] /= usual
     moved = moved / [scale, scale, 1.0]
     return found._replace(
         moves=moved, reach=reach / scale, errors=found.errors / scale, gain=gain, turned=turned
@@ -150,7 +160,7 @@ def _gain(pictures: Sequence[NDArray[np.float32]], moved: NDArray[np.float64]) -
     return gain
 
 
-def _turned(pictures: NDArray[np.float32], number: int) -> float:
+def _turned(pictures: NDArray[np.float32], number: np.intp) -> float:
     """How many times less the other pictures leave unexplained of one if it is turned by more than a few degrees."""
     factor = min(1.0, TURN_SIZE / max(pictures.shape[1:]))
     small = np.stack([cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in pictures])
