@@ -229,7 +229,8 @@ class Capture(Displayed):
 
     def lights_at(self, index: NDArray[Any]) -> PixelLights:
         """The lights as pixels see them, by their numbers in the frame, row by row."""
-        return self.lights.over(*np.divmod(index, self.frame[1]), self.frame)
+        near = index if self.lights.is_near else index[:0]  # distant lights are the same everywhere
+        return self.lights.over(*np.divmod(near, self.frame[1]), self.frame)
 
     def evened(self) -> Capture:
         """The same capture without the fall-off of near lights, in memory; itself if its lights are distant."""

@@ -41,7 +41,7 @@ from photostereo.solver.whole import SmallPhotographs, at_pixels
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 #: Photographs that are hashed at a time, at most, for the digest: a core hashes 1.7 GB a second.
-HASHED = 4
+HASHED = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +330,7 @@ def _survey(
     hashes = []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
-    ahead = min(HASHED, max(1, processors() // 4))
+    ahead = min(HASHED, max(1, processors() // 2))
     with ThreadPoolExecutor(max_workers=ahead) as pool:
         for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
