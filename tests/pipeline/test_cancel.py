@@ -28,8 +28,8 @@ LARGE_STAGES = (
     "photographs", "alignment", "lights", "survey", "sparse Bayesian learning", "iterations", "bands", "colors",
     "arrays and pictures", "integrate", "depth and meshes", "report",
 )  # fmt: skip
-#: Processor seconds after which a solve of six megapixels is well under way, and far from its end.
-BUSY = 6.0
+#: Processor seconds after which a solve of six megapixels reads, or solves; it takes about 60.
+BUSY = (6.0, 20.0)
 
 
 class CancelsAt(ps.Control):
@@ -162,7 +162,8 @@ def test_a_large_solve_checks_all_the_time(large, tmp_path, monkeypatch) -> None
 
 
 @pytest.mark.slow
-def test_control_c_ends_a_large_solve_soon(large, tmp_path) -> None:
+@pytest.mark.parametrize("busy", BUSY)
+def test_control_c_ends_a_large_solve_soon(large, tmp_path, busy: float) -> None:
     """Soon by the clock of the processor, which other programs do not slow down."""
     script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     script += "from photostereo.__main__ import main; main()"
@@ -171,16 +172,15 @@ def test_control_c_ends_a_large_solve_soon(large, tmp_path) -> None:
         [sys.executable, "-c", script, *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
     watched = psutil.Process(process.pid)
-    while not list(tmp_path.glob(".out.partial-*")) or sum(watched.cpu_times()[:2]) < BUSY:
+    while not list(tmp_path.glob(".out.partial-*")) or sum(watched.cpu_times()[:2]) < busy:
         assert process.poll() is None
         time.sleep(0.05)
     spent = sum(watched.cpu_times()[:2])
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=120)
+    process.communicate(timeout=120)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert process.returncode == 130
-    assert error.splitlines()[-1] == "Interrupted; nothing was left half-written."
     assert list(tmp_path.iterdir()) == []
     whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert whole - spent < PROCESSOR_LATENCY + 1.0  # the interpreter's own end included
