@@ -11,7 +11,7 @@ from PIL import Image
 
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
-from photostereo.results import write_surface
+from photostereo.results import SurfaceChoice, write_surface
 from photostereo.results.export import export_result
 from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
@@ -23,7 +23,7 @@ def written(bumps, tmp_path_factory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp("surface")
     formats = ("ply", "stl", "obj", "glb")
     _, facts = write_surface(
-        folder, bumps.normals, bumps.mask, bumps.albedo, formats=formats, pixel_size="0.1mm", exr=True
+        folder, bumps.normals, bumps.mask, bumps.albedo, SurfaceChoice("poisson", formats, "0.1mm", exr=True)
     )
     return folder, facts
 
@@ -68,7 +68,7 @@ def test_png_has_resolution_and_words(written) -> None:
 
 
 def test_unknown_size_is_not_invented(bumps, tmp_path: Path) -> None:
-    _, facts = write_surface(tmp_path, bumps.normals, bumps.mask, None, formats=())
+    _, facts = write_surface(tmp_path, bumps.normals, bumps.mask, None, SurfaceChoice(formats=()))
     assert facts["unit"] == "pixel"
     assert "pixels" in facts["conventions"]["depth.tiff"]
     with tifffile.TiffFile(tmp_path / "depth.tiff") as file:

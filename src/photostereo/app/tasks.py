@@ -198,7 +198,7 @@ class Tasks:
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
-        from photostereo.pipeline.settings import SurfaceChoice
+        from photostereo.results.choice import SurfaceChoice
 
         self._at(folder, work)
         pipeline = self._small_pipeline(control)

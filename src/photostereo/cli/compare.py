@@ -68,7 +68,8 @@ def compare(
     from photostereo.io.names import folder_name
     from photostereo.pipeline import comparison
     from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.pipeline.settings import OutputSettings, Settings, SolveSettings, SurfaceChoice
+    from photostereo.pipeline.settings import OutputSettings, Settings, SolveSettings
+    from photostereo.results.choice import SurfaceChoice
     from photostereo.solver.methods import find_method
     from photostereo.solver.result_files import is_result
 

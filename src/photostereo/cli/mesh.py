@@ -51,8 +51,8 @@ def mesh(
     from photostereo.io.atomic import replacing_directory
     from photostereo.io.safe import exists
     from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface, write_summary
-    from photostereo.pipeline.settings import SurfaceChoice
     from photostereo.report import renew_surface
+    from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
     from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.result_files import read_summary

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from photostereo.capture import Capture
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, in_words, parse_memory
-from photostereo.pipeline.settings import Settings, SurfaceChoice
+from photostereo.pipeline.settings import Settings
+from photostereo.results.choice import SurfaceChoice
 from photostereo.solver.methods import Method
 from photostereo.solver.prepared import device_for
 from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row

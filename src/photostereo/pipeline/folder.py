@@ -17,8 +17,9 @@ from photostereo.io.atomic import write_json
 from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.writing import write_lights
-from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
+from photostereo.pipeline.settings import OutputSettings
 from photostereo.report.about import check_about, read_about
+from photostereo.results.choice import SurfaceChoice
 from photostereo.results.pictures import write_pictures
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface
@@ -167,19 +168,12 @@ def make_surface(
         result.normals,
         result.mask,
         result.albedo,
-        method=choice.method,
-        formats=choice.formats,
-        pixel_size=choice.pixel_size,
-        decimate=choice.decimate,
-        full=choice.full,
-        watertight=choice.watertight,
+        choice,
         normal_map=normal_map,
         flip_y=flip_y,
-        exr=choice.exr,
         surface=integrated,
         name=result.capture,
         control=control,
-        **choice.options,
     )
     facts["seconds"]["integrate"] += spent
     return facts, shown_on_page(surface)

@@ -18,8 +18,9 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning
 from photostereo.io.safe import exists
 from photostereo.pipeline.reading import ReadingStages
-from photostereo.pipeline.settings import Settings, SurfaceChoice
+from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import stage
+from photostereo.results.choice import SurfaceChoice
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture

@@ -10,7 +10,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory
 from photostereo.pipeline.folder import fill_results
-from photostereo.pipeline.settings import OutputSettings, SurfaceChoice
+from photostereo.pipeline.settings import OutputSettings
+from photostereo.results.choice import SurfaceChoice
 from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface.integration import check_method

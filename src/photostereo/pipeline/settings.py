@@ -12,7 +12,7 @@ from typing import Any
 
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import require_known
-from photostereo.core.units import PixelSize
+from photostereo.results.choice import SurfaceChoice
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,6 @@ class SolveSettings:
     #: checkpoint, resume: files for the state of a solve.
     checkpoint: str | os.PathLike[str] | None = None
     resume: str | os.PathLike[str] | None = None
-
-
-@dataclass(frozen=True)
-class SurfaceChoice:
-    """How depth and meshes are made; see :func:`photostereo.results.surface_files.write_surface`."""
-
-    method: str = "poisson"
-    formats: tuple[str, ...] = ("ply", "glb")
-    pixel_size: PixelSize = field(default_factory=PixelSize)
-    decimate: int | None = None
-    full: bool = False
-    watertight: bool = False
-    exr: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,7 +101,7 @@ class Settings:
             if name == "surface_method":
                 parts["surface"]["method"] = value
             elif name == "pixel_size":
-                parts["surface"]["pixel_size"] = PixelSize.of(value)
+                parts["surface"]["pixel_size"] = value
                 parts["reading"]["pixel_size"] = value
             elif part:
                 parts[part][name] = value

@@ -1,3 +1,4 @@
+from .choice import SurfaceChoice as SurfaceChoice
 from .export import export_result as export_result
 from .material import Material as Material
 from .material import make_material as make_material

@@ -10,6 +10,7 @@ from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
+from photostereo.results.choice import SurfaceChoice
 from photostereo.results.formats import FORMATS, MESHES, Job, check_formats
 from photostereo.results.surface_files import write_surface
 from photostereo.solver.reconstruction import Reconstruction
@@ -59,7 +60,7 @@ def export_result(
     flip_y : bool
         Normals as EXR in the DirectX convention; a material has both.
     surface_method, decimate : str, int
-        See :func:`~photostereo.results.write_surface`.
+        See :class:`~photostereo.results.SurfaceChoice`.
     control : Control
         Receives progress, and can cancel.
 
@@ -97,13 +98,15 @@ def export_result(
             result.normals,
             result.mask,
             result.albedo,
-            method=surface_method,
-            formats=[kind for kind in wanted if kind in MESHES],
-            pixel_size=job.size,
-            decimate=decimate,
+            SurfaceChoice(
+                method=surface_method,
+                formats=tuple(kind for kind in wanted if kind in MESHES),
+                pixel_size=job.size,
+                decimate=decimate,
+                exr="exr" in wanted,
+            ),
             normal_map=False,
             flip_y=flip_y,
-            exr="exr" in wanted,
             name=job.name,
             control=control,
         )

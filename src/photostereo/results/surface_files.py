@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
-from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_array, write_bytes
 from photostereo.io.memory import give_back_memory
+from photostereo.results.choice import USUAL, SurfaceChoice
 from photostereo.results.formats import FORMATS, MESHES, Job, check_formats
 from photostereo.results.maps import describe_normals, write_heights, write_normal_png
 from photostereo.surface.integrated import Surface
@@ -29,21 +29,14 @@ def write_surface(
     normals: ArrayLike,
     mask: ArrayLike | None,
     albedo: ArrayLike | None,
+    choice: SurfaceChoice = USUAL,
     *,
-    method: str = "poisson",
-    formats: Sequence[str] = ("ply", "glb"),
-    pixel_size: PixelSize | float | str | None = None,
-    decimate: int | None = None,
-    full: bool = False,
-    watertight: bool = False,
     normal_map: bool = True,
     flip_y: bool = False,
-    exr: bool = False,
     name: str = "surface",
     camera: ArrayLike | None = None,
     surface: Surface | None = None,
     control: Control = SILENT,
-    **options: Any,
 ) -> tuple[Surface, dict[str, Any]]:
     """Integrate a normal map and write depth, normal map and meshes into an existing folder.
 
@@ -55,25 +48,12 @@ def write_surface(
         and one ``mesh.*`` per format.
     normals, mask, albedo : arrays
         As for :func:`~photostereo.integrate` and :func:`~photostereo.surface.build_mesh`.
-    method : {"poisson", "simchony", "robust"}
-    formats : sequence of {"ply", "glb", "obj", "stl"}
-        PLY and STL hold every pixel, up to two million triangles; beyond that they are adapted to the
-        surface. GLB and OBJ hold a light mesh with albedo and normals as textures
-        (:func:`~photostereo.results.textured.texture_mesh`); a watertight solid has colors instead.
-    pixel_size : PixelSize, float, str, optional
-        Width of a pixel, ``"0.1mm"``; a number alone is in millimeters. Without one lengths are in pixels.
-    full : bool
-        PLY and STL with every pixel, however many triangles that makes.
-    decimate : int, optional
-        Target number of triangles of every mesh; by default GLB and OBJ have 50,000, PLY and STL all.
-    watertight : bool
-        Close the mesh with a base plate, for printing.
+    choice : SurfaceChoice
+        Method, formats, scale and size of the meshes.
     normal_map : bool
         Write ``normals.png``.
     flip_y : bool
         ``normals.png`` and ``normals.exr`` in the DirectX convention.
-    exr : bool
-        Also write ``normals.exr`` and ``depth.exr``.
     camera : (3, 3) array, optional
         As for :func:`~photostereo.integrate`.
     surface : Surface, optional
@@ -82,8 +62,6 @@ def write_surface(
         What the object in GLB and OBJ is called.
     control : Control
         Told of the stages, and of every iteration of ``robust``.
-    **options
-        Further options of :func:`~photostereo.integrate`.
 
     Returns
     -------
@@ -92,8 +70,7 @@ def write_surface(
     dict
         What ``summary.json`` says about it, ``conventions`` (file name → what its numbers mean), ``seconds`` by stage.
     """
-    kinds = check_formats(formats, MESHES)
-    size = PixelSize.of(pixel_size)
+    kinds, size, watertight = check_formats(choice.formats, MESHES), choice.pixel_size, choice.watertight
     seconds: dict[str, float] = {}
     began = time.perf_counter()
 
@@ -104,7 +81,8 @@ def write_surface(
         began = now
 
     if surface is None:
-        surface = integrate(normals, mask, method=method, camera=camera, control=control, **options)
+        options = {"camera": camera, **choice.options}
+        surface = integrate(normals, mask, method=choice.method, control=control, **options)
     lap("integrate")
     control.stage("depth and meshes", 1 + len(kinds))
     job = Job(
@@ -115,9 +93,7 @@ def write_surface(
         size=size,
         name=name,
         surface=surface,
-        decimate=decimate,
-        full=full,
-        watertight=watertight,
+        choice=choice,
         flip_y=flip_y,
         control=control,
     )
@@ -130,7 +106,7 @@ def write_surface(
     if normal_map:
         write_normal_png(job.folder / "normals.png", job.normals, job.mask, flip_y=flip_y, size=size)
         said["normals.png"] = describe_normals(flip_y, signed=False)
-    if exr:
+    if choice.exr:
         said |= FORMATS["exr"].write(job)
     control.advance()
     give_back_memory()
@@ -161,7 +137,7 @@ def write_surface(
             "full_triangles": mesh.full_triangles,
             "watertight": watertight and mesh.is_watertight,
         }
-        if plain and decimate is None and mesh.tolerance > 0:
+        if plain and choice.decimate is None and mesh.tolerance > 0:
             facts["note"] = _simplified(plain, mesh)
         lap("files")
     return surface, {

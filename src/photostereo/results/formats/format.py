@@ -16,6 +16,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import writing
 from photostereo.io.names import folder_name
+from photostereo.results.choice import USUAL, SurfaceChoice
 from photostereo.surface.integrated import Surface
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ class Job:
     name: str = "surface"  #: What the object is called.
     surface: Surface | None = None  #: Given to formats that show one.
     capture: Capture | None = None
-    decimate: int | None = None
-    full: bool = False
-    watertight: bool = False
+    choice: SurfaceChoice = USUAL  #: How meshes are made.
     flip_y: bool = False
     linear: bool = False
     tileable: bool = False
@@ -72,11 +71,11 @@ class Job:
 
         assert self.surface is not None
         side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
-        base = BASE_SHARE * self.size.millimeters * int(side) if self.watertight else None
+        base = BASE_SHARE * self.size.millimeters * int(side) if self.choice.watertight else None
         shape: dict[str, Any] = {"pixel_size": self.size.millimeters, "base": base, "control": self.control}
-        if self.decimate is not None:
-            return build_small_mesh(self.surface, self.normals, self.albedo, triangles=self.decimate, **shape)
-        most = None if self.full else MOST_TRIANGLES
+        if (few := self.choice.decimate) is not None:
+            return build_small_mesh(self.surface, self.normals, self.albedo, triangles=few, **shape)
+        most = None if self.choice.full else MOST_TRIANGLES
         return build_mesh(self.surface, self.normals, self.albedo, triangles=most, **shape)
 
     @cached_property
@@ -85,7 +84,7 @@ class Job:
         from photostereo.results.textured import TRIANGLES, texture_mesh
 
         assert self.surface is not None
-        triangles = self.decimate or TRIANGLES
+        triangles = self.choice.decimate or TRIANGLES
         return texture_mesh(
             self.surface, self.normals, self.albedo, triangles=triangles, control=self.control
         )

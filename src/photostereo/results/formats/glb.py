@@ -178,7 +178,7 @@ class _Binary:
 
 
 def _write(job: Job) -> dict[str, str]:
-    if job.watertight:
+    if job.choice.watertight:
         content = encode_colored_glb(job.mesh, job.size.unit, job.name)
     else:
         mesh = job.textured

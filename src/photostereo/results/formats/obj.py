@@ -79,7 +79,7 @@ def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> N
 
 def _write(job: Job) -> dict[str, str]:
     means = {"mesh.obj": describe_mesh(job.size)}
-    if job.watertight:
+    if job.choice.watertight:
         job.write("mesh.obj", encode_colored_obj(job.mesh, job.size.unit, job.name))
         return means
     for file, content in encode_obj(job.textured, job.size, name=job.name).items():

@@ -1,0 +1,37 @@
+"""How depth and meshes are made. Nothing heavy is imported here: settings hold this choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from photostereo.core.units import PixelSize
+
+
+@dataclass(frozen=True)
+class SurfaceChoice:
+    """How depth and meshes are made."""
+
+    method: str = "poisson"  #: or ``"robust"``, ``"simchony"``
+    #: Meshes: ``"ply"``, ``"glb"``, ``"obj"``, ``"stl"``. PLY and STL hold every pixel, up to two million triangles;
+    #: beyond that they are adapted to the surface. GLB and OBJ hold a light mesh with albedo and normals as textures;
+    #: a watertight solid has colors instead.
+    formats: tuple[str, ...] = ("ply", "glb")
+    #: Width of a pixel, ``"0.1mm"``; a number alone is in millimeters. Without one lengths are in pixels.
+    pixel_size: PixelSize = field(default_factory=PixelSize)
+    #: Target number of triangles of every mesh; by default GLB and OBJ have 50,000, PLY and STL all.
+    decimate: int | None = None
+    full: bool = False  #: PLY and STL with every pixel, however many triangles that makes.
+    watertight: bool = False  #: Close the mesh with a base plate, for printing.
+    exr: bool = False  #: Also write ``normals.exr`` and ``depth.exr``.
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  #: Further options of :func:`photostereo.integrate`.
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pixel_size", PixelSize.of(self.pixel_size))
+
+
+#: Poisson, PLY and GLB, in pixels.
+USUAL = SurfaceChoice()
