@@ -110,7 +110,8 @@ def matte_fit(
     for first in range(0, len(index), block):
         control.check()
         part = slice(first, first + block)
-        values = np.take(flat, index[part], axis=1)  # ordered as the shading is, which an index would not do
+        # Ordered as the shading is, which an index would not do.
+        values = flat[:, part] if len(index) == mask.size else np.take(flat, index[part], axis=1)
         values = gray_from_rgb(values) if values.ndim == 3 else values
         if directions.ndim == 2:
             shading = np.maximum(directions @ pixels[part].T, 0)

@@ -205,13 +205,17 @@ def _known(normals: FloatArray) -> Bool:
 
 def _padded(values: FloatArray, known: Bool) -> FloatArray:
     """Fill unknown pixels with the value of the nearest known one, in place, so that filtering draws in no background."""
-    from scipy.ndimage import distance_transform_edt
+    import cv2
 
     if known.all() or not known.any():
         return values
     missing = ~known
-    rows, cols = distance_transform_edt(missing, return_distances=False, return_indices=True)
-    values[missing] = values[rows[missing], cols[missing]]
+    # Each known pixel has a label of its own, row by row from 1; the others that of the nearest.
+    label = cv2.distanceTransformWithLabels(
+        missing.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
+    )[1][missing]
+    nearest = np.flatnonzero(known)[label - 1]
+    values[missing] = values.reshape(known.size, -1)[nearest].reshape(-1, *values.shape[2:])
     return values
 
 

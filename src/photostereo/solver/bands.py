@@ -127,11 +127,13 @@ def pixels_of_band(
 
 def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[Any], device: Device) -> Array:
     """The same on a GPU, which gathers and transposes faster than the photographs arrive."""
-    chosen = device.put(index)
+    whole = index.size == (band.last - band.first) * capture.frame[1]
+    chosen = device.put(index[:0] if whole else index)
     gray = empty((index.size, len(capture)), chosen, "float32")
     for some in some_at_a_time(len(capture)):
         frames = device.put(capture.photographs.rows(band.first, band.last, some))
-        gray[:, some] = frames.reshape(len(frames), -1)[:, chosen].T
+        flat = frames.reshape(len(frames), -1)
+        gray[:, some] = (flat if whole else flat[:, chosen]).T
     gray /= device.put(np.asarray(scale, dtype=np.float32))  # by an array: torch multiplies by 1/number
     return gray
 

@@ -130,6 +130,8 @@ def pictures_of(
 
 def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
+    if mask.all():
+        return to_numpy(cast(values, "float32")).reshape(*mask.shape, *values.shape[1:])
     if not is_tensor(values):
         picture = np.zeros((*mask.shape, *values.shape[1:]), dtype=np.float32)
         picture[mask] = values
