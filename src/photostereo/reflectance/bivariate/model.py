@@ -50,23 +50,6 @@ class Bivariate(Model):
     The authors' orders, thresholds and scaling of the constraint are not published in full;
     ``python -m benchmarks.rivals`` compares variants with their published normal maps.
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities.
-    lights : (3, d) array
-        Unit columns.
-    orders : tuple of int
-        The orders (N1, N2).
-    slope : Slope
-        Of g along t: ``"rising"``, ``"falling"`` or ``"free"``.
-    total : Total
-        What the constraint fixes: the ``"sum"`` of all coefficients, or of those at the ``"top"`` (I = Imax).
-    shadow : float
-        Entries darker than this share of their pixel's maximum are left out; 0 uses all of them.
-    gamma : float
-        Weight of the constraint when there is a prior.
-
     References
     ----------
     S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general isotropic

@@ -27,13 +27,6 @@ class Lambertian(Model):
 
         (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities.
-    lights : (3, d) or (N, 3, d) array
-        Unit columns, shared or of each pixel.
-
     References
     ----------
     R. J. Woodham, Photometric method for determining surface orientation from multiple images,

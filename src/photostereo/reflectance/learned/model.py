@@ -60,28 +60,9 @@ class Learned(Model):
     with m the average of the witnesses (unit normals) and w how little the noise moves them, 1 for a typical pixel. The
     normals of this model have unit length; the albedo is that of a matte pixel in the photographs that face it.
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Gray intensities.
-    lights : (3, d) array
-        Unit columns.
-    colors : (N, d, 3) array, optional
-        Intensities, if the photographs have color.
-    mask : (H, W) array, optional
-        Where the pixels lie, row by row; without it neighbors and the outline are not used.
-    weights : path, optional
-        An archive that ``photostereo train`` wrote; by default the package's own.
-    outline : bool
-        Whether the outline of the mask is an occluding contour, where the surface turns away.
-    neighbors : bool
-        Whether neighbors that cannot be distinguished within the noise are averaged.
-    context : bool
-        Whether a second network corrects the normals by what it sees of the whole object.
-    surroundings : Correction, optional
-        What that network found, if these pixels are not the whole object; see :meth:`see_whole`.
-    noise : PixelNoise, optional
-        Of these pixels; by default it is measured, if there is a mask.
+    Beside its :class:`~photostereo.reflectance.learned.LearnedParameters`: ``mask`` says where the pixels lie, row by row
+    (without it neighbors and the outline are not used), ``noise`` is that of these pixels (by default measured), and
+    ``surroundings`` what the context found, if these pixels are not the whole object; see :meth:`see_whole`.
     """
 
     def __init__(

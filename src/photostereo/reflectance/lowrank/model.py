@@ -142,19 +142,6 @@ class LowRank(Model):
 
     As a model it is the Lambertian one on the cleaned photographs A, so a prior needs nothing more.
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities.
-    lights : (3, d) array
-        Unit columns.
-    weight : float
-        C, of the sparse part; larger leaves more in A.
-    shadow : float
-        Entries darker than this share of their pixel's maximum count as not observed; 0 uses all of them.
-    tol, max_iter : float, int
-        Of :func:`robust_pca`.
-
     References
     ----------
     L. Wu, A. Ganesh, B. Shi, Y. Matsushita, Y. Wang, Y. Ma, Robust photometric stereo via low-rank matrix

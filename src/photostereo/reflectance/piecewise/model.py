@@ -43,21 +43,6 @@ class Piecewise(Model):
     so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is
     exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities, of order one.
-    lights : (3, d) array
-        Unit columns.
-    p : int
-        Number of pieces; 1 is the Lambertian model.
-    knots : Knots
-        ``"max"`` for knots at k Imax / p (the default), ``"range"`` for Imin + k (Imax − Imin) / p.
-    gamma : float
-        Weight of the constraint when there is a prior.
-    begin : {"pls", "ls"}
-        Start with a prior from ``"pls"`` or from ``"ls"`` (a = 1).
-
     References
     ----------
     S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian regression for

@@ -222,15 +222,6 @@ class LeastAbsolute(_Reweighted):
     capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
     meaning, and ``σ/|r|`` above.
 
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities.
-    lights : (3, d) array
-        Unit columns.
-    max_iter : int
-        Reweighting steps before the exact descent; they change the time, not the result.
-
     References
     ----------
     S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, CVPR
@@ -285,19 +276,6 @@ class SparseBayes(_Reweighted):
     With a prior S is what ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` is least for at that n: ``S = max(r²,
     λ)``. Times λ, so that an inlier weighs one as in least squares and the prior's weight keeps its meaning, the
     weight of a photograph is ``λ/S``.
-
-    Parameters
-    ----------
-    pixels : (N, d) array
-        Intensities, of order one.
-    lights : (3, d) array
-        Unit columns.
-    noise : float, optional
-        λ, the variance of the noise of an inlier, relative to the square of the pixel's maximum; None measures it
-        on the capture (:func:`.noise_of_residuals`): one value for all pixels, which neither strong noise nor a
-        bright outlier misleads.
-    max_iter, tol : int, float
-        Of the EM; a pixel stops when no component of n moves by more than ``tol`` times its brightness.
 
     References
     ----------
