@@ -123,23 +123,40 @@ def test_a_wall_hides_low_lights() -> None:
     assert float(seen[0, 0, 32, 16]) > 0.95
 
 
-def test_bounces_brighten_hollows_only() -> None:
-    from photostereo.lab.training.bounces import bounced, exchange
-    from photostereo.lab.training.heights import slopes
+def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
+    """In half a hollow ball with albedo ρ under E everywhere, ρE / (1 − ρ/2) is given off everywhere; on a plane ρE."""
+    from photostereo.lab.training.bounces import exchange, radiosity
+    from photostereo.lab.training.scenes import places_of
 
     axis = torch.linspace(-1, 1, SIDE)
-    y, x = torch.meshgrid(axis, axis, indexing="ij")
-    heights = torch.stack([torch.zeros_like(x), 0.8 * (x * x + y * y)])  # a plane, and a bowl
-    normals = slopes(heights, 2 / (SIDE - 1)) * torch.tensor([1.0, -1.0, 1.0])
-    mask = torch.ones(2, SIDE, SIDE, dtype=torch.bool)
-    found = bounced(
-        exchange(heights, normals, mask),
-        torch.ones(2, 1, SIDE, SIDE),
-        torch.full((2, 3, SIDE, SIDE), 0.5),
-        SIDE,
+    y, x = torch.meshgrid(axis, -axis, indexing="ij")
+    depth = torch.sqrt((1 - x * x - y * y).clamp_min(0))
+    bowl = torch.stack([x, y, depth], -1)
+    mask = torch.stack([torch.ones(SIDE, SIDE, dtype=torch.bool), depth > 0.05])
+    heights = torch.stack([torch.zeros_like(x), -depth])
+    normals = torch.stack([torch.tensor([0.0, 0.0, 1.0]).expand(SIDE, SIDE, 3), bowl * mask[1][..., None]])
+    patches = exchange(heights, normals, mask, places_of(heights, mask))
+    albedo = 0.5 * mask[:, None].expand(-1, 3, -1, -1).float()
+    found = radiosity(patches, mask[:, None].float(), albedo)[:, 0, 0]
+    assert float(found[0].max()) == pytest.approx(0.5, abs=1e-3)
+    middle = found[1].reshape(16, 16)[6:10, 6:10]
+    assert float(middle.mean()) == pytest.approx(0.5 / 0.75, rel=0.1)
+
+
+def test_a_table_lights_a_ball_from_below() -> None:
+    from photostereo.lab.training import surroundings
+
+    torch.manual_seed(0)
+    lights = torch.tensor([[[0.0, 0.8, 0.6]]]).expand(64, -1, -1)
+    directions = surroundings.sphere("cpu")
+    seen = surroundings.radiance(lights, directions).mean((0, 1, 2))
+    below, above = directions[:, 1] < -0.5, directions[:, 1] > 0.5
+    assert float(seen[below].mean()) > 2 * float(seen[above].mean())
+    # They cover the sphere evenly: nothing is left of their mean, and a third of the mean square of each component.
+    assert float(directions.mean(0).norm()) < 0.02
+    torch.testing.assert_close(
+        directions.T @ directions / len(directions), torch.eye(3) / 3, atol=0.02, rtol=0
     )
-    assert float(found[0].max()) < 1e-3
-    assert 0.05 < float(found[1, 0, 0, SIDE // 2, SIDE // 2]) < 0.5
 
 
 def test_a_tiny_training_writes_weights(tmp_path) -> None:

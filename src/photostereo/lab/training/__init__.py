@@ -5,6 +5,7 @@
 ``heights``    the height fields behind them
 ``horizons``   cast shadows: how high the surroundings stand in every direction
 ``bounces``    light that one part of an object throws on another
+``surroundings``  light that a table, a wall and the room throw on it
 ``materials``  how a surface reflects (the lobes of :mod:`photostereo.scenes.brdf` and more), in torch
 ``dressing``   materials over a whole surface
 ``layouts``    where the lights stand and how strong they are

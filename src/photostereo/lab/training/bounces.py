@@ -1,6 +1,8 @@
-"""Light that parts of an object throw on each other: two diffuse bounces between coarse patches."""
+"""Light that parts of an object throw on each other: several bounces between coarse patches, the last one glossy."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -8,31 +10,55 @@ from torch.nn import functional
 
 PATCHES = 16  # along a side
 MARCH = 6  # samples between two patches, to see whether something stands between
+BOUNCES = 4  # between patches; what is left after them in a white hollow is a few percent
+
+
+@dataclass
+class Patches:
+    """Coarse pieces of S surfaces, Q of each."""
+
+    points: Tensor  # (S, Q, 3)
+    facing: Tensor  # (S, Q, 3) unit normals
+    area: Tensor  # (S, Q), 0 if nothing is there
+    free: Tensor  # (S, Q, Q) whether nothing stands between two of them
+    factors: Tensor  # (S, Q, Q) how much of what the second gives off meets the first
+
+    def __getitem__(self, index: Tensor | slice) -> Patches:
+        return Patches(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def seen_from(self, points: Tensor, normals: Tensor, cells: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """Directions (S, P, Q, 3) from pixels to the patches, and how much a matte pixel that faces a patch gets of it.
+
+        ``cells`` (S, P) are the numbers of the pixels in a frame of ``size`` pixels.
+        """
+        apart = self.points[:, None] - points[:, :, None]
+        squared = apart.square().sum(-1) + 1e-6
+        ray = apart * torch.rsqrt(squared)[..., None]
+        meeting = (-(ray * self.facing[:, None]).sum(-1)).clamp_min(0)
+        share = meeting * self.area[:, None] / (torch.pi * squared + self.area[:, None])
+        patch = cells // size * PATCHES // size * PATCHES + cells % size * PATCHES // size
+        share = share * self.free[torch.arange(len(cells), device=cells.device)[:, None], patch]
+        received = ((ray * normals[:, :, None]).sum(-1).clamp_min(0) * share).sum(-1, keepdim=True)
+        return ray, share / received.clamp_min(1.0)
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def exchange(heights: Tensor, normals: Tensor, mask: Tensor) -> Tensor:
-    """Form factors (S, Q, Q) from patch to patch: how much of what the second gives off meets the first."""
-    size = heights.shape[1]
+def exchange(heights: Tensor, normals: Tensor, mask: Tensor, places: Tensor) -> Patches:
+    """The patches of surfaces with places (S, G · G, 3)."""
+    count, size = heights.shape[:2]
     cell = size // PATCHES
     weight = mask.float()[:, None]
     cover = functional.avg_pool2d(weight, cell)
-    axis = torch.linspace(-1, 1, size, device=heights.device)
-    rows, columns = torch.meshgrid(axis, axis, indexing="ij")
-    places = torch.stack([columns.expand_as(heights), -rows.expand_as(heights), heights], 1)
-    middle = functional.avg_pool2d(places * weight, cell) / cover.clamp_min(1e-3)
+    maps = places.mT.reshape(count, 3, size, size)
+    middle = functional.avg_pool2d(maps * weight, cell) / cover.clamp_min(1e-3)
     facing = functional.avg_pool2d(normals.permute(0, 3, 1, 2), cell)
     points = middle.flatten(2).mT
     facing = functional.normalize(facing.flatten(2).mT, dim=-1)
-    area = (2.0 / PATCHES) ** 2 * cover.flatten(1) / facing[..., 2].clamp_min(0.15)
+    there = cover.flatten(1)
+    area = (2.0 / PATCHES) ** 2 * there * (there > 0.05) / facing[..., 2].clamp_min(0.15)
     apart = points[:, None] - points[:, :, None]
-    squared = apart.square().sum(-1) + 1e-6
-    ray = apart / torch.sqrt(squared)[..., None]
-    leaving = (ray * facing[:, :, None]).sum(-1).clamp_min(0)
-    meeting = (-(ray * facing[:, None]).sum(-1)).clamp_min(0)
-    factors = leaving * meeting * area[:, None] / (torch.pi * squared + area[:, None])
     coarse = torch.where(cover[:, 0] > 0.3, middle[:, 2], torch.full_like(middle[:, 2], -9.0))
-    free = torch.ones_like(squared)
+    free = torch.ones_like(apart[..., 0])
     for number in range(MARCH):
         share = (number + 0.5) / MARCH
         between = points[:, :, None] + share * apart
@@ -40,21 +66,22 @@ def exchange(heights: Tensor, normals: Tensor, mask: Tensor) -> Tensor:
             coarse[:, None], torch.stack([between[..., 0], -between[..., 1]], -1), align_corners=False
         )[:, 0]
         free = free * (found - between[..., 2] < 0.08)
-    factors = factors * free * (cover.flatten(1) > 0.05)[:, :, None]
-    return factors / factors.sum(-1, keepdim=True).clamp_min(1.0)
+    patches = Patches(points, facing, area, free, free)
+    ones = torch.arange(PATCHES, device=heights.device) * cell
+    cells = (ones[:, None] * size + ones).reshape(1, -1).expand(count, -1)
+    ray, factors = patches.seen_from(points, facing, cells, size)
+    patches.factors = (ray * facing[:, :, None]).sum(-1).clamp_min(0) * factors
+    return patches
 
 
-def bounced(factors: Tensor, direct: Tensor, albedo: Tensor, size: int) -> Tensor:
-    """Irradiance by neighbors (S, d, 3, G, G) from direct irradiance (S, d, G, G) and albedo (S, 3, G, G), zero outside."""
-    count, photographs = direct.shape[:2]
-    cell = size // PATCHES
-    arriving = functional.avg_pool2d(direct, cell).flatten(2)  # (S, d, Q)
-    paint = functional.avg_pool2d(albedo, cell).flatten(2)  # (S, 3, Q)
+def radiosity(patches: Patches, direct: Tensor, albedo: Tensor) -> Tensor:
+    """What the patches give off (S, d, 3, Q), from direct irradiance (S, d, G, G) and albedo (S, 3, G, G), zero outside."""
+    cell = direct.shape[-1] // PATCHES
     cover = functional.avg_pool2d((albedo.amax(1, keepdim=True) > 0).float(), cell).flatten(2).clamp_min(1e-3)
-    paint = paint / cover
-    given = (arriving / cover)[:, :, None] * paint[:, None]  # (S, d, 3, Q)
-    once = torch.einsum("sqk,sdck->sdcq", factors, given)
-    twice = torch.einsum("sqk,sdck->sdcq", factors, once * paint[:, None])
-    total = (once + twice).reshape(count, photographs * 3, PATCHES, PATCHES)
-    total = functional.interpolate(total, size=(size, size), mode="bilinear", align_corners=False)
-    return total.reshape(count, photographs, 3, size, size)
+    arriving = functional.avg_pool2d(direct, cell).flatten(2) / cover  # (S, d, Q)
+    paint = (functional.avg_pool2d(albedo, cell).flatten(2) / cover)[:, None]  # (S, 1, 3, Q)
+    given = total = arriving[:, :, None] * paint
+    for _ in range(BOUNCES - 1):
+        given = torch.einsum("sqk,sdck->sdcq", patches.factors, given) * paint
+        total = total + given
+    return total

@@ -26,7 +26,7 @@ def draw_directions(count: int, photographs: int, device: torch.device | str) ->
     steady = u(0, 6.2832) + 6.2832 * torch.arange(d, device=device) / max(d, 1) + 0.05 * u(-1, 1, d)
     widest = torch.deg2rad(u(55, 86))
     dome = _polar(torch.acos(1 - u(0, 1, d) * (1 - torch.cos(widest))), azimuth)
-    narrow = torch.deg2rad(u(18, 60))
+    narrow = torch.deg2rad(u(8, 60))
     cone = _polar(narrow * torch.sqrt(u(0, 1, d)), azimuth)
     offset = 0.15 * torch.randn(count, 1, 2, device=device)
     extent = torch.cat([u(0.25, 1.2, 1, 1), u(0.25, 1.2, 1, 1)], -1)
@@ -92,9 +92,29 @@ def seen_from(lights: Tensor, distance: Tensor, places: Tensor) -> tuple[Tensor,
     return ray * torch.rsqrt(squared)[..., None], far[..., 0] ** 2 / squared
 
 
-def miscalibrated(lights: Tensor, degrees: float = 1.5, strength: float = 0.05) -> tuple[Tensor, Tensor]:
-    """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as calibration leaves them."""
-    amount = torch.rand(lights.shape[0], 1, 1, device=lights.device) * torch.pi / 180 * degrees
-    wrong = functional.normalize(lights + torch.randn_like(lights) * amount * 0.7, dim=-1)
-    amount = torch.rand(lights.shape[0], 1, device=lights.device) * strength
-    return wrong, 1 + amount * torch.randn_like(lights[..., 0])
+def miscalibrated(
+    lights: Tensor, degrees: float = 1.5, strength: float = 0.05, spoiled: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as calibration leaves them.
+
+    In a share ``spoiled`` of the captures they are grossly wrong: all lights tilted, some of them displaced, or strengths
+    that change in the course of the series.
+    """
+    count, photographs = lights.shape[:2]
+
+    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
+        return low + (high - low) * torch.rand(count, 1, 1, device=lights.device)
+
+    amount = u() * torch.pi / 180 * degrees
+    gross, tilted = u() < spoiled, u() < 0.4
+    some = torch.rand(count, photographs, 1, device=lights.device) < u(0.1, 1.3)
+    amount = torch.where(gross & ~tilted & some, u(0.03, 0.45), amount)
+    shift = (
+        torch.randn_like(lights) * amount
+        + torch.randn_like(u().expand(-1, -1, 3)) * u(0, 0.4) * gross * tilted
+    )
+    wrong = functional.normalize(lights + 0.7 * shift, dim=-1)
+    wrong = functional.normalize(torch.cat([wrong[..., :2], wrong[..., 2:].clamp_min(LOWEST)], -1), dim=-1)
+    course = torch.linspace(-0.5, 0.5, photographs, device=lights.device) * (u(-2, 2) * (u() < spoiled))[:, 0]
+    amount = torch.rand(count, 1, device=lights.device) * strength
+    return wrong, (1 + amount * torch.randn_like(lights[..., 0])) * torch.exp(course)

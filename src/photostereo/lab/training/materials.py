@@ -96,7 +96,7 @@ def draw_materials(count: int, device: torch.device | str) -> Materials:
         coat=u(0.2, 1.0) * when(0.25),
         coat_alpha=u(0.17, 0.6) ** 2,
         sheen=u(0.0, 0.5) * when(0.18),
-        ripple=torch.rand(count, 2, device=device) * torch.tensor([0.22, 0.5], device=device) * when(0.6),
+        ripple=torch.rand(count, 2, device=device) * torch.tensor([0.22, 0.5], device=device) * when(0.8),
         wave=torch.randn(count, 8, device=device) * 2.5,
     )
 

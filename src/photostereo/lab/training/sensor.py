@@ -1,4 +1,4 @@
-"""What camera and mask make of a scene: blur, haze, clipping, noise down to 3 dB, 8 bits, gray, damaged photographs."""
+"""What camera and mask make of a scene: shake, blur, haze, clipping, noise down to 3 dB, 8 bits, gray, damage."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from torch.nn import functional
 LUMA = (0.298936, 0.587043, 0.114021)
 #: Variance of the luma over that of a channel.
 LUMA_VARIANCE = sum(weight**2 for weight in LUMA)
+#: Share of the captures whose camera moved.
+SHAKEN = 0.08
 
 Uniform = Callable[..., Tensor]
 
@@ -38,7 +40,7 @@ def expose(
     image = torch.where(mono, gray, clean)
     single = mask[0].numel() == 1
     if mask.shape[-1] > 1:
-        image = _blurred(image, inside, u)
+        image = _blurred(_shaken(image, u), inside, u)
     relative = torch.exp(0.6 * torch.randn_like(u())) if single else 1.0
     values = inside.sum((1, 2, 3, 4), keepdim=True).clamp_min(1) * 3 * photographs
     mean = ((image * inside).sum((1, 2, 3, 4), keepdim=True) / values).clamp_min(1e-8) * relative
@@ -47,7 +49,11 @@ def expose(
     ) * relative**2
     haze = (image * inside).mean((2, 3, 4), keepdim=True) * u(0, 0.06) * (u() < 0.2)
     image = image + haze + mean * u(0, 0.04) * (u() < 0.3)
-    top = image.amax((1, 2, 3, 4), keepdim=True) * u(0.4, 1.0) if single else mean * u(2.0, 8.0)
+    top = (
+        image.amax((1, 2, 3, 4), keepdim=True) * u(0.4, 1.0)
+        if single
+        else mean * u(2.0, 8.0) * torch.exp(-2 * u() * (u() < 0.15))
+    )
     image = torch.where(u() < 0.3, torch.minimum(image, top), image)
     # A tone curve that was not quite undone.
     curve = torch.exp(0.12 * torch.randn_like(mean) * (u() < 0.2))
@@ -73,6 +79,23 @@ def expose(
     image = torch.where(u() < 0.12, torch.round(image / step) * step, image)
     image = _damaged(image, u, mean, damage)
     return torch.nan_to_num(image, nan=0.0, posinf=0.0, neginf=0.0) * inside, variance[:, 0, 0]
+
+
+def _shaken(image: Tensor, u: Uniform) -> Tensor:
+    """Photographs (S, d, 3, H, W), some captures from a camera that moved between them, or during some of them."""
+    count, photographs = image.shape[:2]
+    reach = torch.exp(u(-2.0, 1.2))[..., 0] * 2 / image.shape[-1]  # 0.13 to 3.3 pixels
+    move = torch.randn(count, photographs, 1, 2, device=image.device)
+    drift = torch.linspace(-1, 1, photographs, device=image.device)[None, :, None, None] * move[:, :1]
+    move = torch.where(
+        u()[..., 0] < 0.3, drift, move * (torch.rand_like(move[..., :1]) < u(0.2, 1.5)[..., 0])
+    )
+    turn = torch.eye(2, device=image.device).expand(count, photographs, 2, 2)
+    affine = torch.cat([turn, (move * reach).mT], -1).flatten(0, 1)
+    grid = functional.affine_grid(affine, [len(affine), 3, *image.shape[-2:]], align_corners=False)
+    moved = functional.grid_sample(image.flatten(0, 1), grid, align_corners=False).reshape(image.shape)
+    moved = torch.where(u() < 0.3, (moved + image) / 2, moved)
+    return torch.where(u() < SHAKEN, moved, image)
 
 
 def _blurred(image: Tensor, inside: Tensor, u: Uniform) -> Tensor:

@@ -18,8 +18,8 @@ from photostereo.reflectance.learned import context
 from photostereo.reflectance.learned.constants import FEATURES
 from photostereo.reflectance.learned.context import network as context_form
 
-SHIPPED_DIGEST = "869e53ad9190f5deb103e33539ca99a7390dcc56af49fc2cd39261f2d0a99910"
-CONTEXT_DIGEST = "2e28421fc88a636af14bbb2d4bb1500e6f3d22d0c8616f929886481bb05861aa"
+SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c07"
+CONTEXT_DIGEST = "95bd7d0dd0c071b244a9eb70c899a563536391d097416f48b1bc595c0433b711"
 LAYERS = ("first", "second", "third", "fourth", "head")
 #: Limits of an archive: the shipped one has a width of 96 and two stages.
 MOST_WIDTH, MOST_STAGES = 1024, 8

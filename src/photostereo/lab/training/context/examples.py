@@ -62,12 +62,18 @@ class Examples:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def draw_examples(
-    pool: Pool, photographs: int, weights: Weights, *, strong: float = 0.4, damage: float = 0.05
+    pool: Pool,
+    photographs: int,
+    weights: Weights,
+    *,
+    strong: float = 0.4,
+    damage: float = 0.05,
+    spoiled: float = 0.1,
 ) -> Examples:
     """Photograph the scenes of a pool, all under the same lights, and ask the witnesses of their pixels."""
     scenes, device = len(pool.heights), pool.heights.device
     lights = draw_directions(1, photographs, device)
-    true, strength = miscalibrated(lights.expand(scenes, -1, -1), DEGREES, STRENGTH)
+    true, strength = miscalibrated(lights.expand(scenes, -1, -1), DEGREES, STRENGTH, spoiled)
     clean = photograph(pool, true, draw_distances(scenes, device, NEAREST)) * strength[..., None, None, None]
     images, noise = expose(clean, pool.mask, strong=strong, damage=damage)
     return examples_of(images, noise, pool, lights[0], weights)
