@@ -53,19 +53,6 @@ class OutputSettings:
 class Settings:
     """The settings of a pipeline.
 
-    Attributes
-    ----------
-    reading : ReadOptions
-        How the photographs, lights and mask are read.
-    images, seed
-        Use this number of randomly chosen photographs; None for all.
-    solving : SolveSettings
-        Method, parameters, device and memory.
-    surface : SurfaceChoice, optional
-        How depth and meshes are made; None for neither.
-    output : OutputSettings
-        Which files are written.
-
     Examples
     --------
     >>> settings = Settings().changed(method="ls", mask="full", surface_method="robust", report=False)
@@ -76,10 +63,11 @@ class Settings:
     """
 
     reading: ReadOptions = field(default_factory=ReadOptions)
+    #: images, seed: use this number of randomly chosen photographs; None for all
     images: int | None = None
     seed: int = 0
     solving: SolveSettings = field(default_factory=SolveSettings)
-    surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)
+    surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)  #: None for neither depth nor meshes
     output: OutputSettings = field(default_factory=OutputSettings)
 
     def changed(self, **changes: Any) -> Settings:

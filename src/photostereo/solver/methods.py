@@ -27,32 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """A reflectance model, perhaps a prior, and defaults.
+    """A reflectance model, perhaps a prior, and defaults."""
 
-    Attributes
-    ----------
-    name, title : str
-        As users type it, and in words.
-    assumes : str
-        When to use it, one line.
-    model, prior
-        What it is made of; no prior for a pixelwise method.
-    look : Look
-        Label, color and marker in figures.
-    citation : str
-        Where it comes from.
-    defaults : mapping
-        Of parameters, where they differ from those of model and prior.
-    """
-
-    name: str
-    title: str
-    assumes: str
+    name: str  #: as users type it
+    title: str  #: in words
+    assumes: str  #: when to use it, one line
     model: ModelEntry
-    look: Look
-    citation: str
-    prior: PriorEntry | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    look: Look  #: label, color and marker in figures
+    citation: str  #: where it comes from
+    prior: PriorEntry | None = None  #: none for a pixelwise method
+    defaults: Mapping[str, Any] = field(default_factory=dict)  #: that differ from those of model and prior
 
     @property
     def model_parameters(self) -> tuple[Parameter, ...]:

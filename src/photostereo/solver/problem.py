@@ -31,35 +31,19 @@ from photostereo.solver.within_noise import WithinNoise
 class Solution:
     """The minimizer of a :class:`Problem`, still in the model's own arrays.
 
-    Attributes
-    ----------
-    normals : (N, 3) array
-        Albedo × normal.
-    unknowns : dict of str to array
-        The model's own.
-    status : str
-        ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached).
-    iterations, history
-        How many, and a record of each.
-    prior, state
-        The prior and its state at the end.
-    share : float
-        Of the prior's shift that was kept, see :mod:`photostereo.solver.share`.
-    lessons : sequence of Lesson
-        What the prior learned in each iteration, if asked for.
-
     If several problems descended together, every array (also those of the history) has a leading axis.
     """
 
-    normals: Array
-    unknowns: Unknowns
-    status: str
+    normals: Array  #: (N, 3) albedo × normal
+    unknowns: Unknowns  #: the model's own
+    status: str  #: ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached)
     iterations: int
-    history: tuple[Iteration, ...] = ()
+    history: tuple[Iteration, ...] = ()  #: a record of each iteration
+    #: prior, state: the prior and its state at the end
     prior: Prior | None = None
     state: PriorState = field(default_factory=dict)
-    share: float = 1.0
-    lessons: Sequence[Lesson] = ()
+    share: float = 1.0  #: of the prior's shift that was kept, see :mod:`photostereo.solver.share`
+    lessons: Sequence[Lesson] = ()  #: what the prior learned in each iteration, if asked for
 
     def select(self, g: int) -> Solution:
         """One of several problems that descended together."""

@@ -24,66 +24,34 @@ from photostereo.solver.result_files import read_arrays, read_summary
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction(Displayed):
-    """The result of :func:`photostereo.solve`; frozen, arrays read-only.
+    """The result of :func:`photostereo.solve`; frozen, arrays read-only."""
 
-    Attributes
-    ----------
-    normals : (H, W, 3) array of float32
-        Unit inside the mask, zero outside; x right, y up, z towards the camera. Also zero if a pixel is black in every
-        photograph.
-    albedo : (H, W) or (H, W, 3) array of float32
-        In the units of the photographs, zero outside the mask; three channels if the capture has them.
-    mask : (H, W) array of bool
-        The object.
-    method : str
-        The method that was used.
-    parameters : mapping
-        All its parameters with their values.
-    chosen : str
-        Why this method was chosen, if ``auto``, ``best`` or ``fast`` was asked for.
-    capture, digest : str
-        Name and content digest of the capture.
-    status : str
-        ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached).
-    iterations : int
-        Iterations that were run.
-    seconds : mapping
-        Wall-clock time by stage.
-    history : tuple of Iteration
-        A record of every iteration.
-    maps : mapping
-        Arrays (H, W, ...) of the method by name, such as ``spread``, the expected error in degrees.
-    arrays : mapping
-        Other arrays by name, such as ``dictionary``.
-    angular_error : ErrorSummary or None
-        Against the truth, if the capture has one.
-    versions : mapping
-        Versions of the software.
-    strengths : (d,) array or None
-        What each photograph was divided by, 1 for those that were not corrected; None if the light strengths were used
-        as given.
-    near : str
-        How near lights and the depth were found in turn; empty if the lights are distant.
-    """
-
+    #: (H, W, 3) float32, unit inside the mask, zero outside; x right, y up, z towards the camera. Also zero if a pixel is
+    #: black in every photograph.
     normals: FloatArray
+    #: (H, W) or (H, W, 3) float32, in the units of the photographs, zero outside the mask; three channels if the capture
+    #: has them
     albedo: FloatArray
-    mask: BoolArray
-    method: str
-    parameters: Mapping[str, Any]
+    mask: BoolArray  #: (H, W) the object
+    method: str  #: the method that was used
+    parameters: Mapping[str, Any]  #: all its parameters with their values
+    #: capture, digest: name and content digest of the capture
     capture: str = "capture"
     digest: str = ""
-    status: str = "closed form"
-    iterations: int = 0
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    history: tuple[Iteration, ...] = ()
+    status: str = "closed form"  #: or ``"converged"``, or ``"iterations"`` (the limit was reached)
+    iterations: int = 0  #: iterations that were run
+    seconds: Mapping[str, float] = field(default_factory=dict)  #: wall-clock time by stage
+    history: tuple[Iteration, ...] = ()  #: a record of every iteration
+    #: arrays (H, W, ...) of the method by name, such as ``spread``, the expected error in degrees
     maps: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    angular_error: ErrorSummary | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
-    chosen: str = ""
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)  #: others, such as ``dictionary``
+    angular_error: ErrorSummary | None = None  #: against the truth, if the capture has one
+    versions: Mapping[str, str] = field(default_factory=dict)  #: of the software
+    chosen: str = ""  #: why this method was chosen, if ``auto``, ``best`` or ``fast`` was asked for
+    #: (d,) what each photograph was divided by, 1 for those that were not corrected; None if the light strengths were used
+    #: as given
     strengths: NDArray[np.float32] | None = None
-    near: str = ""
+    near: str = ""  #: how near lights and the depth were found in turn; empty if the lights are distant
 
     def __post_init__(self) -> None:
         for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):

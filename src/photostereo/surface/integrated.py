@@ -16,45 +16,26 @@ Bool = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Surface(Displayed):
-    """An integrated surface. Its arrays are read-only.
+    """An integrated surface. Its arrays are read-only."""
 
-    Attributes
-    ----------
-    depth : (H, W) float64
-        Height in pixels, growing towards the camera; NaN outside the mask. With a camera it is −Z, the
-        negative distance along the optical axis, on a scale where the mean distance is the focal length (in
-        pixels).
-    mask : (H, W) bool
-    labels : (H, W) int32
-        The connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related,
-        unless anchors say so: each has the mean zero.
-    torn_right, torn_down : (H, W) bool
-        Whether the link to the right neighbor, or to the one below, is cut.
-    method, status : str
-        The status is "converged", "max_iter", or "direct" for ``simchony``.
-    iterations : int
-        Of the outer loop (robust) or of the conjugate gradients; the most over all parts.
-    residual : float
-        The largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, how much of the gradient the last
-        solve left.
-    energy : tuple of float
-        For ``robust``, the energy before every iteration of the largest part.
-    camera : Camera or None
-    unknown, away : int
-        Normals that were zero or not finite, and normals that faced away from the camera.
-    """
-
+    #: (H, W) height in pixels, growing towards the camera; NaN outside the mask. With a camera it is −Z, the negative
+    #: distance along the optical axis, on a scale where the mean distance is the focal length (in pixels).
     depth: Float64
-    mask: Bool
+    mask: Bool  #: (H, W)
+    #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related, unless
+    #: anchors say so: each has the mean zero.
     labels: NDArray[np.int32]
+    #: torn_right, torn_down: (H, W) whether the link to the right neighbor, or to the one below, is cut
     torn_right: Bool
     torn_down: Bool
     method: str
-    status: str
-    iterations: int
+    status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
+    iterations: int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
+    #: the largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, how much of the gradient the last solve left
     residual: float
-    energy: tuple[float, ...] = ()
+    energy: tuple[float, ...] = ()  #: for ``robust``, the energy before every iteration of the largest part
     camera: Camera | None = None
+    #: unknown, away: normals that were zero or not finite, and normals that faced away from the camera
     unknown: int = 0
     away: int = 0
     depth_range: tuple[float, float] = field(init=False)
