@@ -230,11 +230,11 @@ class Pipeline(ReadingStages):
     @stage(after=("solution", "diagnosis"))
     def expected(self) -> ExpectedError | None:
         """The expected error of the solution, with its reasons."""
-        from photostereo.pipeline.glance import glance
+        from photostereo.pipeline.glance import ENOUGH, glance
         from photostereo.solver.opinion import assess
 
         capture, result = self.at_hand, self.solution
-        if not capture.in_memory and "spread" not in result.maps:
+        if "spread" not in result.maps and (capture.mask.size > ENOUGH or not capture.in_memory):
             capture = glance(capture, self.control)
         return assess(result, capture, self.diagnosis.findings, self.control)
 
