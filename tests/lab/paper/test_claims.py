@@ -10,7 +10,7 @@ import pytest
 
 from photostereo.lab.paper.claims import check_claims
 from photostereo.lab.paper.experiments import uses_of
-from photostereo.lab.sweeps.plan import Block, Plan
+from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
 from photostereo.lab.sweeps.worker import run_trial
@@ -29,7 +29,7 @@ def store_with(folder, name, plan, error_of):
 @pytest.mark.parametrize("better", [True, False])
 def test_low_snr(tmp_path, better):
     levels = tuple(Corruption("poisson", level) for level in (5.0, 20.0))
-    plan = Plan("poisson", (Block((CAPTURE,), uses_of("all", "quick noisy"), (20,), levels),))
+    plan = Plan("poisson", (CAPTURE,), uses_of("all", "quick noisy"), (20,), levels)
     ours = 15.0 if better else 25.0
     store = store_with(tmp_path, "poisson", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0)
     (claim,) = check_claims(store)  # at 5 dB only: 20 dB is not below 10
@@ -40,9 +40,7 @@ def test_low_snr(tmp_path, better):
 
 @pytest.mark.parametrize(("ours", "holds"), [(14.9, True), (15.1, False)])
 def test_five_degrees_on_harvard_cat(tmp_path, ours, holds):
-    plan = Plan(
-        "x", (Block((CAPTURE,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),)),)
-    )
+    plan = Plan("x", (CAPTURE,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),))
     store = store_with(
         tmp_path, "harvard-cat", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0
     )

@@ -12,7 +12,7 @@ from photostereo.cli import app
 from photostereo.core.errors import ParameterError, PhotostereoError
 from photostereo.lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
 from photostereo.lab.paper.reproduce import reproduce
-from photostereo.lab.sweeps.plan import Block, Plan
+from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import CaptureSpec, Corruption
 from photostereo.scenes import dome_lights
@@ -69,9 +69,9 @@ def test_our_methods_stand_beside_the_papers_in_comparisons_of_all(monkeypatch):
 
 def test_our_methods_have_no_best_of_grid(tmp_path):
     capture = CaptureSpec("pot2", "/somewhere", "0" * 16)
-    block = Block((capture,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),))
     store = Store(tmp_path)
-    plan = Plan("poisson", (block,))
+    noise = (Corruption("poisson", 5.0),)
+    plan = Plan("poisson", (capture,), uses_of("all", "quick noisy"), (20,), noise)
     store.keep_plan(plan, {"notes": []})
     for trial in plan.trials:
         store.write(trial, Outcome("done", errors={"mean": 1.0 if "net" in trial.method else 20.0}))

@@ -7,7 +7,7 @@ import pytest
 from photostereo import solve
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps import worker as worker_module
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan, grids_of
+from photostereo.lab.sweeps.plan import MethodPlan, Plan, grids_of
 from photostereo.lab.sweeps.sweep import sweep
 from photostereo.lab.sweeps.trial import Corruption
 from photostereo.lab.sweeps.worker import load_scene, run_trial
@@ -17,9 +17,7 @@ SMALL = {"patch": [4, 4, 3], "stride": 2, "atoms": 24, "max_iter": 3}
 
 def a_plan(captures):
     grid = MethodPlan("pdlnv", fixed=SMALL, grid={"p": [1, 2], "lam": [0.5, 2.0], "mu": [0.1, 0.2]})
-    return Plan(
-        "test", (Block(captures, (MethodPlan("ls"), grid), (8,), (Corruption("poisson", 10.0),), (0, 1)),)
-    )
+    return Plan("test", captures, (MethodPlan("ls"), grid), (8,), (Corruption("poisson", 10.0),), (0, 1))
 
 
 def test_a_grid_is_what_differs_in_lambda_and_mu_alone(captures):

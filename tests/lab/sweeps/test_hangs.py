@@ -14,16 +14,14 @@ from distributed.security import Security
 from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import MethodPlan, Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.sweep import run_trials
 from photostereo.lab.sweeps.trial import Corruption
 
 
 def a_plan(captures, seeds):
-    return Plan(
-        "test", (Block(captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds)),)
-    )
+    return Plan("test", captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds))
 
 
 class SendsASignal(RunControl):

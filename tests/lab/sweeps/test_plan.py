@@ -7,7 +7,7 @@ import json
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import MethodPlan, Plan
 from photostereo.lab.sweeps.summary import average_of, average_over_objects, choice_of, results_of
 from photostereo.lab.sweeps.trial import CLEAN, Corruption
 
@@ -24,7 +24,7 @@ def a_plan(captures, **changes):
         "seeds": (0, 1),
         **changes,
     }
-    return Plan("test", (Block(captures, **facts),))
+    return Plan("test", captures, **facts)
 
 
 def test_a_plan_is_the_product_of_its_parts(captures):

@@ -53,19 +53,18 @@ def test_a_good_plan(write, folder):
     with_maps = read_plan(write("maps = true\n" + GOOD), data=folder)
     assert with_maps.maps and Plan.from_dict(with_maps.as_dict()) == with_maps
     assert plan.name == "mine"
-    block = plan.blocks[0]
-    assert [c.name for c in block.captures] == ["sphere", "pot"]
-    assert [c.reference for c in block.captures] == ["truth", "ls"]
-    assert block.images == (8, None)
-    assert [str(c) for c in block.corruptions] == [
+    assert [c.name for c in plan.captures] == ["sphere", "pot"]
+    assert [c.reference for c in plan.captures] == ["truth", "ls"]
+    assert plan.images == (8, None)
+    assert [str(c) for c in plan.corruptions] == [
         "clean",
         "Poisson 5 dB",
         "Poisson 15 dB",
         "salt and pepper 10 %",
     ]
-    assert block.seeds == (0, 7)
-    assert [m.title for m in block.methods] == ["ls", "two pieces"]
-    assert {tuple(sorted(p.items())) for p in block.methods[1].points()} == {
+    assert plan.seeds == (0, 7)
+    assert [m.title for m in plan.methods] == ["ls", "two pieces"]
+    assert {tuple(sorted(p.items())) for p in plan.methods[1].points()} == {
         (("lam", lam), ("mu", mu), ("p", 2)) for lam in (1, 10) for mu in (0.1, 0.2)
     }
 
@@ -125,4 +124,4 @@ def test_a_plan_that_is_none(write, folder, text, code):
 def test_captures_are_found_beside_the_plan(folder):
     path = folder / "beside.toml"
     path.write_text('captures = ["sphere.npz"]\n[[methods]]\nname = "ls"\n', encoding="utf-8")
-    assert read_plan(path).blocks[0].captures[0].path == str((folder / "sphere.npz").resolve())
+    assert read_plan(path).captures[0].path == str((folder / "sphere.npz").resolve())

@@ -22,7 +22,7 @@ from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import MethodPlan, Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.sweep import run_trials, sweep
 from photostereo.lab.sweeps.trial import Corruption
@@ -39,8 +39,8 @@ TABLES = ("table.csv", "table.md", "table.tex", "table-oracle.csv", "table-defau
 
 def a_plan(captures, seeds=(0, 1)):
     dictionary = MethodPlan("dlnv", fixed={**SMALL, "lam": 1.0}, grid={"mu": [0.1, 0.2]}, defaults=False)
-    block = Block(captures, (MethodPlan("ls"), dictionary), (8,), (Corruption("poisson", 10.0),), seeds)
-    return Plan("test", (block,))
+    noise = (Corruption("poisson", 10.0),)
+    return Plan("test", captures, (MethodPlan("ls"), dictionary), (8,), noise, seeds)
 
 
 def test_results_are_those_of_solve(captures, client, tmp_path):
@@ -78,7 +78,7 @@ def test_draws_and_noise_depend_on_the_seed_alone(captures):
 
 def test_least_squares_on_clean_photographs_as_the_reference(captures):
     spec = replace(captures[0], reference="ls")
-    trial = Plan("x", (Block((spec,), (MethodPlan("ls"),)),)).trials[0]
+    trial = Plan("x", (spec,), (MethodPlan("ls"),)).trials[0]
     assert run_trial(trial).errors["mean"] < 1e-6
     assert (load_scene(*trial.scene).truth == solve(load(spec.path), "ls").normals).all()
 
@@ -88,7 +88,7 @@ def test_a_failed_trial_is_a_row_and_stops_nothing(captures, client, tmp_path):
     too_many = MethodPlan(
         "dlnv", "too many atoms", {**SMALL, "atoms": 100_000, "lam": 1.0, "mu": 0.1}, defaults=False
     )
-    plan = Plan("test", (Block((captures[0], gone), (MethodPlan("ls"), too_many), (8,)),))
+    plan = Plan("test", (captures[0], gone), (MethodPlan("ls"), too_many), (8,))
     store = Store(tmp_path / "out")
     end = run_trials(plan.trials, store, client)
     assert (end.done, end.failed) == (1, 3)

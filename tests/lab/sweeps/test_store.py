@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from photostereo.core.errors import OutputError
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import MethodPlan, Plan
 from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.lab.sweeps.trial import CaptureSpec, Trial
 
@@ -52,7 +52,7 @@ def test_a_row_has_everything_and_replaces_an_older_one(tmp_path):
 
 
 def test_plans_are_remembered(tmp_path):
-    plan = Plan("mine", (Block((CAPTURE,), (MethodPlan("pls", grid={"p": [2, 3]}),)),))
+    plan = Plan("mine", (CAPTURE,), (MethodPlan("pls", grid={"p": [2, 3]}),))
     Store(tmp_path).keep_plan(plan, {"notes": ["quick"]})
     found, facts = Store(tmp_path).plan("mine")
     assert [t.hash for t in found.trials] == [t.hash for t in plan.trials]

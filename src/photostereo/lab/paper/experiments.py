@@ -10,7 +10,7 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import read_toml
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan
+from photostereo.lab.sweeps.plan import MethodPlan, Plan
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
 
 #: Where a folder may keep DiLiGenT objects, and the Harvard set.
@@ -53,9 +53,9 @@ class NamedRun:
         """The plan, without trials if its objects are missing, and notes on what differs from the paper."""
         catalog = Catalog(Path(data).expanduser())
         facts = {**self.facts, **(self.facts.get("quick", {}) if quick else {})}
-        captures = catalog.find(facts["objects"])
-        block = Block(
-            captures,
+        plan = Plan(
+            self.name,
+            catalog.find(facts["objects"]),
             uses_of(facts["methods"], facts.get("grid", "")),
             tuple(facts.get("images", [None])),
             (
@@ -67,7 +67,7 @@ class NamedRun:
             facts.get("task", "solve"),
         )
         notes = [QUICK_NOTE] if quick else []
-        return Plan(self.name, (block,) if captures else ()), notes + catalog.notes()
+        return plan, notes + catalog.notes()
 
 
 #: Every named run, in the paper's order.

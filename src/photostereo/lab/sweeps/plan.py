@@ -44,18 +44,6 @@ class MethodPlan:
 
 
 @dataclass(frozen=True)
-class Block:
-    """A full product; a plan is a list of these."""
-
-    captures: tuple[CaptureSpec, ...]
-    methods: tuple[MethodPlan, ...]
-    images: tuple[int | None, ...] = (None,)
-    corruptions: tuple[Corruption, ...] = (CLEAN,)
-    seeds: tuple[int, ...] = (0,)
-    task: Task = "solve"
-
-
-@dataclass(frozen=True)
 class Cell:
     """One method on one scene: the trials of its grid and the one with defaults."""
 
@@ -73,13 +61,18 @@ class Plan:
     """A name and what is to be computed; JSON in the store, TOML in files that users write."""
 
     name: str
-    blocks: tuple[Block, ...]
+    captures: tuple[CaptureSpec, ...]
+    methods: tuple[MethodPlan, ...]
+    images: tuple[int | None, ...] = (None,)
+    corruptions: tuple[Corruption, ...] = (CLEAN,)
+    seeds: tuple[int, ...] = (0,)
+    task: Task = "solve"
     maps: bool = False  #: whether the normals of every trial are kept
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Every method on every scene, in the plan's order."""
-        return tuple(cell for block in self.blocks for cell in _cells(block))
+        return tuple(_cells(self))
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -97,32 +90,23 @@ class Plan:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
         """The inverse of :meth:`as_dict`."""
-        blocks = tuple(
-            Block(
-                captures=tuple(CaptureSpec(**capture) for capture in block["captures"]),
-                methods=tuple(MethodPlan(**method) for method in block["methods"]),
-                images=tuple(block["images"]),
-                corruptions=tuple(Corruption(**corruption) for corruption in block["corruptions"]),
-                seeds=tuple(block["seeds"]),
-                task=block["task"],
-            )
-            for block in facts["blocks"]
-        )
-        return cls(facts["name"], blocks, bool(facts.get("maps", False)))
+        made = {"captures": CaptureSpec, "methods": MethodPlan, "corruptions": Corruption}
+        parts = {name: tuple(kind(**part) for part in facts[name]) for name, kind in made.items()}
+        return cls(**{**facts, **parts, "images": tuple(facts["images"]), "seeds": tuple(facts["seeds"])})
 
 
-def _cells(block: Block) -> Iterator[Cell]:
+def _cells(plan: Plan) -> Iterator[Cell]:
     seen = set()
     for capture, corruption, images, seed in product(
-        block.captures, block.corruptions, block.images, block.seeds
+        plan.captures, plan.corruptions, plan.images, plan.seeds
     ):
         # Without a choice of photographs and without noise nothing depends on the seed: one trial, not one per seed.
         settled = None if images is None and corruption.kind == "none" else seed
         if (capture, corruption, images, settled) in seen:
             continue
         seen.add((capture, corruption, images, settled))
-        for use in block.methods:
-            bare = Trial(capture, use.method, {}, images, corruption, settled, block.task)
+        for use in plan.methods:
+            bare = Trial(capture, use.method, {}, images, corruption, settled, plan.task)
             yield Cell(
                 capture=capture,
                 images=images,

@@ -12,7 +12,7 @@ from typing import Any
 from photostereo.core.errors import ParameterError, PhotostereoError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
-from photostereo.lab.sweeps.plan import Block, MethodPlan, Plan, settle_parameters
+from photostereo.lab.sweeps.plan import MethodPlan, Plan, settle_parameters
 from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
 
 _LEVELS = (NUMBER, [NUMBER])
@@ -71,8 +71,9 @@ def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
         for value in document.get("corruptions", ["none"])
         for corruption in _corruptions(value, fail)
     )
-    block = Block(captures, methods, images, corruptions, _seeds(document.get("seeds", 1), fail))
-    return Plan(document.get("name", file.stem), (block,), document.get("maps", False))
+    seeds = _seeds(document.get("seeds", 1), fail)
+    name, maps = document.get("name", file.stem), document.get("maps", False)
+    return Plan(name, captures, methods, images, corruptions, seeds, maps=maps)
 
 
 def _method(entry: dict[str, Any], where: str, fail: Any) -> MethodPlan:
