@@ -32,25 +32,25 @@ def test_unknown_normals_are_black():
 
 
 def codes_of(grid):
-    return np.frombuffer(base64.b64decode(grid.codes), "<u2").reshape(grid.rows, grid.cols)
+    return np.frombuffer(base64.b64decode(grid["codes"]), "<u2").reshape(grid["rows"], grid["cols"])
 
 
 @pytest.mark.parametrize("limit", [10**6, 1200])
 def test_heights_come_back(sphere, limit):
     frame = frame_around(sphere.mask, max_pixels=10**6, margin=0.03)
     grid = pack_heights(sphere.depth, sphere.mask, frame, max_vertices=limit)
-    assert grid.rows * grid.cols <= limit
-    codes, step = codes_of(grid).astype(float), int(grid.step)
-    heights = grid.low + (codes - 1) / 65534 * (grid.high - grid.low)
+    assert grid["rows"] * grid["cols"] <= limit
+    codes, step = codes_of(grid).astype(float), int(grid["step"])
+    heights = grid["low"] + (codes - 1) / 65534 * (grid["high"] - grid["low"])
     cut = frame.cut(sphere.depth)
     worst = 0.0
-    for j in range(grid.rows):
-        for i in range(grid.cols):
+    for j in range(grid["rows"]):
+        for i in range(grid["cols"]):
             cell = cut[j * step : (j + 1) * step, i * step : (i + 1) * step]
             if np.isfinite(cell).any():
                 worst = max(worst, abs(heights[j, i] - np.nanmean(cell)))
                 assert codes[j, i] > 0
-    assert worst <= (grid.high - grid.low) / 65534
+    assert worst <= (grid["high"] - grid["low"]) / 65534
 
 
 def test_one_ring_is_carried_beyond_the_rim():
@@ -66,5 +66,5 @@ def test_tears_are_carried(sphere):
     tears[40, 30:50] = True
     frame = frame_around(sphere.mask, max_pixels=10**6)
     grid = pack_heights(sphere.depth, sphere.mask, frame, tears=tears)
-    cuts = np.frombuffer(base64.b64decode(grid.cuts), np.uint8).reshape(grid.rows, grid.cols)
+    cuts = np.frombuffer(base64.b64decode(grid["cuts"]), np.uint8).reshape(grid["rows"], grid["cols"])
     assert (cuts > 0).sum() == 20

@@ -16,7 +16,7 @@ from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.pipeline.save import save
 from photostereo.report import open_report, serve, write_report
 from photostereo.report.serving import holds_finer, make_server
-from photostereo.report.viewing import is_deeper_than_its_page
+from photostereo.report.viewing import find_report
 from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
 
@@ -215,7 +215,7 @@ def served_result(tmp_path):
 def test_a_page_with_damaged_data_is_still_shown(folder, data):
     page = f'<p>hello<script type="application/json" id="data">{data}</script>'
     (folder / "report.html").write_text(page, encoding="utf-8")
-    assert not is_deeper_than_its_page(folder)
+    assert not holds_finer(find_report(folder))
     with make_server(folder / "report.html") as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()

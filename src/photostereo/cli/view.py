@@ -22,10 +22,11 @@ def view(
     port: int = option("--port", None, "Port (0: any free port).", min=0, max=65535, default=0),
 ) -> None:
     """Open the report in the browser."""
-    from photostereo.report import is_deeper_than_its_page, open_report
+    from photostereo.report import find_report, open_report
     from photostereo.report import serve as serve_report
+    from photostereo.report.serving import holds_finer
 
-    if serve or (serve is None and is_deeper_than_its_page(out)):
+    if serve or (serve is None and holds_finer(find_report(out))):
         if serve is None:
             terminal.say(
                 "The result has more detail than fits into the page: serving the rest from its folder."

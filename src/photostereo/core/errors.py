@@ -22,6 +22,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -87,7 +88,8 @@ class PhotostereoError(Exception):
         return same.with_traceback(self.__traceback__)
 
     def __reduce__(self) -> Any:  # across processes with everything it carries
-        return _remade, (type(self), self.message, self.code, self.file, self.remedy, self.values)
+        facts = {"code": self.code, "file": self.file, "remedy": self.remedy, **self.values}
+        return partial(type(self), **facts), (self.message,)
 
 
 class CaptureError(PhotostereoError, ValueError):
@@ -164,17 +166,6 @@ def require_known(name: str, known: Iterable[str], what: str, code: str = "") ->
             name=name,
             known=list(words),
         )
-
-
-def _remade(
-    kind: type[PhotostereoError],
-    message: str,
-    code: str,
-    file: Path | None,
-    remedy: str | None,
-    values: dict[str, Any],
-) -> PhotostereoError:
-    return kind(message, code=code, file=file, remedy=remedy, **values)
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from photostereo.report.about import about_lines
 from photostereo.report.comparison_figures import error_chart, figures_table
 from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.entries import Basis, Entry, basis_of, entries_of
-from photostereo.report.packing import grid_data, pack_heights
+from photostereo.report.packing import pack_heights
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.pyramid import Layers
@@ -203,7 +203,7 @@ def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str,
     # The more results, the fewer vertices for each.
     limit = min(160_000, max(12_000, 300_000 // len(entries)))
     return {
-        one.key: grid_data(pack_heights(one.depth, mask, frame, max_vertices=limit), frame)
+        one.key: pack_heights(one.depth, mask, frame, max_vertices=limit)
         for one in entries
         if one.depth is not None
     }

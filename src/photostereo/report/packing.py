@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -63,22 +62,6 @@ def _sign(values: FloatArray) -> FloatArray:
     return np.where(values >= 0, 1.0, -1.0)
 
 
-@dataclass(frozen=True)
-class HeightGrid:
-    """A height field for the viewer."""
-
-    #: vertices across and down
-    cols: int
-    rows: int
-    step: float  #: pixels between vertices; the first one is at ``step / 2`` from the upper left corner
-    #: heights that the codes 1 and 65535 stand for, in pixels
-    low: float
-    high: float
-    codes: str  #: base64 of little-endian 16-bit codes by rows; 0 is a hole
-    #: base64 of one byte per vertex: 1 where the cell to its lower right is torn open; empty without tears
-    cuts: str
-
-
 def pack_heights(
     depth: FloatArray,
     mask: BoolArray,
@@ -86,8 +69,13 @@ def pack_heights(
     *,
     tears: BoolArray | None = None,
     max_vertices: int = MAX_VERTICES,
-) -> HeightGrid:
-    """Cut, thin out and quantize a depth map.
+) -> dict[str, Any]:
+    """A depth map cut, thinned out and quantized for the viewer.
+
+    ``cols`` and ``rows`` of vertices, ``step`` pixels apart, the first at ``step / 2`` from the upper left corner of the
+    picture of ``width`` × ``height`` pixels; ``codes`` (base64, 16 bits, little-endian, by rows; 0 is a hole), of which 1
+    and 65535 stand for the heights ``low`` and ``high``; ``cuts`` (base64, a byte per vertex): 1 where the cell to its
+    lower right is torn open, empty without tears.
 
     Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims
     the outline with the normal map, which is finer than the grid.
@@ -108,23 +96,16 @@ def pack_heights(
     if tears is not None:
         torn = resize(np.pad(frame.cut(tears), pad), rows, cols) > 0
         cuts = base64.b64encode(torn.astype(np.uint8).tobytes()).decode("ascii")
-    return HeightGrid(
-        cols=codes.shape[1],
-        rows=codes.shape[0],
-        step=float(step),
-        low=low,
-        high=low + span,
-        codes=base64.b64encode(codes.tobytes()).decode("ascii"),
-        cuts=cuts,
-    )
-
-
-def grid_data(grid: HeightGrid, frame: Frame) -> dict[str, Any]:
-    """A height grid and the size, in its pixels, of the picture that covers it."""
     return {
-        **asdict(grid),
-        "width": frame.cols.stop - frame.cols.start,
-        "height": frame.rows.stop - frame.rows.start,
+        "cols": codes.shape[1],
+        "rows": codes.shape[0],
+        "step": float(step),
+        "low": low,
+        "high": low + span,
+        "codes": base64.b64encode(codes.tobytes()).decode("ascii"),
+        "cuts": cuts,
+        "width": width,
+        "height": height,
     }
 
 

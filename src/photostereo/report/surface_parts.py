@@ -17,7 +17,7 @@ from photostereo.io.safe import read_text
 from photostereo.io.schema import check_facts
 from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
-from photostereo.report.packing import grid_data, pack_heights
+from photostereo.report.packing import pack_heights
 from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.tiles import channels_of, page_levels
@@ -43,7 +43,7 @@ def surface_parts(
     data = depth_map = None
     step = 1
     if depth is not None and np.isfinite(depth[result.mask]).any():
-        grid = grid_data(pack_heights(depth, result.mask, frame, tears=tears), frame)
+        grid = pack_heights(depth, result.mask, frame, tears=tears)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
         depth_map = figures.depth_figure(depth, result.mask, frame, pixel_size)
     template = templates().get_template("surface.html")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError
-from photostereo.report.serving import LOOPBACK, holds_finer, make_server
+from photostereo.report.serving import LOOPBACK, make_server
 
 
 def open_report(out_dir: str | Path) -> Path:
     """Open ``report.html`` of an OUT folder in the user's browser; its path."""
-    page = _find_report(out_dir)
+    page = find_report(out_dir)
     webbrowser.open(page.as_uri())
     return page
 
@@ -23,7 +23,7 @@ def serve(
     """Serve an OUT folder on 127.0.0.1 until interrupted, on any free port by default. ``tell`` receives the
     address as one line of text; with ``browse`` the page is opened in the user's browser.
     """
-    with make_server(_find_report(out_dir), port) as server:
+    with make_server(find_report(out_dir), port) as server:
         address = f"http://{LOOPBACK}:{server.server_address[1]}/report.html"
         if tell is not None:
             tell(f"Serving {address} on this machine only; press Ctrl-C to stop.")
@@ -36,12 +36,7 @@ def serve(
                 tell("Stopped.")
 
 
-def is_deeper_than_its_page(out_dir: str | Path) -> bool:
-    """Whether the arrays of an OUT folder are finer than its page, so that serving it shows more."""
-    return holds_finer(_find_report(out_dir))
-
-
-def _find_report(out_dir: str | Path) -> Path:
+def find_report(out_dir: str | Path) -> Path:
     """The page of a folder; of the demo's, which has one per method, the one written last."""
     folder = Path(out_dir).resolve()
     page = folder if folder.name == "report.html" else folder / "report.html"
