@@ -102,10 +102,9 @@ def matte_fit(
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
     a method scales its albedo.
     """
-    pixels, directions = normals[mask].astype(np.float32), np.asarray(lights, np.float32)
-    squares = np.empty(len(pixels), np.float32)
-    shading_squares, products = np.empty_like(squares), np.empty_like(squares)
-    flat, index = images.reshape(len(images), mask.size, *images.shape[3:]), np.flatnonzero(mask)
+    directions, index = np.asarray(lights, np.float32), np.flatnonzero(mask)
+    flat, facing = images.reshape(len(images), mask.size, *images.shape[3:]), normals.reshape(-1, 3)
+    amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
     block = 1024  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
         control.check()
@@ -113,17 +112,21 @@ def matte_fit(
         # Ordered as the shading is, which an index would not do.
         values = flat[:, part] if len(index) == mask.size else np.take(flat, index[part], axis=1)
         values = gray_from_rgb(values) if values.ndim == 3 else values
+        pixels = facing[index[part]].astype(np.float32)
         if directions.ndim == 2:
-            shading = np.maximum(directions @ pixels[part].T, 0)
+            shading = np.maximum(directions @ pixels.T, 0)
         else:
-            shading = np.maximum(shades(pixels[part], directions[part]).T, 0)
-        squares[part] = np.einsum("jn,jn->n", values, values)
-        shading_squares[part] = np.einsum("jn,jn->n", shading, shading)
-        products[part] = np.einsum("jn,jn->n", values, shading)
-    lit, seen = shading_squares > 0, squares > 0
-    amplitude = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
-    share = 1.0 - np.divide(amplitude * products, squares, out=np.ones_like(squares), where=seen)
-    return MatteFit(amplitude, np.sqrt(squares / len(images)), np.sqrt(np.clip(share, 0, 1)))
+            shading = np.maximum(shades(pixels, directions[part]).T, 0)
+        squares, shading_squares, products = (
+            np.einsum("jn,jn->n", one, other)
+            for one, other in ((values, values), (shading, shading), (values, shading))
+        )
+        lit, seen = shading_squares > 0, squares > 0
+        found = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
+        share = 1.0 - np.divide(found * products, squares, out=np.ones_like(squares), where=seen)
+        amplitude[part], brightness[part] = found, np.sqrt(squares / len(images))
+        residual[part] = np.sqrt(np.clip(share, 0, 1))
+    return MatteFit(amplitude, brightness, residual)
 
 
 def matte_residual(
