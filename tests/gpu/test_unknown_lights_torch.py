@@ -159,6 +159,26 @@ def test_a_table_lights_a_ball_from_below() -> None:
     )
 
 
+def test_spoiled_captures_have_lights_and_photographs_that_moved() -> None:
+    from photostereo.lab.training import sensor
+    from photostereo.lab.training.layouts import draw_directions, miscalibrated
+
+    torch.manual_seed(0)
+    lights = draw_directions(200, 12, "cpu")
+    off = [
+        torch.rad2deg(torch.acos((lights * miscalibrated(lights, 1.5, 0.05, share)[0]).sum(-1).clamp(-1, 1)))
+        for share in (0.0, 1.0)
+    ]
+    assert float(off[0].max()) < 8 < float(off[1].amax(1).median())
+    # A slope is as steep in every photograph that moved, and as high as its movement says.
+    ramp = torch.linspace(0, 1, 64).expand(40, 6, 3, 64, 64)
+    moved = sensor._shaken(ramp, lambda low=0.0, high=1.0: low + (high - low) * torch.rand(40, 1, 1, 1, 1))
+    still = (moved == ramp).flatten(1).all(1)
+    assert 0 < int((~still).sum()) < 20
+    inner = moved[~still][..., 12:-12, 12:-12]
+    torch.testing.assert_close(inner.diff(dim=-1), torch.full_like(inner[..., 1:], 1 / 63), atol=1e-5, rtol=0)
+
+
 def test_a_tiny_training_writes_weights(tmp_path) -> None:
     from photostereo.lab.training.lights.task import LightSettings, LightTask
     from photostereo.lab.training.loop import train
