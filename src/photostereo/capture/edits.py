@@ -19,6 +19,7 @@ folder of the capture.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -84,16 +85,9 @@ class Edits:
         return ", ".join(word for word in words if word)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not corrected is left out."""
-        said: dict[str, Any] = {
-            "mask": self.mask,
-            "lights": self.lights,
-            "circle": list(self.circle or ()),
-            "leave_out": list(self.leave_out),
-            "keep": list(self.keep),
-            "moved_lights": {name: list(to) for name, to in self.moved_lights.items()},
-        }
-        return {"photostereo-edits": _VERSION, **{name: value for name, value in said.items() if value}}
+        """As JSON returns it; what is not corrected is left out."""
+        said = json.loads(json.dumps({name: value for name, value in vars(self).items() if value}))
+        return {"photostereo-edits": _VERSION, **said}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], file: Path | None = None) -> Edits:
@@ -113,21 +107,15 @@ class Edits:
         for name in ("mask", "lights"):
             if not _stays_inside(facts.get(name) or ""):
                 raise fail(f"{name} is not a file in the folder of the capture")
-        circle = facts.get("circle")
-        if circle and not (len(circle) == 3 and circle[2] > 0):
+        said: dict[str, Any] = {name: facts[name] for name in cls.__dataclass_fields__ if facts.get(name)}
+        said |= {name: tuple(said[name]) for name in ("circle", "leave_out", "keep") if name in said}
+        if "circle" in said and not (len(said["circle"]) == 3 and said["circle"][2] > 0):
             raise fail("circle needs a center and a radius")
-        moved = {name: tuple(map(float, to)) for name, to in (facts.get("moved_lights") or {}).items()}
+        moved = {name: tuple(to) for name, to in said.get("moved_lights", {}).items()}
         for name, to in moved.items():
             if len(to) != 3 or not 0 < math.hypot(*to) < math.inf:
                 raise fail(f"moved_lights.{name} is not a direction x, y, z")
-        return cls(
-            mask=facts.get("mask") or None,
-            lights=facts.get("lights") or None,
-            circle=(float(circle[0]), float(circle[1]), float(circle[2])) if circle else None,
-            leave_out=tuple(facts.get("leave_out") or ()),
-            keep=tuple(facts.get("keep") or ()),
-            moved_lights=moved,  # type: ignore[arg-type]  # of three numbers each, checked above
-        )
+        return cls(**{**said, "moved_lights": moved})
 
     def fill_in(self, options: ReadOptions, folder: Path) -> ReadOptions:
         """The options with these corrections; what the user said stays."""
