@@ -26,7 +26,9 @@ from photostereo.photographs.framing import Framing
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
 COPLANAR_RATIO = 1e-3
 #: What :class:`Lights` keeps as it was given.
-_AS_GIVEN = ("source", "strengths_source", "position_unit", "distances", "camera", "depth")
+_AS_GIVEN = (
+    "positions", "expected_error", "source", "strengths_source", "position_unit", "distances", "camera", "depth",
+)  # fmt: skip
 
 
 class Lights:
@@ -86,19 +88,21 @@ class Lights:
         depth: ArrayLike | None = None,
         count: int | None = None,
     ) -> None:
-        self._positions = None if positions is None else _vectors(positions, "positions")
-        given = self._positions if directions is None else directions
+        self.positions = None if positions is None else _vectors(positions, "positions")
+        given = self.positions if directions is None else directions
         self._directions = None if given is None else _unit(_vectors(given, "lights"))
         self._count = int(count or 0) if self._directions is None else len(self._directions)
         self._strengths = None if strengths is None else _frozen(strengths)
-        self._error = _frozen(np.full(self._count, np.nan) if expected_error is None else expected_error)
+        self.expected_error = _frozen(
+            np.full(self._count, np.nan) if expected_error is None else expected_error
+        )
         self.distances = None if distances is None else _frozen(distances)
         self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
         self.strengths_source = strengths_source
         self.position_unit = position_unit
         self.camera = None if camera is None else _frozen(camera)
         self.depth = None if depth is None else _frozen(depth)
-        for values in (self._positions, self._strengths, self._error, self.distances, self.source):
+        for values in (self.positions, self._strengths, self.expected_error, self.distances, self.source):
             if values is not None and len(values) != self._count:
                 raise CaptureError(
                     f"There are {self._count} light directions but {len(values)} values for them.",
@@ -126,7 +130,7 @@ class Lights:
     @property
     def is_near(self) -> bool:
         """Whether the lights have positions, so that their directions differ between pixels."""
-        return self._positions is not None
+        return self.positions is not None
 
     @property
     def directions(self) -> FloatArray:
@@ -145,11 +149,6 @@ class Lights:
         return np.ascontiguousarray(self.directions.T)
 
     @property
-    def positions(self) -> FloatArray | None:
-        """(d, 3) of near lights, in ``position_unit``; None for distant ones."""
-        return self._positions
-
-    @property
     def strengths(self) -> FloatArray:
         """(d,) or (d, 3), read-only."""
         return np.ones(self._count) if self._strengths is None else self._strengths
@@ -160,11 +159,6 @@ class Lights:
         return self._strengths is not None
 
     @property
-    def expected_error(self) -> FloatArray:
-        """(d,) degrees by which each direction may be off; NaN if unknown."""
-        return self._error
-
-    @property
     def condition(self) -> float:
         """Largest over smallest singular value of the directions: 1 is ideal, above 10 is poor."""
         return light_geometry(self.directions).condition
@@ -173,7 +167,7 @@ class Lights:
         """Directions (N, d, 3) at points (N, 2) or (N, 3): x right, y up, z toward the camera, in pixels from the
         middle of the frame."""
         where = np.asarray(points, dtype=np.float64)
-        if self._positions is None:
+        if self.positions is None:
             return np.broadcast_to(self.directions, (len(where), self._count, 3))
         toward, distance = self._toward(where)
         return np.asarray(toward / distance[..., None])
@@ -184,7 +178,7 @@ class Lights:
         Near lights are exact at every pixel, at its depth (:attr:`depth`; without one, on the plane of the positions'
         origin).
         """
-        if self._positions is None:
+        if self.positions is None:
             return PixelLights(self.matrix)
         points = np.zeros((len(rows), 3))
         points[:, 0] = columns - 0.5 * (frame[1] - 1)
@@ -214,9 +208,9 @@ class Lights:
         >>> round(Lights(positions=[[0, 0, 500.0]]).turn_over((100, 100)), 1)
         5.7
         """
-        if self._positions is None:
+        if self.positions is None:
             return 0.0
-        return float(np.degrees(np.arctan2(0.5 * max(frame), row_lengths(self._positions).min())))
+        return float(np.degrees(np.arctan2(0.5 * max(frame), row_lengths(self.positions).min())))
 
     def take(self, chosen: Sequence[int] | NDArray[Any]) -> Lights:
         """Some of the lights."""
@@ -225,17 +219,17 @@ class Lights:
             return Lights(count=len(index))
         return self.changed(
             directions=self.directions[index],
-            positions=None if self._positions is None else self._positions[index],
+            positions=None if self.positions is None else self.positions[index],
             strengths=None if self._strengths is None else self._strengths[index],
-            expected_error=self._error[index],
+            expected_error=self.expected_error[index],
             source=[self.source[int(k)] for k in index],
             distances=None if self.distances is None else self.distances[index],
         )
 
     def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
         """The same lights, some of them in other directions (by number); near lights keep their distance."""
-        directions, error, source = self.directions.copy(), self._error.copy(), list(self.source)
-        positions = None if self._positions is None else self._positions.copy()
+        directions, error, source = self.directions.copy(), self.expected_error.copy(), list(self.source)
+        positions = None if self.positions is None else self.positions.copy()
         for number, toward in to.items():
             directions[number] = np.asarray(toward) / np.linalg.norm(toward)
             error[number], source[number] = np.nan, "moved by hand"
@@ -247,9 +241,7 @@ class Lights:
         """The same lights with other values of the parameters above."""
         same = {
             "directions": self._directions,
-            "positions": self._positions,
             "strengths": self._strengths,
-            "expected_error": self._error,
             **{name: getattr(self, name) for name in _AS_GIVEN},
         }
         return Lights(**{**same, **changes})
@@ -260,32 +252,32 @@ class Lights:
 
     def framed(self, framing: Framing, full: tuple[int, int]) -> Lights:
         """The same lights with positions in pixels of a part of the frame; ``full`` is its whole height and width."""
-        if self._positions is None:
+        if self.positions is None:
             return self
         camera = None if self.camera is None else framing.positions(self.camera[None], full)[0]
         if self.position_unit != "pixels":
             return self.changed(camera=camera)
         return self.changed(
-            positions=framing.positions(self._positions, full),
+            positions=framing.positions(self.positions, full),
             distances=framing.scale * self._strong_at,
             camera=camera,
         )
 
     def lowered(self, height: float) -> Lights:
         """The same near lights as seen from this many pixels above the origin of their positions."""
-        assert self._positions is not None
-        return self.changed(positions=self._positions - [0.0, 0.0, height], distances=self._strong_at)
+        assert self.positions is not None
+        return self.changed(positions=self.positions - [0.0, 0.0, height], distances=self._strong_at)
 
     def thinned(self, step: int, frame: tuple[int, int]) -> Lights:
         """The same lights over every n-th pixel, from the first, of a frame of this height and width."""
-        if self._positions is None or step == 1:
+        if self.positions is None or step == 1:
             return self
         sides = np.array([-(-frame[1] // step), -(-frame[0] // step)])
         # The middle of the smaller frame, as seen from that of the larger one.
         x, y = 0.5 * (step * (sides - 1) - (np.array(frame[::-1]) - 1)) * [1, -1]
         middle = np.array([x, y, 0.0])
         return self.changed(
-            positions=(self._positions - middle) / step,
+            positions=(self.positions - middle) / step,
             distances=self._strong_at / step,
             camera=None if self.camera is None else (self.camera - middle) / step,
             depth=None if self.depth is None else self.depth[::step, ::step] / step,
@@ -293,7 +285,7 @@ class Lights:
 
     def in_pixels(self, mask: BoolArray) -> Lights:
         """The same lights with positions in pixels of the frame, if they are in widths of the object, its mask."""
-        if self._positions is None or self.position_unit == "pixels":
+        if self.positions is None or self.position_unit == "pixels":
             return self
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
         if not len(cols):
@@ -303,7 +295,7 @@ class Lights:
         middle = 0.5 * np.array(
             [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
         )
-        scaled = float(cols[-1] - cols[0] + 1) * self._positions
+        scaled = float(cols[-1] - cols[0] + 1) * self.positions
         return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 
     def require_usable(self, count: int, name: str) -> Lights:
@@ -341,8 +333,8 @@ class Lights:
             return f"{self._count} lights, directions not known"
         kind = "near" if self.is_near else "distant"
         words = f"{self._count} {kind} lights: from {', '.join(dict.fromkeys(self.source))}"
-        if np.isfinite(self._error).any():
-            words += f", accurate to about {np.nanmax(self._error):.1f}°"
+        if np.isfinite(self.expected_error).any():
+            words += f", accurate to about {np.nanmax(self.expected_error):.1f}°"
         return f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else self._strength_words()}"
 
     def _strength_words(self) -> str:
@@ -351,12 +343,12 @@ class Lights:
     @property
     def _strong_at(self) -> FloatArray:
         """(d,) the distances at which the strengths hold."""
-        assert self._positions is not None
-        return row_lengths(self._positions) if self.distances is None else self.distances
+        assert self.positions is not None
+        return row_lengths(self.positions) if self.distances is None else self.distances
 
     def _toward(self, points: FloatArray, number: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Vectors (N, d, 3) from points to near lights, or (N, 3) to one of them, and their lengths."""
-        assert self._positions is not None
+        assert self.positions is not None
         if self.position_unit != "pixels":
             raise CaptureError(
                 "The positions of the lights are in widths of the object; a mask is needed to convert them to pixels.",
@@ -364,7 +356,7 @@ class Lights:
             )
         where = np.zeros((len(points), 3))
         where[:, : points.shape[1]] = points
-        toward = self._positions[None] - where[:, None] if number is None else self._positions[number] - where
+        toward = self.positions[None] - where[:, None] if number is None else self.positions[number] - where
         return toward, np.linalg.norm(toward, axis=-1)
 
 
