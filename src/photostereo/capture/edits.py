@@ -19,7 +19,6 @@ folder of the capture.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -30,6 +29,7 @@ from typing import Any
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import write_json
+from photostereo.io.json_text import finite_or_null
 from photostereo.io.safe import read_json
 from photostereo.io.schema import NUMBER, check_facts
 
@@ -86,7 +86,7 @@ class Edits:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON returns it; what is not corrected is left out."""
-        said = json.loads(json.dumps({name: value for name, value in vars(self).items() if value}))
+        said = finite_or_null({name: value for name, value in vars(self).items() if value})
         return {"photostereo-edits": _VERSION, **said}
 
     @classmethod
