@@ -151,19 +151,3 @@ def write_exr(
             f"{path} cannot be written: {problem}.", code="cannot-write", file=path, reason=str(problem)
         ) from problem
     return path
-
-
-def write_normals_exr(
-    path: Path, normals: ArrayLike, mask: Bool, *, flip_y: bool = False, size: PixelSize | None = None
-) -> Path:
-    """Signed normals in R, G, B = x, y, z (no ½ + ½ encoding), zero outside the mask."""
-    n = np.where(mask[..., None], np.asarray(normals, dtype=np.float32), np.float32(0))
-    sign = np.float32(-1 if flip_y else 1)
-    planes = {"R": n[..., 0], "G": sign * n[..., 1], "B": n[..., 2]}
-    return write_exr(path, planes, size=size, comment=describe_normals(flip_y, signed=True))
-
-
-def write_heights_exr(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> Path:
-    """Heights, growing towards the camera, in the channel Z; NaN outside the mask."""
-    z = np.where(mask, np.asarray(depth, dtype=np.float64) * size.millimeters, np.nan)
-    return write_exr(path, {"Z": z}, size=size, comment=describe_heights(size, "NaN"))

@@ -1,21 +1,26 @@
-"""Heights and normals as 32-bit EXR."""
+"""Heights and normals as 32-bit EXR: signed normals in R, G, B = x, y, z, heights in the channel Z."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from photostereo.results.formats.format import Format, Job
-from photostereo.results.maps import describe_heights, describe_normals, write_heights_exr, write_normals_exr
+from photostereo.results.maps import describe_heights, describe_normals, write_exr
 
 
 def _write(job: Job) -> dict[str, str]:
     assert job.surface is not None
-    normals, heights = job.folder / "normals.exr", job.folder / "depth.exr"
-    write_normals_exr(normals, job.normals, job.mask, flip_y=job.flip_y, size=job.size)
-    write_heights_exr(heights, job.surface.depth, job.mask, job.size)
-    job.files += [normals.name, heights.name]
-    return {
-        normals.name: describe_normals(job.flip_y, signed=True),
-        heights.name: describe_heights(job.size, "NaN"),
+    x, y, z = np.moveaxis(np.where(job.mask[..., None], job.normals, np.float32(0)), -1, 0)
+    heights = np.where(job.mask, job.surface.depth * job.size.millimeters, np.nan)
+    planes = {"normals.exr": {"R": x, "G": -y if job.flip_y else y, "B": z}, "depth.exr": {"Z": heights}}
+    said = {
+        "normals.exr": describe_normals(job.flip_y, signed=True),
+        "depth.exr": describe_heights(job.size, "NaN"),
     }
+    for name, channels in planes.items():
+        write_exr(job.folder / name, channels, size=job.size, comment=said[name])
+    job.files += list(said)
+    return said
 
 
 FORMAT = Format(
