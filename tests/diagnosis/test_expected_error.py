@@ -14,6 +14,7 @@ from photostereo.capture.capture import Origin
 from photostereo.capture.corruptions import add_poisson
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import FAIR, GOOD, LEAST_TURN, ExpectedError, expected_error
+from photostereo.diagnosis.exposure import least_squares_normals
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import turn_of_lights
@@ -142,3 +143,15 @@ def test_noise_on_a_gentle_relief_is_not_taken_for_a_turn():
     assert np.linalg.norm(turn_of_lights(normals, mask)) < LEAST_TURN
     turned = normals @ Rotation.from_rotvec([0, 10, 0], degrees=True).as_matrix().T
     np.testing.assert_allclose(turn_of_lights(turned, mask), [0, 10, 0], atol=3)
+
+
+def test_displaced_photographs_of_fabric_are_not_taken_for_a_turn():
+    """Their curl fits a turn of 60°, which every part of the picture confirms; undoing it leaves the curl."""
+    scene = render_scene("fabric", size=80, lights=dome_lights(14, max_angle=60), texture="uniform", rng=5)
+    images, rng = scene.images.copy(), np.random.default_rng(5)
+    for number in rng.permutation(14)[:7]:
+        images[number] = np.roll(images[number], tuple(rng.integers(-3, 4, 2)), (0, 1))
+    normals = least_squares_normals(images, scene.lights.directions)
+    assert not turn_of_lights(normals, scene.mask).any()
+    tilted = scene.truth @ Rotation.from_rotvec([8, 0, 0], degrees=True).as_matrix().T
+    np.testing.assert_allclose(turn_of_lights(tilted, scene.mask), [8, 0, 0], atol=3)

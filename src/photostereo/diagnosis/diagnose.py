@@ -185,6 +185,7 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
     yield from map(_as_finding, mistakes)
     control.check()
-    yield from _about_near(find_near_lights(images, lights, mask))
+    if not any(mistake.kind == "order" for mistake in mistakes):  # the wrong light looks like a near one
+        yield from _about_near(find_near_lights(images, lights, mask))
     control.check()
     yield from unequal_photographs(images, lights, mask, noise)

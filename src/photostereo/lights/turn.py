@@ -9,7 +9,7 @@ to first order, and exactly with its tangent for a turn about z alone. Least abs
 three angles, robust to edges and shadows. The surface must be curved; a plane shows nothing.
 
 On a gentle relief these effects are small, and noise has a curl, too. A true turn is the same in every part of the picture;
-what noise imitates is not.
+what noise imitates is not, and undoing it leaves the curl.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from photostereo.core.conventions import BoolArray
 
@@ -49,34 +50,52 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
     >>> tilted = scene.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T
-    >>> np.round(turn_of_lights(tilted, scene.mask)).tolist()
+    >>> np.abs(np.round(turn_of_lights(tilted, scene.mask))).tolist()
     [6.0, 0.0, 0.0]
     """
-    found = [_with_error(*_coarse(normals, mask, scale)) for scale in SCALES]
-    surest, least = np.zeros(3), np.inf
-    for (turn, error), (coarser, its_error) in pairwise(found):
+    scaled = [_coarse(normals, mask, scale) for scale in SCALES]
+    found = [_with_error(*pair) for pair in scaled]
+    surest, least, where = np.zeros(3), np.inf, scaled[0]
+    for ((turn, error), (coarser, its_error)), pair in zip(pairwise(found), scaled, strict=False):
         apart = float(np.sum((turn - coarser) ** 2)) - its_error**2  # more than chance is the effect of noise
         if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
-            surest, least = turn, total
-    return surest if np.linalg.norm(surest) > SURE * least else np.zeros(3)
+            surest, least, where = turn, total, pair
+    if np.linalg.norm(surest) <= SURE * least:
+        return np.zeros(3)
+    undone = Rotation.from_rotvec(-surest, degrees=True).as_matrix()
+    left, before = (_share_of_curl(*where, turn) for turn in (undone, np.eye(3)))
+    return surest if left < before else np.zeros(3)
+
+
+def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: NDArray[np.float64]) -> float:
+    """Of the variation of the slopes of turned normals, the share that belongs to no surface."""
+    places = _places(normals, mask)
+    rows, columns = (part[(normals[places] @ turn[2]) > FACING] for part in places)
+    curl, _, varies = _curl(normals, rows, columns, turn)
+    return float(np.abs(curl).sum() / varies.sum()) if 2 * len(rows) > len(places[0]) else np.inf
 
 
 def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.float64], float]:
     """The rotation as these normals show it, and its standard error; infinite if there are too few pixels."""
-    usable = mask & (normals[..., 2] > FACING)
-    whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
-    rows, columns = np.nonzero(whole)
-    step = max(1, len(rows) // SAMPLE)
-    rows, columns = rows[::step] + 1, columns[::step] + 1
+    rows, columns = _places(normals, mask)
     if len(rows) < PARTS * LEAST_PIXELS:
         return np.zeros(3), np.inf
-    curl, effects = _curl(normals, rows, columns)
+    curl, effects, _ = _curl(normals, rows, columns)
     # Above and below, left and right of the median pixel.
     part = 2 * (rows >= np.median(rows)) + (columns >= np.median(columns))
     without = [_turn(curl[part != k], effects[part != k]) for k in range(PARTS)]
     return _turn(curl, effects), float(np.linalg.norm(np.std(without, axis=0))) * (
         PARTS - 1
     ) ** 0.5  # the jackknife
+
+
+def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the pixels that are used: they and their neighbors face the camera."""
+    usable = mask & (normals[..., 2] > FACING)
+    whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
+    rows, columns = np.nonzero(whole)
+    step = max(1, len(rows) // SAMPLE)
+    return rows[::step] + 1, columns[::step] + 1
 
 
 def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray[Any], BoolArray]:
@@ -96,20 +115,26 @@ def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray
 
 
 def _curl(
-    normals: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The curl of the slopes (n,) at pixels, and how much a turn about each axis adds to it (n, 3)."""
+    normals: NDArray[Any],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    turn: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of (turned) normals at pixels: the curl of their slopes (n,), how much a turn about each axis adds to it (n, 3), and
+    how much the slopes vary (n,)."""
 
     def slopes(down: int, right: int) -> NDArray[np.float64]:
         chosen = np.asarray(normals[rows + down, columns + right], dtype=np.float64)
-        return np.asarray(-chosen[:, :2] / chosen[:, 2:])
+        chosen = chosen if turn is None else chosen @ turn.T
+        return np.asarray(-chosen[:, :2] / np.maximum(chosen[:, 2:], 0.5 * FACING))
 
     (p, q), (px, qx), (py, qy) = (
         part.T
         for part in (slopes(0, 0), (slopes(0, 1) - slopes(0, -1)) / 2, (slopes(-1, 0) - slopes(1, 0)) / 2)
     )
     twist = (py + qx) / 2
-    return qx - py, np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
+    effects = np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
+    return qx - py, effects, np.sqrt(px**2 + qx**2 + py**2 + qy**2)
 
 
 def _turn(curl: NDArray[np.float64], effects: NDArray[np.float64]) -> NDArray[np.float64]:
