@@ -25,8 +25,8 @@ GAIN = 1.25
 LIKELY = 0.4
 #: A photograph does not match if its tiles agree on nothing (see LIKELY) and the others leave e^x times more of it
 #: unexplained than of four fifths of all photographs, where x is MISMATCH or, if misfits vary, SPREADS times their spread.
-#: Rendered captures have 2.5 at most if tiles agree and 0.5 otherwise, photographs of other objects mostly 3 to 5.
-MISMATCH, SPREADS = 1.2, 2.0
+#: Rendered captures have 2.5 at most if tiles agree and 1.4 otherwise, photographs of other objects mostly 3 to 5.
+MISMATCH, SPREADS = 1.8, 2.0
 #: Nor does it match if it gains this many times more than the others from being turned (see Motion). Still captures have 2.8
 #: at most, a coin; photographs turned by 30° mostly 5 to 180, of coins 3 to 5.
 TURNED = 4.0
@@ -63,7 +63,8 @@ class Alignment:
         corrected = np.where(certain[:, None], moves, 0.0)
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
-        mismatched = (odd & (motion.agreement < LIKELY)) | ((motion.turned > TURNED) & ~certain)
+        turned = (motion.turned > TURNED) & (odd | (motion.agreement < AGREEING)) & ~certain
+        mismatched = (odd & (motion.agreement < LIKELY)) | turned
         return cls(
             moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
         )
