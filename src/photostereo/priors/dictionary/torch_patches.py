@@ -1,4 +1,4 @@
-"""Cutting patches out of normals and adding them back, on torch tensors; the twin of :class:`.PatchGrid`.
+"""Cutting patches out of normals and adding them back, on torch tensors: :class:`.PatchGrid`, on a GPU with kernels.
 
 Every array may have a leading axis: several normal maps over the same mask.
 """
@@ -48,45 +48,24 @@ class TorchPatches:
         """``out += extract(n)`` in place."""
         if n.is_cuda:
             self._add_on_gpu(n.contiguous(), out)
-            return out
-        import torch
-
-        # Row N of the padded normals is zero: every pixel outside the mask reads it.
-        padded = torch.cat([n, torch.zeros_like(n[..., :1, :])], -2)
-        windows = padded[..., self._pixels_of_windows, :].transpose(-1, -2)
-        self._windows(out).add_(windows)
+        else:
+            problems, patches = n.reshape(-1, *n.shape[-2:]), out.view(-1, *out.shape[-2:])
+            for one, own in zip(problems, patches, strict=True):
+                self._grid.add_extract(one.numpy(), own.numpy())
         return out
 
     def adjoint(self, P: Tensor) -> Tensor:
-        """``sum_j P_j^T p_j``: (..., w, m) to (..., N, 3), summed in double, in the dtype of ``P``."""
+        """``sum_j P_j^T p_j``: (..., w, m) to (..., N, 3), in the dtype of ``P``."""
         if P.is_cuda:
             return self._sum_on_gpu(P.contiguous())
         import torch
 
-        grid, windows = self._grid, self._windows(P).transpose(-1, -2).flatten(-3, -2).double()
-        total = torch.zeros(*P.shape[:-2], grid.n_pixels + 1, 3, dtype=torch.float64)
-        total.index_add_(-2, self._pixels_of_windows.flatten(), windows)
-        return total[..., :-1, :].to(P.dtype)
+        sums = [torch.from_numpy(self._grid.adjoint(one.numpy())) for one in P.reshape(-1, *P.shape[-2:])]
+        return torch.stack(sums).view(*P.shape[:-2], -1, 3)
 
     def pull(self, n: Tensor, R: Tensor) -> Tensor:
         """``count * n - adjoint(R)``, (..., N, 3)."""
         return self.count[:, None] * n - self.adjoint(R)
-
-    def _windows(self, P: Tensor) -> Tensor:
-        """Patches as (..., windows, 3, w_y w_x); a view."""
-        return P.view(*P.shape[:-2], self._grid.window_rows.size, 3, -1)
-
-    # Plain torch: one table, built once.
-
-    @cached_property
-    def _pixels_of_windows(self) -> Tensor:
-        """(windows, w_y w_x): which mask pixel each value of a window is; N outside the mask."""
-        grid = self._grid
-        w_x, w_y, _ = grid.size
-        rows = grid.window_rows[:, None, None] + np.arange(w_y)[None, :, None]
-        cols = grid.window_cols[:, None, None] + np.arange(w_x)[None, None, :]
-        index = grid._pixel_index[rows, cols].reshape(len(rows), -1).astype(np.int64)
-        return self._put(np.where(index < 0, grid.n_pixels, index))
 
     # CUDA: the loops of patch_kernels.py.
 
