@@ -6,10 +6,10 @@ A single solve, a grid of the prior's strengths, the trials of a sweep and the t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ class Prepared:
     sample: Sample
     model_values: dict[str, Any]
     scale: float
-    digest: str
+    digest: Callable[[], str]
     noise: list[Noise]
     model: Model
     seconds: dict[str, float]
@@ -234,7 +234,7 @@ class Prepared:
             device=self.device,
             method=self.method.name,
             parameters=dict(values),
-            digest=self.digest or self.capture.digest,
+            digest=self.digest(),
             status=solution.status,
             iterations=solution.iterations,
             history=solution.history,
@@ -267,7 +267,8 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    sees, digest = entry.model.sees, ""
+    sees = entry.model.sees
+    digest: Callable[[], str] = partial(getattr, capture, "digest")
     if sample is None:
         sample = Sample.whole(capture.mask)
         capture.require_light()
@@ -321,8 +322,11 @@ def _survey(
     small: SmallPhotographs,
     *,
     colors: bool,
-) -> tuple[Intensities, str]:
-    """The intensities of a sample and the digest of the capture, from one look at every photograph."""
+) -> tuple[Intensities, Callable[[], str]]:
+    """The intensities of a sample, from one look at every photograph, and what gives the digest of the capture.
+
+    Photographs that stay in memory are hashed while the work goes on.
+    """
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
@@ -330,8 +334,8 @@ def _survey(
     hashes = []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
-    ahead = min(HASHED, max(1, processors() // 2))
-    with ThreadPoolExecutor(max_workers=ahead) as pool:
+    ahead, pool = max(1, processors() // 2), ThreadPoolExecutor(min(HASHED, processors()))
+    try:
         for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
@@ -339,9 +343,13 @@ def _survey(
             if tinted is not None:
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
             small.add(frame)
-            if number >= ahead:
+            if number >= ahead and not capture.in_memory:
                 hashes[number - ahead].result()  # no more photographs wait
             control.advance()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown(wait=False)
     if not brightness.any():
         capture.require_light()
     scale = float(np.percentile(brightness, 99))
@@ -349,13 +357,14 @@ def _survey(
     for found in (pixels, tinted):
         if found is not None:
             found /= np.float32(scale)
-    digest = digest_of(
-        capture.photographs.shape,
-        (h.result() for h in hashes),
-        capture.lights.directions,
-        np.asarray(capture.mask),
-    )
     seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
+
+    def digest() -> str:
+        found = (job.result() for job in hashes)
+        return digest_of(
+            capture.photographs.shape, found, capture.lights.directions, np.asarray(capture.mask)
+        )
+
     return seen, digest
 
 

@@ -218,7 +218,7 @@ def _solve_tiles(
         device=prepared.device,
         method=prepared.method.name,
         parameters=learned.values,
-        digest=prepared.digest,
+        digest=prepared.digest(),
         status=max(ends, key=("closed form", "converged", "iterations").index),
         iterations=iterations,
         seconds=clock.laps,
