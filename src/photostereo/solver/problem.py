@@ -64,19 +64,6 @@ class Solution:
 class Problem:
     """A model with its statistics and perhaps a prior.
 
-    Parameters
-    ----------
-    model : Model
-    prior : Prior, optional
-    start : tuple, optional
-        Normals and unknowns to begin with; by default the model's own.
-    problems : int
-        If not 0, this many problems with different strengths of the prior descend together, on a GPU.
-    share : float, optional
-        Of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate.
-    device : Device
-        Where the arrays live.
-
     Examples
     --------
     >>> import numpy as np
@@ -88,10 +75,13 @@ class Problem:
 
     model: Model
     prior: Prior | None = None
-    start: tuple[Array, Unknowns] | None = None
-    problems: int = 0
+    start: tuple[Array, Unknowns] | None = (
+        None  #: normals and unknowns to begin with; by default the model's own
+    )
+    problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
+    #: of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate
     share: float | None = None
-    device: Device = CPU
+    device: Device = CPU  #: where the arrays live
 
     def solve(
         self,
