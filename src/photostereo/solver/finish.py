@@ -117,8 +117,7 @@ def pictures_of(
         )
     control.check()
     too_many = model.maps_photographs and lights.matrix.shape[-1] > map_values
-    found = {} if too_many else model.maps(scaled, solution.unknowns)
-    control.check()
+    found = {} if too_many else control.aside(lambda: model.maps(scaled, solution.unknowns))
     maps = {
         name: picture_of(values, mask)
         for name, values in found.items()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def learn(
     misses, expected = [], np.zeros(len(shown))
     for first, second, _ in networks:
         hidden = np.maximum(np.maximum(shown @ first[0] + first[1], 0.0) @ second[0] + second[1], 0.0)
-        misses.append(_miss(hidden, far))
+        misses.append(control.aside(partial(_miss, hidden, far)))
         expected += 0.5 * (hidden @ misses[-1][:-1] + misses[-1][-1])
     limit = min(np.log(FAR), max(np.log(NEAR), float(np.quantile(expected, 1.0 - WORST))))
     return Student(center, scale, networks, misses, limit)
