@@ -203,7 +203,10 @@ def _simplified(kinds: Sequence[str], mesh: Mesh) -> str:
 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
-    """Normals for a picture: unit where known, zero elsewhere."""
+    """Normals for a picture: unit where known, zero elsewhere; the same array if they are."""
+    parts = row_bands(*surface.mask.shape)
+    if normals.dtype == np.float32 and all(_is_unit_or_zero(normals[r], surface.mask[r]) for r in parts):
+        return normals
     unit = np.zeros(normals.shape, dtype=np.float32)
     for rows in row_bands(*surface.mask.shape):
         n = np.nan_to_num(np.asarray(normals[rows], dtype=np.float32), posinf=0.0, neginf=0.0)
@@ -211,3 +214,8 @@ def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32
         known = surface.mask[rows, :, None] & (length > 1e-6)
         np.divide(n, length, out=unit[rows], where=known)
     return unit
+
+
+def _is_unit_or_zero(normals: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
+    squared = np.einsum("ijk,ijk->ij", normals, normals)
+    return bool(np.all((squared == 0) | (mask & (np.abs(squared - 1) < 1e-6))))
