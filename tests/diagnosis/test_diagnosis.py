@@ -155,8 +155,7 @@ def test_few_dark_noisy_saturated_and_coarse_are_said_so(make_capture):
     assert "exclude it with a mask" in advice(unmasked)
 
 
-def test_a_result_is_judged_too(capture, result, make_result):
-    assert "still fell" in advice(capture, result)
+def test_a_result_is_judged_too(capture, make_result):
     assert "point away from the camera" in advice(capture, make_result(tilt=60.0))
 
 

@@ -97,9 +97,8 @@ def test_info_describes_each_shared_capture(captures, data_dir) -> None:
     for name in ("cat", "hippo"):
         facts = describe(load(data_dir / "harvard" / name))
         assert facts["photographs"] == 20 and facts["bit_depth"] == 8 and facts["truth"] == "none"
-    # A glossy ball under 96 well-placed lights: the one thing to notice is its highlights.
-    noticed = [finding.text for finding in diagnose(captures["ball"]).findings if finding.severity != "good"]
-    assert len(noticed) == 1 and "fit a matte surface poorly" in noticed[0]
+    # A glossy ball under 96 well-placed lights.
+    assert not [finding for finding in diagnose(captures["ball"]).findings if finding.severity != "good"]
 
 
 @pytest.mark.parametrize(("name", "snr", "gain"), [("cat", 5, 0.40), ("ball", 15, 0.0)])

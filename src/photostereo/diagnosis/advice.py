@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 Severity = Literal["problem", "notice", "good"]
 _ORDER: dict[str, int] = {"problem": 0, "notice": 1, "good": 2}
 
-#: Lights closer than this to one plane, in degrees, count as nearly coplanar.
+# On 118 rendered captures, 88 of them spoiled, each number was divided and multiplied by 1.5. The findings change on none of
+# them if nothing else is said.
+#: Lights closer than this to one plane, in degrees, count as nearly coplanar (changes: 0 and 1).
 NEARLY_COPLANAR = 10.0
-#: Lights that spread less than this in two directions, in degrees, come from nearly one place.
+#: Lights that spread less than this in two directions, in degrees, come from nearly one place (0 and 2).
 NARROW_CONE = 14.0
-#: An empty sector of the compass wider than this, in degrees, leaves slopes in shadow.
+#: An empty sector of the compass wider than this, in degrees, leaves slopes in shadow (11 and 4, all notices).
 WIDE_GAP = 130.0
-#: Signal-to-noise ratios below this, in decibels, hide everything else.
-VERY_NOISY = 15.0
-#: Below this, noise is worth a line.
-NOISY = 27.0
-#: Shares of the pixels: black in every photograph; lit in fewer than four (worth a line, a problem).
+#: Signal-to-noise ratios below these, in decibels: everything else is hidden (2 and 16); worth a line (28 and 33, notices).
+VERY_NOISY, NOISY = 15.0, 27.0
+#: Shares of the pixels: black in every photograph; lit in fewer than four (worth a line, a problem; 1 and 0 each).
 BLACK, POORLY_LIT = 0.002, (0.02, 0.15)
 #: Shares of the values that are saturated: worth a line, a problem.
 SATURATED = (1e-4, 0.01)
-#: Share of a typical pixel that a matte surface leaves unexplained; of a pixel that fits poorly; of pixels that do.
-UNEXPLAINED, POOR_FIT, POORLY_FIT = 0.2, 0.35, 0.03
-#: Shares of normals that point away from the camera, and of the cost that the last iteration saved.
-AWAY, STILL_FALLS = 0.005, 2e-3
+#: Share of a typical pixel that a matte surface leaves unexplained (16 and 13, notices).
+UNEXPLAINED = 0.2
+#: Share of normals that point away from the camera.
+AWAY = 0.005
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
     inside = diagnosis.residual[np.isfinite(diagnosis.residual)]
-    typical, bad = float(np.median(inside)), float((inside > POOR_FIT).mean())
+    typical = float(np.median(inside))
     whose = "the computed normals" if result is not None else "least-squares normals"
     if diagnosis.noise.snr_db < VERY_NOISY:
         return  # what is unexplained is the noise, which is reported already
@@ -224,12 +224,6 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
             f"A matte surface with {whose} leaves {percent(typical)} of a typical pixel's brightness "
             "unexplained: the object is shiny, strongly shadowed or noisy. The default method handles "
             "this; if the whole object is far from matte, compare it with pdlnv.",
-        )
-    elif bad > POORLY_FIT:
-        yield Finding(
-            "notice",
-            f"{percent(bad)} of the pixels fit a matte surface poorly (see the residual map): "
-            "highlights, cast shadows or light reflected between surfaces.",
         )
     else:
         yield Finding(
@@ -246,15 +240,6 @@ def _about_result(result: Reconstruction) -> Iterator[Finding]:
             f"{percent(away)} of the normals point away from the camera, which is impossible on a visible surface: "
             "shadows or noise misled the method there.",
         )
-    if result.status == "iterations" and len(result.history) > 1:
-        before, last = result.history[-2].cost, result.history[-1].cost
-        fall = (before - last) / abs(before) if before else 0.0
-        if fall > STILL_FALLS:
-            yield Finding(
-                "notice",
-                f"The cost still fell by {percent(fall)} in the last of {result.iterations} iterations; "
-                "more iterations (max_iter) may improve the result slightly.",
-            )
 
 
 def percent(share: float) -> str:
