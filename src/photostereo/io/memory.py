@@ -64,6 +64,14 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def share_one_heap() -> None:
+    """Let all threads share a heap; GNU's C library gives each its own, and a solve then holds 0.1 GB more than it uses."""
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
+
+
 @contextmanager
 def memory_limit(amount: int) -> Iterator[None]:
     """Within the block :func:`require_memory` refuses what needs more than this many bytes."""

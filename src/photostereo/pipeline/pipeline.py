@@ -279,9 +279,11 @@ class Pipeline(ReadingStages):
     ) -> Iterator[tuple[Path, Path]]:
         """A folder to fill, and the one that it becomes when the block ends without an exception."""
         from photostereo.io.atomic import replacing_directory
+        from photostereo.io.memory import share_one_heap
         from photostereo.pipeline.budget import budget_of
         from photostereo.solver.tiles import OF_THE_PROGRAM
 
+        share_one_heap()
         self.check()
         if budget_of(self.settings.solving.memory) > OF_THE_PROGRAM:
             import_ahead()
