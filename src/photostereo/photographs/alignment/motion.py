@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.photographs.alignment.first_guess import first_guess
-from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts, unexplained
+from photostereo.photographs.alignment.tiles import PREDICTING, SIDE, TileShifts, tile_shifts, unexplained
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
@@ -124,9 +124,12 @@ def estimate_motion(
         control.check()
     if (turned > 1).any():
         usual = 1.0
-        for number in np.flatnonzero(~suspect):
+        compared = np.flatnonzero(~suspect)
+        for number in compared[:: max(1, len(compared) // PREDICTING)]:
             usual = max(usual, _turned(stack, number) / LEAST_TURNED)
             control.check()
+            if usual >= turned[suspect].max():
+                break
         turned[suspect] /= usual
     moved = moved / [scale, scale, 1.0]
     return found._replace(

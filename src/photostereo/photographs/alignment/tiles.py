@@ -31,6 +31,8 @@ BASIS = 4
 MOST = 300
 #: Photographs are predicted from those outside their fold, so that none explains itself.
 FOLDS = 4
+#: Photographs that predict the others. Four basis pictures need no more, and the time grows with their cube.
+PREDICTING = 24
 #: Rounds of robust weighting. The fourth changes displacements by less than 0.01 pixel.
 ROUNDS = 3
 #: Residuals beyond this many standard deviations count little (Cauchy weights).
@@ -136,6 +138,7 @@ def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
     The light of a near lamp changes over a tile, which without detail looks as if the tile had moved. The mean picture
     times the two coordinates explains that.
     """
+    others = others[:, :: max(1, others.shape[1] // PREDICTING)]
     gram = others @ others.transpose(0, 2, 1)
     size = min(BASIS, others.shape[1] - 1)
     leading = np.linalg.eigh(gram)[1][..., -size:]
