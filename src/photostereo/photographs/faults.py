@@ -37,8 +37,8 @@ DETAILED, SMOOTHEST = 0.3, 0.1
 #: Logarithms of fine and medium over coarse detail, relative to the other photographs, below which one is blurred. Rendered
 #: and real photographs that are sharp have at least -1.9 and -0.95, a blur of 4 pixels gives less than -2.4 and -1.1.
 BLURRED = (-2.4, -1.0)
-#: Share of the tiles that must be blurred: shadows take the detail of some. On 24 rendered captures a blur of 4 pixels is found
-#: in 19, 13 and 9 with 0.5, 0.65 and 0.7, of 6 pixels in 24, 24 and 23; two still spheres of 40 captures need 0.65.
+#: Share of the tiles that must be blurred: shadows take the detail of some. On 24 rendered captures a blur of 4 pixels is
+#: found in 19, 13 and 9 with 0.5, 0.65 and 0.7, of 6 pixels in 24, 24 and 23; two sharp spheres of 40 captures need 0.65.
 MOST_TILES = 0.65
 #: If more than this share seem blurred, detail depends on the light.
 MOST_BLURRED = 0.35
