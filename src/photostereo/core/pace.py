@@ -1,12 +1,10 @@
-"""How long a stage still takes, from its last few steps."""
+"""How long a stage still takes, from the later half of the steps that are done."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-
-#: Steps that count: few enough to forget compilation and a cold cache. Half or twice as many serve as well.
-RECENT = 8
+from bisect import bisect_left
+from operator import itemgetter
 
 
 class Pace:
@@ -20,7 +18,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._steps: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._steps: list[tuple[float, int]] = []
 
     def restart(self) -> None:
         """Forget everything: another stage, or compilation in between."""
@@ -34,5 +32,8 @@ class Pace:
         """Seconds until ``total`` steps are done; None if that is not known yet."""
         if not total or len(self._steps) < 3 or self._steps[-1][1] >= total:
             return None
-        (began, first), (now, last) = self._steps[0], self._steps[-1]
+        now, last = self._steps[-1]
+        # The earlier half may have compiled; a few steps only would jump from one part of a step to the next.
+        half = bisect_left(self._steps, last / 2, key=itemgetter(1))
+        began, first = self._steps[min(half, len(self._steps) - 2)]
         return (now - began) / max(last - first, 1) * (total - last)

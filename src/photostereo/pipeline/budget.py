@@ -14,11 +14,10 @@ from photostereo.solver.prepared import device_for
 from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while the full mesh is
-#: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6 and
-#: 24 megapixels, but for OF_A_MESH, which is counted and fits the peak at 1.5; 20 % more or less moves
-#: the size at which a solve is refused or divided by as much.
-OF_A_SURFACE = {"poisson": 110, "simchony": 110, "robust": 140}
-OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 75, 110, 90
+#: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6
+#: megapixels; 20 % more or less moves the size at which a solve is refused or divided by as much.
+OF_A_SURFACE = {"poisson": 83, "simchony": 83, "robust": 140}
+OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 45, 80, 75
 OF_A_TRIANGLE = 100
 
 
@@ -114,7 +113,7 @@ def bytes_of_results(
     """What writing a result takes, once the photographs are solved.
 
     >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
-    2640
+    1992
     """
     area = frame[0] * frame[1]
     need = area * (OF_A_PAGE if report else OF_A_RESULT)
