@@ -1,6 +1,6 @@
 """``photostereo`` and ``python -m photostereo``: the command line."""
 
-from photostereo.runtime.signals import orderly_signals
+from photostereo.runtime.signals import ended_by, leave, orderly_signals
 
 
 def main() -> None:
@@ -8,7 +8,12 @@ def main() -> None:
     with orderly_signals():
         from photostereo.cli import main as run
 
-        run()
+        try:
+            run()
+        except SystemExit as end:
+            if ended_by() is not None:
+                leave(end.code)
+            raise
 
 
 if __name__ == "__main__":

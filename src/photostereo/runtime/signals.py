@@ -9,6 +9,7 @@ only.
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 _WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
 #: What is true of every end.
@@ -100,6 +102,19 @@ def tell_end() -> int:
     with suppress(OSError):
         os.write(2, f"{_WORDS[signal.Signals(number)]}; {END}\n".encode())
     return 128 + number
+
+
+def leave(code: object) -> NoReturn:
+    """End the process after a signal, without waiting for its threads.
+
+    They would go on with what nobody needs any more, and one that imports may wait forever for a lock that the interrupted
+    import has left closed.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 1)
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
