@@ -29,9 +29,8 @@ class SolveSettings:
     #: ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"`` uses
     #: them as they are.
     strengths: str = "auto"
-    #: checkpoint, resume: files for the state of a solve.
-    checkpoint: str | os.PathLike[str] | None = None
-    resume: str | os.PathLike[str] | None = None
+    checkpoint: str | os.PathLike[str] | None = None  #: File for the state of a solve.
+    resume: str | os.PathLike[str] | None = None  #: File with a state to go on from.
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,8 @@ class Settings:
     """
 
     reading: ReadOptions = field(default_factory=ReadOptions)
-    #: images, seed: use this number of randomly chosen photographs; None for all
-    images: int | None = None
-    seed: int = 0
+    images: int | None = None  #: use this number of randomly chosen photographs; None for all
+    seed: int = 0  #: of that choice
     solving: SolveSettings = field(default_factory=SolveSettings)
     surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)  #: None for neither depth nor meshes
     output: OutputSettings = field(default_factory=OutputSettings)

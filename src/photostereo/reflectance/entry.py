@@ -33,8 +33,10 @@ class ModelEntry:
 
     Attributes
     ----------
-    name, title : str
-        As users type it, and in words.
+    name : str
+        As users type it.
+    title : str
+        In words.
     assumes : str
         When to use it, one line.
     model : str

@@ -39,9 +39,8 @@ class Solution:
     status: str  #: ``"closed form"``, ``"converged"`` or ``"iterations"`` (the limit was reached)
     iterations: int
     history: tuple[Iteration, ...] = ()  #: a record of each iteration
-    #: prior, state: the prior and its state at the end
     prior: Prior | None = None
-    state: PriorState = field(default_factory=dict)
+    state: PriorState = field(default_factory=dict)  #: that of the prior at the end
     share: float = 1.0  #: of the prior's shift that was kept, see :mod:`photostereo.solver.share`
     lessons: Sequence[Lesson] = ()  #: what the prior learned in each iteration, if asked for
 

@@ -35,9 +35,8 @@ class Reconstruction(Displayed):
     mask: BoolArray  #: (H, W) the object
     method: str  #: the method that was used
     parameters: Mapping[str, Any]  #: all its parameters with their values
-    #: capture, digest: name and content digest of the capture
-    capture: str = "capture"
-    digest: str = ""
+    capture: str = "capture"  #: its name
+    digest: str = ""  #: of the content of the capture
     status: str = "closed form"  #: or ``"converged"``, or ``"iterations"`` (the limit was reached)
     iterations: int = 0  #: iterations that were run
     seconds: Mapping[str, float] = field(default_factory=dict)  #: wall-clock time by stage

@@ -31,9 +31,8 @@ class SolveState:
     """Everything that block coordinate descent carries from one iteration to the next."""
 
     normals: Array  #: (N, 3), scaled normals of the mask pixels.
-    #: unknowns, prior: Of the model and of the prior, by name.
-    unknowns: Unknowns
-    prior: PriorState
+    unknowns: Unknowns  #: Of the model, by name.
+    prior: PriorState  #: Of the prior, by name.
     history: tuple[Iteration, ...] = ()  #: A record of every iteration so far.
 
     def copy_to(self, device: Device) -> SolveState:

@@ -25,9 +25,8 @@ class Surface(Displayed):
     #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related, unless
     #: anchors say so: each has the mean zero.
     labels: NDArray[np.int32]
-    #: torn_right, torn_down: (H, W) whether the link to the right neighbor, or to the one below, is cut
-    torn_right: Bool
-    torn_down: Bool
+    torn_right: Bool  #: (H, W) whether the link to the right neighbor is cut
+    torn_down: Bool  #: (H, W) whether the link to the neighbor below is cut
     method: str
     status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
     iterations: int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
@@ -35,9 +34,8 @@ class Surface(Displayed):
     residual: float
     energy: tuple[float, ...] = ()  #: for ``robust``, the energy before every iteration of the largest part
     camera: Camera | None = None
-    #: unknown, away: normals that were zero or not finite, and normals that faced away from the camera
-    unknown: int = 0
-    away: int = 0
+    unknown: int = 0  #: normals that were zero or not finite
+    away: int = 0  #: normals that faced away from the camera
     depth_range: tuple[float, float] = field(init=False)
 
     def __post_init__(self) -> None:
