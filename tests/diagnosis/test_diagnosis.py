@@ -13,8 +13,8 @@ from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import dark_counts, matte_residual, saturation_share
 from photostereo.diagnosis.noise import Noise
 from photostereo.lights.geometry import light_geometry
+from photostereo.report.photographs import find_verdicts
 from photostereo.report.pictures import Frame
-from photostereo.report.verdicts import find_verdicts
 
 
 def noisy(capture, sigma, seed=0):

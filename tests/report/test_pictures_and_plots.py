@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 
 from photostereo.report import pictures
-from photostereo.report.axes import decade_ticks, round_ticks, short_number
 from photostereo.report.colors import SCALES, color_table, paint
 from photostereo.report.learning import atom_sheet
-from photostereo.report.plots import Series, color_bar, histogram, legend, light_compass, line_chart
+from photostereo.report.plots import (
+    Series,
+    color_bar,
+    decade_ticks,
+    histogram,
+    legend,
+    light_compass,
+    line_chart,
+    round_ticks,
+    short_number,
+)
 
 
 def decoded(address):

@@ -12,7 +12,7 @@ from photostereo.report import pyramid
 from photostereo.report.packing import unpack_normals
 from photostereo.report.pictures import frame_around
 from photostereo.report.pyramid import Layers, Layout, mean_curvature, shrink
-from photostereo.report.tiles import channels_of, fill
+from photostereo.report.view_data import channels_of, fill
 
 HEIGHT, WIDTH, TILE = 53, 75, 16
 

@@ -15,8 +15,7 @@ import pytest
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.pipeline.save import save
 from photostereo.report import open_report, serve, write_report
-from photostereo.report.serving import holds_finer, make_server
-from photostereo.report.viewing import find_report
+from photostereo.report.serving import find_report, holds_finer, make_server
 from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
 

@@ -10,7 +10,6 @@ import photostereo as ps
 from photostereo.batch.settings import check_settings
 from photostereo.core.errors import ParameterError
 from photostereo.pipeline.settings import Settings
-from photostereo.report.wording import origins
 from photostereo.scenes import dome_lights
 from photostereo.solver.choice import INTENSITIES, SECONDS, choose
 from photostereo.solver.methods import find_method, method_for
@@ -48,7 +47,8 @@ def test_auto_goes_by_the_size_of_the_work() -> None:
 def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
     result = ps.solve(capture, max_iter=1)
     assert result.method == "dlnet" and "most accurate" in result.chosen
-    assert result.chosen in origins(result, capture)[0]["value"]
+    ps.write_report(tmp_path / "report.html", result, capture)
+    assert f"<dd>dlnet, {result.chosen}</dd>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     result.save(tmp_path)
     assert Reconstruction.load(tmp_path).chosen == result.chosen
     assert json.loads((tmp_path / "summary.json").read_text())["chosen"] == result.chosen

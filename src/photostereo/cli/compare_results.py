@@ -19,7 +19,7 @@ from photostereo.io.atomic import replacing_directory, write_array, write_json, 
 from photostereo.io.names import folder_name
 from photostereo.io.tables import Table
 from photostereo.pipeline.comparison import numbered, truth_of
-from photostereo.report.entries import basis_of
+from photostereo.report.compared import basis_of
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import is_result, read_depth, read_summary
 

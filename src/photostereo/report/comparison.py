@@ -15,9 +15,8 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.report import figures, pictures
 from photostereo.report.about import about_lines
-from photostereo.report.comparison_figures import error_chart, figures_table
+from photostereo.report.compared import Basis, Entry, basis_of, entries_of, error_chart, figures_table
 from photostereo.report.document import render_page, safe_links, write_page
-from photostereo.report.entries import Basis, Entry, basis_of, entries_of
 from photostereo.report.packing import pack_heights
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
@@ -81,9 +80,8 @@ def write_comparison(
         "about": about_lines(about or {}),
         "kicker": ("Methods compared" if labels is None else "Results compared")
         + f" · {_input_in_words(len(results), basis)}",
-        "verdict": None,
-        "first_problem": "",
         "entries": shown,
+        "results": results,
         "pair": _first_pair(entries, best),
         "surface_first": data["surface"]["first"] if grids else "",
         "modes": [

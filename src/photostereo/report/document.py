@@ -23,44 +23,14 @@ from photostereo._version import __version__
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
+from photostereo.report import wording
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+#: How templates say numbers.
+WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
 STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
-SCRIPT_FILES = (
-    "bytes.js",
-    "gl.js",
-    "shaders.js",
-    "look-shaders.js",
-    "surface-shaders.js",
-    "lamp.js",
-    "rig.js",
-    "looks.js",
-    "stage.js",
-    "pyramid.js",
-    "gather.js",
-    "derive.js",
-    "view.js",
-    "relight.js",
-    "controls.js",
-    "probe.js",
-    "hud.js",
-    "saving.js",
-    "takeaway.js",
-    "beside.js",
-    "picture-files.js",
-    "downloads.js",
-    "measure.js",
-    "notes.js",
-    "link.js",
-    "camera.js",
-    "heightfield.js",
-    "surface.js",
-    "compare.js",
-    "sheet.js",
-    "main.js",
-)
 
 
 #: Where the data of a page begins. No name that comes from outside can forge it: templates escape "<".
@@ -106,13 +76,16 @@ def templates() -> Environment:
     """Where the templates are, and how they are read."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("photostereo.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters |= {"one": "{:.1f}".format, "two": "{:.2f}".format, "status": wording.status_words}
+    made.filters |= {filter.__name__: filter for filter in WORDS}
+    return made
 
 
 @cache
@@ -126,8 +99,9 @@ def bundle(folder: str, names: Sequence[str]) -> str:
 
 
 def wrapped_script() -> str:
-    """All scripts in one closed scope: nothing leaks into the page's globals."""
-    return f'(() => {{\n"use strict";\n{bundle("static", SCRIPT_FILES)}\n}})();\n'
+    """All scripts in one closed scope, in the order of ``scripts.txt``: nothing leaks into the page's globals."""
+    scripts = tuple(bundle("static", ("scripts.txt",)).split())
+    return f'(() => {{\n"use strict";\n{bundle("static", scripts)}\n}})();\n'
 
 
 def content_policy(style: str, script: str) -> str:

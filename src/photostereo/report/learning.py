@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
 from photostereo.report import pictures
 from photostereo.report.figures import MapFigure
-from photostereo.report.plots import NOTHING, Series, legend, line_chart
+from photostereo.report.plots import Chart, Series, legend, line_chart
 
 if TYPE_CHECKING:
     from photostereo.solver.reconstruction import Reconstruction
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A plot with its heading and legend."""
-
-    title: str
-    plot: Markup
-    legend: Markup = NOTHING
-    note: str = ""
 
 
 #: Figures of a prior that are terms of the cost, with their names in the chart; each other figure has its own chart.

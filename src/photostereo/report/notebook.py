@@ -1,7 +1,7 @@
 """In a notebook: how captures and results show themselves, the viewer in a cell, progress.
 
 An object is shown as its panels (pictures with a title) and its facts (a small table). To show another class, register
-both for it.
+its :func:`contents`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.diagnosis.expected_error import expected_error
 from photostereo.report import pictures, wording
 from photostereo.report.colors import paint
+from photostereo.report.document import templates
 from photostereo.report.figures import ERROR_TOP
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
@@ -41,6 +42,7 @@ LIGHT = (-0.5, 0.6, 0.8)
 RENEWED = 0.2
 
 Panel = tuple[str, NDArray[np.uint8]]
+Facts = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,136 +79,95 @@ def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILE
 
 
 @singledispatch
-def panels(shown: Any) -> list[Panel]:
-    """The pictures of an object, RGB or RGBA."""
+def contents(shown: Any) -> tuple[str, list[Panel], Facts]:
+    """The name, the pictures (RGB or RGBA) and the small table of an object."""
     raise TypeError(f"{type(shown).__name__} has no pictures")
 
 
-@singledispatch
-def facts(shown: Any) -> list[tuple[str, str]]:
-    """The small table of an object."""
-    return []
-
-
-@panels.register
-def _(capture: Capture) -> list[Panel]:
+@contents.register
+def _(capture: Capture) -> tuple[str, list[Panel], Facts]:
     frame = pictures.frame_around(capture.mask, max_pixels=PIXELS)
     chosen = np.unique(np.linspace(0, len(capture) - 1, min(len(capture), PHOTOGRAPHS)).astype(int))
     rows = (frame.rows.start, frame.rows.stop)
     shown = [capture.photographs.rows(*rows, slice(n, n + 1))[0][:, frame.cols] for n in chosen.tolist()]
     white = max(float(np.percentile(np.stack(shown), 99.3)), 1e-9)
     small = [pictures.resize(picture / white, frame.height, frame.width) for picture in shown]
-    return [(f"photograph {i + 1}", pictures.to_srgb(one)) for i, one in zip(chosen, small, strict=True)]
-
-
-@facts.register
-def _(capture: Capture) -> list[tuple[str, str]]:
+    panels = [(f"photograph {i + 1}", pictures.to_srgb(one)) for i, one in zip(chosen, small, strict=True)]
     height, width = capture.frame
-    lights = capture.lights.describe() if capture.lights.known else "not known"
-    return [
+    facts = [
         ("photographs", f"{len(capture)}, {width} × {height}, {'RGB' if capture.is_color else 'gray'}"),
         ("object", f"{wording.thousands(capture.pixel_count)} pixels"),
-        ("lights", lights),
+        ("lights", capture.lights.describe() if capture.lights.known else "not known"),
         ("truth", "known" if capture.truth is not None else "not known"),
     ]
+    return capture.name, panels, facts
 
 
-@panels.register
-def _(result: Reconstruction) -> list[Panel]:
+@contents.register
+def _(result: Reconstruction) -> tuple[str, list[Panel], Facts]:
     frame = pictures.frame_around(result.mask, max_pixels=PIXELS)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     relit = pictures.resize(frame.cut(result.relight(LIGHT)), frame.height, frame.width)
-    found: list[Panel] = [
+    panels: list[Panel] = [
         ("normals", pictures.normals_picture(normals, known)),
         ("albedo", pictures.with_alpha(albedo, inside)),
         ("relit", pictures.with_alpha(np.rint(255 * relit).astype(np.uint8), inside)),
     ]
     if "spread" in result.maps:
         spread = pictures.shrink_map(result.maps["spread"], result.mask, frame)
-        found.append(("expected error", paint(spread, 0, ERROR_TOP, "ember").rgba))
-    return found
-
-
-@facts.register
-def _(result: Reconstruction) -> list[tuple[str, str]]:
-    found = [("method", result.method), ("status", wording.status_words(result))]
+        panels.append(("expected error", paint(spread, 0, ERROR_TOP, "ember").rgba))
+    facts = [("method", result.method), ("status", wording.status_words(result))]
     if (expected := expected_error(result)) is not None:
-        found.append(("expected error", expected.words))
+        facts.append(("expected error", expected.words))
     if result.angular_error is not None:
-        found.append(("angular error", f"mean {result.angular_error.mean:.2f}°"))
-    return [*found, ("time", wording.duration(sum(result.seconds.values())))]
+        facts.append(("angular error", f"mean {result.angular_error.mean:.2f}°"))
+    return result.capture, panels, [*facts, ("time", wording.duration(sum(result.seconds.values())))]
 
 
-@panels.register
-def _(surface: Surface) -> list[Panel]:
+@contents.register
+def _(surface: Surface) -> tuple[str, list[Panel], Facts]:
     frame = pictures.frame_around(surface.mask, max_pixels=PIXELS)
     depth = pictures.shrink_map(surface.depth, surface.mask, frame)
-    return [("depth", paint(depth, *surface.depth_range, "depth").rgba)]
-
-
-@facts.register
-def _(surface: Surface) -> list[tuple[str, str]]:
     low, high = surface.depth_range
-    return [
+    facts = [
         ("method", f"{surface.method}, {surface.status}"),
         ("heights", f"{high - low:.4g} pixels from the lowest to the highest point"),
         ("parts, cut links", f"{surface.parts}, {surface.tears}"),
     ]
+    return "", [("depth", paint(depth, low, high, "depth").rgba)], facts
 
 
-@panels.register
-def _(diagnosis: Diagnosis) -> list[Panel]:
+@contents.register
+def _(diagnosis: Diagnosis) -> tuple[str, list[Panel], Facts]:
     mask = diagnosis.dark_count >= 0
     frame = pictures.frame_around(mask, max_pixels=PIXELS)
     dark = pictures.shrink_map(diagnosis.dark_count.astype(np.float32), mask, frame)
     residual = pictures.shrink_map(diagnosis.residual, mask, frame)
-    return [
+    panels = [
         ("photographs in shadow", paint(dark, 0, float(diagnosis.photographs), "ember").rgba),
         ("not explained by a matte surface", paint(residual, 0, 0.5, "ember").rgba),
     ]
-
-
-@facts.register
-def _(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     words = {"problem": "Problem", "notice": "Note", "good": "Good"}
-    return [(words[finding.severity], finding.text) for finding in diagnosis.findings]
+    return "", panels, [(words[finding.severity], finding.text) for finding in diagnosis.findings]
 
 
-@panels.register
-def _(comparison: Comparison) -> list[Panel]:
-    return [(result.method, panels(result)[0][1]) for result in comparison.results]
-
-
-@facts.register
-def _(comparison: Comparison) -> list[tuple[str, str]]:
-    return [
-        (result.method, ", ".join(f"{name} {value}" for name, value in facts(result) if name != "method"))
-        for result in comparison.results
-    ]
+@contents.register
+def _(comparison: Comparison) -> tuple[str, list[Panel], Facts]:
+    panels, facts = [], []
+    for result in comparison.results:
+        _, pictured, said = contents(result)
+        panels.append((result.method, pictured[0][1]))
+        facts.append((result.method, ", ".join(f"{name} {value}" for name, value in said[1:])))
+    return "", panels, facts
 
 
 def as_html(shown: Any) -> str:
     """An object for a cell of a notebook."""
-    style = "margin:0;text-align:center;font-size:12px"
-    figures = "".join(
-        f'<figure style="{style}"><img src="{pictures.webp(picture)}" alt="{escape(title)}">'
-        f"<figcaption>{escape(title)}</figcaption></figure>"
-        for title, picture in panels(shown)
-    )
-    rows = "".join(
-        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-        for name, value in facts(shown)
-    )
-    name = (
-        shown.name
-        if isinstance(shown, Capture)
-        else shown.capture
-        if isinstance(shown, Reconstruction)
-        else ""
-    )
-    heading = f"<b>{type(shown).__name__}</b> {escape(name)}"
-    return f'<div>{heading}<div style="display:flex;flex-wrap:wrap;gap:8px">{figures}</div><table>{rows}</table></div>'
+    name, panels, facts = contents(shown)
+    addresses = [(title, pictures.webp(picture)) for title, picture in panels]
+    template = templates().get_template("cell.html")
+    return template.render(kind=type(shown).__name__, name=name, panels=addresses, facts=facts)
 
 
 def plot(shown: Any) -> Any:
@@ -217,7 +178,7 @@ def plot(shown: Any) -> Any:
         raise MissingDependencyError(
             'Plots need matplotlib: pip install "photostereo[figures]"', code="needs-matplotlib"
         ) from problem
-    found = panels(shown)
+    _, found, _ = contents(shown)
     figure = Figure(figsize=(3.2 * len(found), 3.4), layout="constrained")
     for axes, (title, picture) in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
         axes.imshow(picture, cmap="gray")

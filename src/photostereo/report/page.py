@@ -15,15 +15,16 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
-from photostereo.diagnosis.metrics import angular_error
+from photostereo.diagnosis.metrics import angular_error, summarize_error
+from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.about import about_lines
 from photostereo.report.document import render_page, write_page
-from photostereo.report.learning import Chart, atom_figures, convergence_charts
+from photostereo.report.learning import atom_figures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
-from photostereo.report.plots import color_bar, histogram, light_compass
+from photostereo.report.plots import Chart, color_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
@@ -115,29 +116,29 @@ def write_report(
         maps.append(figures.spread_figure(result.maps["spread"], result.mask, frame))
     if surface_data is not None:
         data["surface"] = surface_data
+    shot = "" if capture is None else f" · {len(capture)} photographs"
     context: dict[str, Any] = {
         "title": (about or {}).get("title") or result.capture,
         "about": about_lines(about or {}),
-        "kicker": wording.kicker(result, capture),
-        "verdict": wording.verdict(result, expected or expected_error(result)),
+        "kicker": f"Photometric stereo · {result.method}{shot}",
+        "result": result,
+        "capture": capture,
+        "expected": expected or expected_error(result),
         "first_problem": "",
-        "key_figures": wording.key_figures(result, capture),
         "stills": figures.still_figures(normals, known, albedo),
         "surface": surface,
         "maps": maps,
-        "error": error_evidence(result, capture, frame),
+        "error_map": None,
         "photographs": [],
-        "compass": "",
         "calibration": None,
         "charts": convergence_charts(result.history),
         "atoms": atom_figures(result),
         "diagnosis": None,
-        "settings": wording.settings(result),
-        "origins": wording.origins(result, capture),
         "citation": wording.method_words(result.method)[1],
-        "method": result.method,
         "modes": MODES,
     }
+    if capture is not None and capture.truth is not None:
+        context |= error_evidence(result, capture.truth, frame)
     if capture is not None:
         control.check()
         context |= capture_evidence(result, capture, frame, control)
@@ -160,77 +161,45 @@ def identity_of(result: Reconstruction) -> str:
     return digest.hexdigest()[:20]
 
 
-def error_evidence(result: Reconstruction, capture: Capture | None, frame: Frame) -> dict[str, Any] | None:
-    """Error map, histogram and figures if the truth is known."""
-    if capture is None or capture.truth is None:
-        return None
-    error = angular_error(result.normals, capture.truth, result.mask)
-    inside = error[result.mask]
-    mean, median = float(inside.mean()), float(np.median(inside))
+def error_evidence(result: Reconstruction, truth: FloatArray, frame: Frame) -> dict[str, Any]:
+    """Error map, histogram and figures."""
+    error = angular_error(result.normals, truth, result.mask)
+    found = summarize_error(result.normals, truth, result.mask)
     chart = Chart(
         "How large the errors are",
         histogram(
-            inside,
+            error[result.mask],
             top=figures.ERROR_TOP,
-            marks=[("median", median), ("mean", mean)],
+            marks=[("median", found.median), ("mean", found.mean)],
             x_label="angular error",
             scale="ember",
-            summary=f"Histogram of the angular error: median {median:.1f}, mean {mean:.1f} degrees",
+            summary=f"Histogram of the angular error: median {found.median:.1f}, mean {found.mean:.1f} degrees",
         ),
         note=f"Errors beyond {figures.ERROR_TOP:.0f}° are counted in the last bar.",
     )
-    unknown = int((~capture.truth[result.mask].any(axis=-1)).sum())
-    rows = [
-        ("Mean", f"{mean:.2f}°"),
-        ("Median", f"{median:.2f}°"),
-        ("90 % are below", f"{np.percentile(inside, 90):.1f}°"),
-        ("Within 5°", f"{100 * (inside <= 5).mean():.1f} %"),
-        ("Within 10°", f"{100 * (inside <= 10).mean():.1f} %"),
-        ("Within 30°", f"{100 * (inside <= 30).mean():.1f} %"),
-    ]
-    if unknown:
-        rows.append(("Without a truth, counted as 90°", str(unknown)))
-    return {
-        "map": figures.error_figure(error, result.mask, frame),
-        "chart": chart,
-        "rows": [{"label": label, "value": value} for label, value in rows],
-    }
+    shown = figures.error_figure(error, result.mask, frame)
+    return {"error_map": shown, "error_chart": chart, "truth_error": found}
 
 
-def calibration_evidence(capture: Capture) -> dict[str, Any] | None:
-    """How the lights were found if there was no light file: a picture to check them, and warnings."""
-    calibration = None if capture.origin is None else capture.origin.calibration
-    if calibration is None or calibration.picture is None:
-        return None
+def calibration_evidence(calibration: Calibration) -> dict[str, Any]:
+    """How the lights were found if there was no light file: a picture to check them."""
+    assert calibration.picture is not None
+    ball = "Left: the outline of the ball, and its highlight in each photograph. Right: "
+    lights = (
+        "the lights above the object; the middle is the camera, numbers on the rings are degrees above the image plane. "
+        "Red is doubtful."
+    )
     picture = figures.MapFigure(
         title="Where the lights were",
-        note=(
-            "Left: the outline of the ball, and its highlight in each photograph. Right: t"
-            if calibration.balls
-            else "T"
-        )
-        + "he lights above the object; the middle is the camera, numbers on the rings are degrees above the image plane. "
-        "Red is doubtful.",
+        note=ball + lights if calibration.balls else wording.begun(lights),
         address=pictures.png(calibration.picture),
         alt=("The ball with its outline and highlights, and t" if calibration.balls else "T")
         + "he directions of the lights on a hemisphere",
         width=calibration.picture.shape[1],
         height=calibration.picture.shape[0],
     )
-    return {
-        "figure": picture,
-        "is_estimated": not calibration.balls,
-        "found_from": ", ".join(dict.fromkeys(calibration.found_from)),
-        "strengths_from": calibration.strengths_from,
-        "good_to": f"{max(float(np.nanmax(calibration.residual)), 0.1):.1f}°",
-        "warnings": [sentence[:1].upper() + sentence[1:] for sentence in calibration.warnings],
-    }
-
-
-def _noise_in_words(snr_db: float) -> str:
-    if np.isfinite(snr_db):
-        return f"{snr_db:.0f} dB"
-    return "none" if snr_db > 0 else "no signal"
+    error = float(np.nanmax(calibration.residual))
+    return {"calibration": calibration, "calibration_map": picture, "calibration_error": error}
 
 
 def capture_evidence(
@@ -241,25 +210,12 @@ def capture_evidence(
     control.check()
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
     control.check()
-    noise, lights = diagnosis.noise, diagnosis.lights
-    figures_shown = [
-        ("Lights", f"{lights.condition:.1f}", "condition number; 1 is ideal, above 10 is poor"),
-        (
-            "Noise",
-            _noise_in_words(noise.snr_db),
-            "estimated signal-to-noise ratio",
-        ),
-        ("Noise alone costs", f"{noise.expected_error:.1f}°", "typical turn of a least-squares normal"),
-        ("Saturated", f"{100 * diagnosis.saturation:.2g} %", "of all values on the object"),
-        (
-            "Poorly lit",
-            f"{100 * diagnosis.poorly_lit:.2g} %",
-            "of the pixels have fewer than four lit photographs",
-        ),
-    ]
-    calibration = calibration_evidence(capture)
+    calibration = None if capture.origin is None else capture.origin.calibration
+    if calibration is not None and calibration.picture is None:
+        calibration = None
     problems = [finding.text for finding in diagnosis.findings if finding.severity == "problem"]
-    problems += [] if calibration is None else [f"{text}." for text in calibration["warnings"]]
+    if calibration is not None:
+        problems += [f"{wording.begun(said)}." for said in calibration.warnings]
     return {
         "first_problem": problems[0] if problems else "",
         "photographs": photographs,
@@ -268,13 +224,10 @@ def capture_evidence(
             np.array([photograph.light for photograph in photographs]),
             [photograph.name for photograph in photographs],
         ),
-        "calibration": calibration,
         "correction": describe_correction(result.strengths),
         "verdict_title": verdicts.title,
         "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
-        "diagnosis": {
-            "findings": diagnosis.findings,
-            "figures": [{"label": a, "value": b, "note": c} for a, b, c in figures_shown],
-            "maps": figures.diagnosis_figures(diagnosis, result.mask, frame),
-        },
+        "diagnosis": diagnosis,
+        "diagnosis_maps": figures.diagnosis_figures(diagnosis, result.mask, frame),
+        **({} if calibration is None else calibration_evidence(calibration)),
     }

@@ -1,7 +1,7 @@
 """A result at every scale: levels that halve, cut into tiles, read from the arrays when they are asked for.
 
 Level 0 has the pixels of the arrays themselves, cut to the page's frame; a pixel of level k is the mean over the
-known ones of 2^k × 2^k of them. The page carries the levels that it has room for (:mod:`.tiles`); the local server
+known ones of 2^k × 2^k of them. The page carries the levels that it has room for (:mod:`.view_data`); the local server
 makes the finer ones (:mod:`.serving`). Both ask here, so a tile does not depend on who asked.
 """
 

@@ -20,8 +20,7 @@ from photostereo.report.document import json_for_script, safe_links, templates, 
 from photostereo.report.packing import pack_heights
 from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
-from photostereo.report.tiles import channels_of, page_levels
-from photostereo.report.view_data import UNKNOWN_SIZE, pixel_data
+from photostereo.report.view_data import UNKNOWN_SIZE, channels_of, page_levels, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")

@@ -1,15 +1,14 @@
-"""Facts of a result as short words for the page."""
+"""Facts of a result as short words, for pages and notebooks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from photostereo.capture import Capture
-    from photostereo.diagnosis.expected_error import ExpectedError
     from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -23,74 +22,6 @@ def method_words(name: str) -> tuple[str, str]:
     except ParameterError:
         return name, ""
     return method.title, method.citation
-
-
-def kicker(result: Reconstruction, capture: Capture | None) -> str:
-    """Where the result comes from, in one line above its name."""
-    words = f"Photometric stereo · {result.method}"
-    return words if capture is None else f"{words} · {len(capture)} photographs"
-
-
-def verdict(result: Reconstruction, expected: ExpectedError | None) -> dict[str, str]:
-    """How sure the result is of itself: a grade for the badge, a sentence, and the main reason."""
-    if expected is None:
-        return {
-            "grade": "unknown",
-            "badge": "Not graded",
-            "text": f"{result.method} does not estimate its error.",
-            "why": "",
-        }
-    return {
-        "grade": expected.grade,
-        "badge": expected.grade.capitalize(),
-        "text": f"Expected error about {expected.about} on average.",
-        "why": expected.reasons[0].text if expected.reasons else "",
-    }
-
-
-def key_figures(result: Reconstruction, capture: Capture | None) -> list[dict[str, str]]:
-    """The few numbers at the top of the page."""
-    height, width = result.mask.shape
-    facts: list[tuple[str, str]] = []
-    error = result.angular_error
-    if error is not None:
-        facts += [
-            ("Mean error", f"{error.mean:.2f}°"),
-            ("Median error", f"{error.median:.2f}°"),
-            ("Within 10°", f"{100 * error.within_10deg:.0f} %"),
-        ]
-        if error.unknown_truth and error.known_mean is not None:
-            facts.insert(0, ("Mean error, pixels with known truth", f"{error.known_mean:.2f}°"))
-            facts[1] = ("Mean error, pixels without truth counted as 90°", f"{error.mean:.2f}°")
-    if capture is not None:
-        facts.append(("Photographs", str(len(capture))))
-    facts += [
-        ("Pixels on the object", thousands(int(result.mask.sum()))),
-        ("Frame", f"{width} × {height}"),
-        ("Time", duration(sum(result.seconds.values()))),
-    ]
-    return [{"label": label, "value": value} for label, value in facts]
-
-
-def settings(result: Reconstruction) -> list[dict[str, str]]:
-    """Every parameter with its value."""
-    return [{"label": name, "value": plain(value)} for name, value in result.parameters.items()]
-
-
-def origins(result: Reconstruction, capture: Capture | None) -> list[dict[str, str]]:
-    """Where the result came from: status, times, versions, digest."""
-    facts = [("method", f"{result.method}, {result.chosen}")] if result.chosen else []
-    facts.append(("status", status_words(result)))
-    facts += [(f"seconds: {stage}", f"{seconds:.2f}") for stage, seconds in result.seconds.items()]
-    if capture is not None and capture.origin is not None:
-        facts.append(("format", capture.origin.layout))
-        if capture.origin.bit_depth:
-            facts.append(("bits per channel", str(capture.origin.bit_depth)))
-        facts += [("note", note) for note in capture.origin.notes]
-    if result.digest:
-        facts.append(("capture digest", result.digest))
-    facts += [(f"version: {name}", version) for name, version in result.versions.items()]
-    return [{"label": label, "value": str(value)} for label, value in facts]
 
 
 def status_words(result: Reconstruction) -> str:
@@ -122,6 +53,20 @@ def duration(seconds: float) -> str:
 def thousands(number: int) -> str:
     """Digits in groups of three, set apart by narrow spaces."""
     return f"{number:,}".replace(",", "\u202f")
+
+
+def decibels(ratio: float) -> str:
+    """A signal-to-noise ratio.
+
+    >>> decibels(23.4), decibels(float("inf"))
+    ('23 dB', 'none')
+    """
+    return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
+
+
+def begun(sentence: str) -> str:
+    """A sentence with a capital letter."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def plain(value: Any) -> str:

@@ -1,17 +1,22 @@
-"""Results, mask and reference shown on a comparison page."""
+"""Results side by side on a comparison page: what is compared on which pixels, the table of figures, the chart of errors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.exposure import typical_residual
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import wording
+from photostereo.report.figures import ERROR_TOP
+from photostereo.report.plots import Chart, Series, legend, line_chart, style_of
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -101,3 +106,61 @@ def entries_of(
         folder = None if folders is None else "truth"
         entries.append(Entry("truth", "truth", "True normals", basis.truth, None, folder))
     return entries
+
+
+def figures_table(
+    results: Sequence[Reconstruction],
+    entries: Sequence[Entry],
+    basis: Basis,
+    expected: Sequence[float | None] = (),
+) -> list[dict[str, Any]]:
+    """The columns of the table; in each the best is marked."""
+    columns = []
+
+    def add(heading: str, values: Sequence[Any], words: Callable[[float], str], sign: int = -1) -> None:
+        numbers = np.array(values, dtype=np.float64)
+        best = np.isclose(numbers, sign * np.nanmax(sign * numbers), rtol=1e-9) & (len(numbers) > 1)
+        texts = ["–" if np.isnan(number) else words(number) for number in numbers]
+        cells = list(zip(np.nan_to_num(numbers, nan=np.inf).tolist(), texts, best.tolist(), strict=True))
+        columns.append({"heading": heading, "cells": cells})
+
+    if basis.truth is not None:
+        errors = [entry.error[basis.mask] for entry in entries if entry.error is not None]
+        add("Mean error", [error.mean() for error in errors], "{:.2f}°".format)
+        add("Median", [np.median(error) for error in errors], "{:.2f}°".format)
+        add("90 % below", [np.percentile(error, 90) for error in errors], "{:.1f}°".format)
+        for limit in (5, 10):
+            add(f"Within {limit}°", [100 * (error <= limit).mean() for error in errors], "{:.0f} %".format, 1)
+    if basis.capture is not None:
+        left = [100 * typical_residual(result.normals, basis.capture) for result in results]
+        add("Unexplained", left, "{:.1f} %".format)
+    if any(degrees is not None for degrees in expected):
+        add("Expected error", expected, "{:.1f}°".format)
+    add("Time", [sum(result.seconds.values()) for result in results], wording.duration)
+    return columns
+
+
+def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
+    """If there is a truth: the share of the pixels below an error, over that error."""
+    judged = [entry for entry in entries if entry.error is not None]
+    if not judged:
+        return []
+    angles = np.linspace(0, ERROR_TOP, 91)
+    series = []
+    for number, entry in enumerate(judged):
+        assert entry.error is not None
+        ordered = np.sort(entry.error[mask])
+        shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
+        series.append(Series(entry.name, shares.tolist(), *style_of(number)))
+    plot: Markup = line_chart(
+        angles.tolist(),
+        series,
+        x_label="angular error, degrees",
+        y_label="share of pixels below it",
+        suffix=" %",
+        y_range=(0.0, 100.0),
+        summary="Share of pixels below an angular error, by method",
+    )
+    return [
+        Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")
+    ]
