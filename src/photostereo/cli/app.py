@@ -11,9 +11,9 @@ from photostereo.cli.terminal import Terminal
 def app(
     terminal: Terminal,
     folder: Path | None = argument(metavar="FOLDER", help="Folder of photographs to open."),
-    port: int = option("--port", None, "Port (0: any free port).", min=0, max=65535, default=0),
+    port: int = option("Port (0: any free port).", min=0, max=65535, default=0),
     browser: bool = option(
-        "--browser/--no-browser", None, "Open the browser, or only print the address.", default=True
+        "Open the browser, or only print the address.", flags="--browser/--no-browser", default=True
     ),
 ) -> None:
     """Open the app in the browser, from photographs to results."""

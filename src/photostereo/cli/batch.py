@@ -23,19 +23,16 @@ def batch(
     making: Making,
     running: Running,
     terminal: Terminal,
-    watch: bool = option(
-        "--watch", INPUT, "Keep solving captures as they appear in the folders.", default=False
-    ),
+    watch: bool = option("Keep solving captures as they appear in the folders.", INPUT, default=False),
     settle: float = option(
-        "--settle",
-        ADVANCED,
         "With --watch: solve a capture once its files have not changed for this long.",
+        ADVANCED,
         "SECONDS",
         min=0,
         default=5.0,
     ),
     idle: float | None = option(
-        "--idle", ADVANCED, "With --watch: stop if nothing new appears for this long.", "SECONDS", min=0
+        "With --watch: stop if nothing new appears for this long.", ADVANCED, "SECONDS", min=0
     ),
 ) -> dict[str, Any]:
     """Solve many captures with the same settings, with a folder of results each and an overview page."""

@@ -21,23 +21,31 @@ Facts = Mapping[str, Any]
 
 
 class Declared(NamedTuple):
-    """An option or argument: its value if it is not given, and what Typer is to know of it."""
+    """An option or argument: its value if it is not given, and what makes Typer's description of it from its name."""
 
     default: Any
-    info: Any
+    info: Callable[[str], Any]
 
 
 def option(
-    names: str, panel: str | None, help: str, metavar: str | None = None, *, default: Any = None, **more: Any
+    help: str,
+    panel: str | None = None,
+    metavar: str | None = None,
+    *,
+    flags: str = "",
+    default: Any = None,
+    **more: Any,
 ) -> Any:
-    """An option with its names (``"--out -o"``), in a panel of the help."""
-    info = typer.Option(*names.split(), rich_help_panel=panel, help=help, metavar=metavar, **more)
-    return Declared(default, info)
+    """An option in a panel of the help. Its flag is its name, ``--pixel-size``, unless ``flags`` ("--out -o") are given."""
+    facts = {"rich_help_panel": panel, "help": help, "metavar": metavar, **more}
+    return Declared(
+        default, lambda name: typer.Option(*(flags or f"--{name.replace('_', '-')}").split(), **facts)
+    )
 
 
 def argument(*, default: Any = None, **more: Any) -> Any:
     """An argument that may be left out."""
-    return Declared(default, typer.Argument(**more))
+    return Declared(default, lambda name: typer.Argument(**more))
 
 
 #: The panels of a command's help, in their order.
@@ -118,10 +126,10 @@ def _as_typer_takes_it(option: inspect.Parameter) -> inspect.Parameter:
     """What is declared of an option in its annotation, its default as it is."""
     kind, default = option.annotation, option.default
     if isinstance(default, Declared):
-        return option.replace(annotation=Annotated[kind, default.info], default=default.default)
+        return option.replace(annotation=Annotated[kind, default.info(option.name)], default=default.default)
     marks = getattr(kind, "__metadata__", (None,))
     if isinstance(marks[0], Declared):  # it has to be given
-        return option.replace(annotation=Annotated[get_args(kind)[0], marks[0].info])
+        return option.replace(annotation=Annotated[get_args(kind)[0], marks[0].info(option.name)])
     return option
 
 

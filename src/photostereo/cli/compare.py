@@ -44,18 +44,18 @@ def compare(
     reading: Reading,
     terminal: Terminal,
     methods: str | None = option(
-        "--methods", METHOD, "Comma-separated names (default: all methods).", autocompletion=complete_methods
+        "Comma-separated names (default: all methods).", METHOD, autocompletion=complete_methods
     ),
     parameters: list[str] | None = option(
-        "--set -s", METHOD, "A parameter of one method; can be repeated.", "METHOD.NAME=VALUE"
+        "A parameter of one method; can be repeated.", METHOD, "METHOD.NAME=VALUE", flags="--set -s"
     ),
     images: int | None = IMAGES,
     seed: int = SEED,
-    truth: Path | None = option(
-        "--truth", None, "For results: a capture with truth, or true normals as .npy or .png."
+    truth: Path | None = option("For results: a capture with truth, or true normals as .npy or .png."),
+    out: Path | None = option(
+        "Folder for the results (default: NAME-compare).", OUTPUT, "OUT", flags="--out -o"
     ),
-    out: Path | None = option("--out -o", OUTPUT, "Folder for the results (default: NAME-compare).", "OUT"),
-    meshes: bool = option("--meshes", OUTPUT, "Write a mesh for each method.", default=False),
+    meshes: bool = option("Write a mesh for each method.", OUTPUT, default=False),
     report: bool = REPORT,
     pixel_size: str | None = PIXEL_SIZE,
     device: str = DEVICE,

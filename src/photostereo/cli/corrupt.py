@@ -14,11 +14,9 @@ def corrupt(
     capture: CapturePath,
     out: OutFolder,
     terminal: Terminal,
-    poisson: float | None = option("--poisson", None, "Poisson noise with this signal-to-noise ratio.", "DB"),
-    salt_pepper: float | None = option("--salt-pepper", None, "Share of values set to 0 or 1.", "SHARE"),
-    gaussian: float | None = option(
-        "--gaussian", None, "Gaussian noise, for intensities from 0 to 1.", "SIGMA"
-    ),
+    poisson: float | None = option("Poisson noise with this signal-to-noise ratio.", metavar="DB"),
+    salt_pepper: float | None = option("Share of values set to 0 or 1.", metavar="SHARE"),
+    gaussian: float | None = option("Gaussian noise, for intensities from 0 to 1.", metavar="SIGMA"),
     images: int | None = IMAGES,
     seed: int = SEED,
     color: bool = COLOR,

@@ -19,25 +19,17 @@ if TYPE_CHECKING:
 def export(
     source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
     terminal: Terminal,
-    to: str = option(
-        "--to", None, f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"
-    ),
-    out: Path | None = option("--out -o", None, "Folder (default: RESULT-export).", "DIR"),
+    to: str = option(f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"),
+    out: Path | None = option("Folder (default: RESULT-export).", metavar="DIR", flags="--out -o"),
     pixel_size: str | None = PIXEL_SIZE,
-    photographs: Path | None = option(
-        "--photographs", None, "Estimate a material's roughness from these.", "CAPTURE"
-    ),
-    tileable: bool = option("--tileable", None, "Make a material that tiles seamlessly.", default=False),
+    photographs: Path | None = option("Estimate a material's roughness from these.", metavar="CAPTURE"),
+    tileable: bool = option("Make a material that tiles seamlessly.", default=False),
     texels: int | None = TEXELS,
-    stretch: bool = option(
-        "--stretch", None, "Scale a material's base color to its full range.", default=False
-    ),
-    linear: bool = option(
-        "--linear", None, "Store linear intensities in PTM and relight files, for measuring.", default=False
-    ),
+    stretch: bool = option("Scale a material's base color to its full range.", default=False),
+    linear: bool = option("Store linear intensities in PTM and relight files, for measuring.", default=False),
     flip_y: bool = FLIP_Y,
     surface_method: str = SURFACE_METHOD,
-    decimate: int | None = option("--decimate", None, "Reduce meshes to about N triangles.", "N", min=4),
+    decimate: int | None = option("Reduce meshes to about N triangles.", metavar="N", min=4),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Export a result for other programs."""

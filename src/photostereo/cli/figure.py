@@ -22,18 +22,14 @@ def figure(
     sources: Annotated[
         list[Path], typer.Argument(metavar="RESULT...", help="Results of solve, compare or sweep.")
     ],
-    out: Annotated[Path, option("--out -o", None, "A .pdf, .svg or .png file.", "FIG")],
+    out: Annotated[Path, option("A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o")],
     terminal: Terminal,
-    truth: Path | None = option(
-        "--truth", None, "A capture with truth, or true normals as .npy or .png: adds error maps."
-    ),
-    zoom: list[str] | None = option("--zoom", None, "Add a close-up; can be repeated.", "X,Y,W,H"),
-    relit: list[str] | None = option(
-        "--relit", None, "Add a row lit from this direction; can be repeated.", "X,Y,Z"
-    ),
-    methods: str | None = option("--methods", None, "Comma-separated methods to show (default: all)."),
-    limit: float | None = option("--limit", None, "Upper limit of the color scale, in degrees.", min=0.1),
-    width: float = option("--width", None, "Width in inches.", min=1.0, max=40.0, default=7.16),
+    truth: Path | None = option("A capture with truth, or true normals as .npy or .png: adds error maps."),
+    zoom: list[str] | None = option("Add a close-up; can be repeated.", metavar="X,Y,W,H"),
+    relit: list[str] | None = option("Add a row lit from this direction; can be repeated.", metavar="X,Y,Z"),
+    methods: str | None = option("Comma-separated methods to show (default: all)."),
+    limit: float | None = option("Upper limit of the color scale, in degrees.", min=0.1),
+    width: float = option("Width in inches.", min=1.0, max=40.0, default=7.16),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Draw results side by side for a paper: normals, close-ups, errors, relit views."""

@@ -19,11 +19,11 @@ def lights(
     reading: BallReading,
     terminal: Terminal,
     unknown: bool = option(
-        "--unknown", LIGHTS, "Estimate the lights from the photographs alone, without a ball.", default=False
+        "Estimate the lights from the photographs alone, without a ball.", LIGHTS, default=False
     ),
-    out: Path | None = option("--out -o", OUTPUT, "Light file (default: CAPTURE/lights.csv).", "FILE"),
+    out: Path | None = option("Light file (default: CAPTURE/lights.csv).", OUTPUT, "FILE", flags="--out -o"),
     picture: bool = option(
-        "--picture/--no-picture", OUTPUT, "Write a picture for checking the lights.", default=True
+        "Write a picture for checking the lights.", OUTPUT, flags="--picture/--no-picture", default=True
     ),
     force: bool = FORCE,
 ) -> dict[str, Any]:

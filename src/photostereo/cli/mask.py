@@ -13,7 +13,7 @@ from photostereo.cli.terminal import Terminal
 def mask(
     capture: CapturePath,
     terminal: Terminal,
-    out: Path | None = option("--out -o", OUTPUT, "Picture (default: CAPTURE/mask.png).", "FILE"),
+    out: Path | None = option("Picture (default: CAPTURE/mask.png).", OUTPUT, "FILE", flags="--out -o"),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Find the object and write its mask at full size, to edit in any image editor."""

@@ -20,28 +20,21 @@ if TYPE_CHECKING:
 def mesh(
     source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
     terminal: Terminal,
-    method: str = option("--method -m", None, "poisson, robust or simchony.", default="poisson"),
+    method: str = option("poisson, robust or simchony.", flags="--method -m", default="poisson"),
     formats: str = option(
-        "--format",
-        None,
         "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.",
+        flags="--format",
         default="ply,glb",
     ),
     pixel_size: str | None = PIXEL_SIZE,
-    decimate: int | None = option("--decimate", None, "Reduce to about N triangles.", "N", min=4),
-    full: bool = option(
-        "--full", None, "Use every pixel in PLY and STL, even above two million triangles.", default=False
-    ),
-    watertight: bool = option(
-        "--watertight", None, "Close the mesh with walls and a base, for printing.", default=False
-    ),
-    highpass: float | None = option("--highpass", None, "Flatten shapes wider than this.", "PIXELS"),
-    exr: bool = option(
-        "--exr", None, "Also write normals and depth as EXR (needs the extra `exr`).", default=False
-    ),
-    mask: Path | None = option("--mask", None, "Mask picture for a normal map."),
+    decimate: int | None = option("Reduce to about N triangles.", metavar="N", min=4),
+    full: bool = option("Use every pixel in PLY and STL, even above two million triangles.", default=False),
+    watertight: bool = option("Close the mesh with walls and a base, for printing.", default=False),
+    highpass: float | None = option("Flatten shapes wider than this.", metavar="PIXELS"),
+    exr: bool = option("Also write normals and depth as EXR (needs the extra `exr`).", default=False),
+    mask: Path | None = option("Mask picture for a normal map."),
     out: Path | None = option(
-        "--out -o", None, "Output folder (default: OUT itself, or NAME-mesh for a normal map)."
+        "Output folder (default: OUT itself, or NAME-mesh for a normal map).", flags="--out -o"
     ),
     flip_y: bool = FLIP_Y,
     force: bool = FORCE,

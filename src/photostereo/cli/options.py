@@ -31,33 +31,32 @@ def complete_method(incomplete: str) -> list[str]:
 CapturePath = Annotated[
     Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
 ]
-OutFolder = Annotated[Path, option("--out -o", OUTPUT, "Folder for the results.", "OUT")]
-FORCE = option("--force -f", OUTPUT, "Replace an existing OUT.", default=False)
-PIXEL_SIZE = option("--pixel-size", OUTPUT, "Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", "SIZE")
-SURFACE_METHOD = option(
-    "--surface-method", ADVANCED, "Integration method: poisson, robust or simchony.", default="poisson"
-)
-DEVICE = option("--device", RESOURCES, "Compute on cpu or cuda.", default="cpu")
-FLIP_Y = option(
-    "--flip-y", ADVANCED, "Write normal maps in the DirectX convention (green points down).", default=False
-)
-REPORT = option("--report/--no-report", OUTPUT, "Write the page with the viewer.", default=True)
-COLOR = option("--color", ADVANCED, "Albedo and mesh in color, even if the method uses gray.", default=False)
-IMAGES = option("--images", ADVANCED, "Use N randomly chosen photographs.", "N", min=3)
-SEED = option("--seed", ADVANCED, "Random seed (choice of photographs, noise).", min=0, default=0)
-BALL = option("--ball", LIGHTS, "Folder with photographs of a ball under the same lights.", "FOLDER")
-CIRCLE = option("--circle", LIGHTS, "Circle of the ball: column, row and radius in pixels.", "X,Y,R")
-FOCAL = option("--focal", ADVANCED, "Focal length in pixels (default: from EXIF).", "PIXELS", min=1.0)
-CARD = option(
-    "--card", ADVANCED, "A gray card facing the camera: left, top, right, bottom in pixels.", "L,T,R,B"
-)
+OutFolder = Annotated[Path, option("Folder for the results.", OUTPUT, "OUT", flags="--out -o")]
+FORCE = option("Replace an existing OUT.", OUTPUT, flags="--force -f", default=False)
+PIXEL_SIZE = option("Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", OUTPUT, "SIZE")
+SURFACE_METHOD = option("Integration method: poisson, robust or simchony.", ADVANCED, default="poisson")
+DEVICE = option("Compute on cpu or cuda.", RESOURCES, default="cpu")
+FLIP_Y = option("Write normal maps in the DirectX convention (green points down).", ADVANCED, default=False)
+REPORT = option("Write the page with the viewer.", OUTPUT, flags="--report/--no-report", default=True)
+COLOR = option("Albedo and mesh in color, even if the method uses gray.", ADVANCED, default=False)
+IMAGES = option("Use N randomly chosen photographs.", ADVANCED, "N", min=3)
+SEED = option("Random seed (choice of photographs, noise).", ADVANCED, min=0, default=0)
+BALL = option("Folder with photographs of a ball under the same lights.", LIGHTS, "FOLDER")
+CIRCLE = option("Circle of the ball: column, row and radius in pixels.", LIGHTS, "X,Y,R")
+FOCAL = option("Focal length in pixels (default: from EXIF).", ADVANCED, "PIXELS", min=1.0)
+CARD = option("A gray card facing the camera: left, top, right, bottom in pixels.", ADVANCED, "L,T,R,B")
 SRGB = option(
-    "--srgb/--linear",
-    ADVANCED,
     "Undo the sRGB curve, or keep the values (default: undo for JPEG and sRGB tags).",
+    ADVANCED,
+    flags="--srgb/--linear",
 )
 TEXELS = option(
-    "--size", ADVANCED, "Make a material a square of N × N texels.", "N", min=LEAST_TEXELS, max=MOST_TEXELS
+    "Make a material a square of N × N texels.",
+    ADVANCED,
+    "N",
+    flags="--size",
+    min=LEAST_TEXELS,
+    max=MOST_TEXELS,
 )
 
 
@@ -65,55 +64,41 @@ TEXELS = option(
 class Reading:
     """How a capture is read."""
 
-    mask: str | None = option(
-        "--mask", INPUT, 'A picture, "auto" (find the object), "bright" or "full" (whole frame).'
-    )
-    crop: str | None = option("--crop", INPUT, "Use only this part, in pixels from the top left.", "X,Y,W,H")
-    scale: float = option("--scale", INPUT, "Work at a lower resolution.", min=0.001, max=1.0, default=1.0)
+    mask: str | None = option('A picture, "auto" (find the object), "bright" or "full" (whole frame).', INPUT)
+    crop: str | None = option("Use only this part, in pixels from the top left.", INPUT, "X,Y,W,H")
+    scale: float = option("Work at a lower resolution.", INPUT, min=0.001, max=1.0, default=1.0)
     color: bool = COLOR
     lights: str | None = option(
-        "--lights", LIGHTS, 'A light file, another capture to take the lights from, or "estimate".'
+        'A light file, another capture to take the lights from, or "estimate".', LIGHTS
     )
     ball: Path | None = BALL
     circle: str | None = CIRCLE
     card: str | None = CARD
-    lights_axes: str | None = option(
-        "--lights-axes", ADVANCED, "Axes of the light file: x,-y,z if y points down.", "X,Y,Z"
-    )
+    lights_axes: str | None = option("Axes of the light file: x,-y,z if y points down.", ADVANCED, "X,Y,Z")
     reverse_lights: bool = option(
-        "--reverse-lights", ADVANCED, "The light file points from the light to the object.", default=False
+        "The light file points from the light to the object.", ADVANCED, default=False
     )
     lights_strengths: str = option(
-        "--lights-strengths",
-        ADVANCED,
-        "Light strengths: given (in the light file) or unknown (estimate them).",
-        default="given",
+        "Light strengths: given (in the light file) or unknown (estimate them).", ADVANCED, default="given"
     )
     focal: float | None = FOCAL
     srgb: bool | None = SRGB
-    ambient: Path | None = option(
-        "--ambient", ADVANCED, "Photograph with the light off, to subtract.", "PICTURE"
-    )
+    ambient: Path | None = option("Photograph with the light off, to subtract.", ADVANCED, "PICTURE")
     flat: Path | None = option(
-        "--flat", ADVANCED, "Photograph of an evenly lit white surface, to divide by.", "PICTURE"
+        "Photograph of an evenly lit white surface, to divide by.", ADVANCED, "PICTURE"
     )
     align: str = option(
-        "--align",
-        ADVANCED,
-        "Undo camera movement between photographs: auto, or off (only report it).",
-        default="auto",
+        "Undo camera movement between photographs: auto, or off (only report it).", ADVANCED, default="auto"
     )
-    leave_out: list[str] | None = option(
-        "--leave-out", INPUT, "Exclude a photograph; can be repeated.", "NAME"
-    )
+    leave_out: list[str] | None = option("Exclude a photograph; can be repeated.", INPUT, "NAME")
     keep: list[str] | None = option(
-        "--keep", ADVANCED, "Use a photograph even if it is dark, blurred, ...; can be repeated.", "NAME"
+        "Use a photograph even if it is dark, blurred, ...; can be repeated.", ADVANCED, "NAME"
     )
     edits: bool = option(
-        "--edits/--no-edits", ADVANCED, "Apply the corrections made in the app.", default=True
+        "Apply the corrections made in the app.", ADVANCED, flags="--edits/--no-edits", default=True
     )
     strict: bool = option(
-        "--strict", ADVANCED, "Stop at an unusable photograph instead of leaving it out.", default=False
+        "Stop at an unusable photograph instead of leaving it out.", ADVANCED, default=False
     )
 
     def options(self) -> ReadOptions:
@@ -147,48 +132,34 @@ class Making:
     """How a capture is solved and what is written; with :class:`Reading`, the options of ``solve`` and ``batch``."""
 
     method: str = option(
-        "--method -m",
-        METHOD,
         "A name from `photostereo methods`, or best, or fast (default: the best that finishes in minutes).",
+        METHOD,
+        flags="--method -m",
         autocompletion=complete_method,
         show_default=False,
         default="auto",
     )
     parameters: list[str] | None = option(
-        "--set -s", METHOD, "A parameter of the method; can be repeated.", "NAME=VALUE"
+        "A parameter of the method; can be repeated.", METHOD, "NAME=VALUE", flags="--set -s"
     )
-    prior: str | None = option(
-        "--prior", ADVANCED, "Add a prior to a method that has none: dictionary or smoothness."
-    )
-    strengths: str = option(
-        "--strengths", ADVANCED, "Correct light strengths (auto), or use them as given.", default="auto"
-    )
+    prior: str | None = option("Add a prior to a method that has none: dictionary or smoothness.", ADVANCED)
+    strengths: str = option("Correct light strengths (auto), or use them as given.", ADVANCED, default="auto")
     images: int | None = IMAGES
     seed: int = SEED
     device: str = DEVICE
-    memory: str | None = option(
-        "--memory", RESOURCES, "Memory limit, e.g. 4GB (default: half of the free memory)."
-    )
-    surface: bool = option("--surface/--no-surface", OUTPUT, "Write depth and meshes.", default=True)
+    memory: str | None = option("Memory limit, e.g. 4GB (default: half of the free memory).", RESOURCES)
+    surface: bool = option("Write depth and meshes.", OUTPUT, flags="--surface/--no-surface", default=True)
     surface_method: str = SURFACE_METHOD
     pixel_size: str | None = PIXEL_SIZE
     report: bool = REPORT
     material: bool = option(
-        "--material",
-        ADVANCED,
-        "For flat samples: also write maps for renderers and game engines.",
-        default=False,
+        "For flat samples: also write maps for renderers and game engines.", ADVANCED, default=False
     )
-    tileable: bool = option(
-        "--tileable", ADVANCED, "Like --material, but make the maps tile seamlessly.", default=False
-    )
+    tileable: bool = option("Like --material, but make the maps tile seamlessly.", ADVANCED, default=False)
     texels: int | None = TEXELS
     flip_y: bool = FLIP_Y
     about: list[str] | None = option(
-        "--about",
-        ADVANCED,
-        "For the page: title, inventory, credit or license; can be repeated.",
-        "NAME=TEXT",
+        "For the page: title, inventory, credit or license; can be repeated.", ADVANCED, "NAME=TEXT"
     )
 
     def settings(self, given: Collection[str]) -> dict[str, Any]:
@@ -263,35 +234,29 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
 
 
 GrowingOut = Annotated[
-    Path, option("--out -o", OUTPUT, "Folder for the results; continues an earlier run.", "OUT")
+    Path, option("Folder for the results; continues an earlier run.", OUTPUT, "OUT", flags="--out -o")
 ]
-ONLY_FIGURES = option(
-    "--only-figures", None, "Redraw tables and figures without computing anything.", default=False
-)
+ONLY_FIGURES = option("Redraw tables and figures without computing anything.", default=False)
 
 
 @dataclass(frozen=True)
 class Running:
     """Where jobs run, and for how long."""
 
-    workers: int | None = option(
-        "--workers", RESOURCES, "Processes on this machine (default: one per core).", min=1
-    )
-    retry_failed: bool = option("--retry-failed", RESOURCES, "Retry what failed earlier.", default=False)
+    workers: int | None = option("Processes on this machine (default: one per core).", RESOURCES, min=1)
+    retry_failed: bool = option("Retry what failed earlier.", RESOURCES, default=False)
     scheduler: str | None = option(
-        "--scheduler", ADVANCED, "Dask scheduler, e.g. tcp://host:8786 (default: this machine).", "ADDRESS"
+        "Dask scheduler, e.g. tcp://host:8786 (default: this machine).", ADVANCED, "ADDRESS"
     )
     deadline: float = option(
-        "--deadline",
-        ADVANCED,
         "Time limit per job; jobs that exceed it are marked as failed.",
+        ADVANCED,
         "SECONDS",
         default=RunOptions.deadline,
     )
     wait_for_workers: float = option(
-        "--wait-for-workers",
-        ADVANCED,
         "Abort if no worker is available for this long.",
+        ADVANCED,
         "SECONDS",
         default=RunOptions.wait_for_workers,
     )

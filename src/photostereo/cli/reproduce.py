@@ -15,12 +15,12 @@ def reproduce(
     terminal: Terminal,
     names: list[str] | None = argument(metavar="NAME...", help="Runs; see --list."),
     data: Path | None = option(
-        "--data", None, "Folder with diligent/pmsData and harvard.", "DIR", envvar="PHOTOSTEREO_DATA"
+        "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
     ),
     out: GrowingOut = Path("reproduction"),
-    everything: bool = option("--all", None, "Do all runs.", default=False),
-    listing: bool = option("--list", None, "List the runs and what the paper reports.", default=False),
-    quick: bool = option("--quick", None, "Small grids and few trials: minutes.", default=False),
+    everything: bool = option("Do all runs.", flags="--all", default=False),
+    listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
+    quick: bool = option("Small grids and few trials: minutes.", default=False),
     only_figures: bool = ONLY_FIGURES,
     device: str = DEVICE,
 ) -> None:

@@ -15,18 +15,14 @@ def scene(
     name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
     out: OutFolder,
     terminal: Terminal,
-    size: int = option("--size", None, "Pixels along a side.", min=16, default=256),
-    lights: int = option("--lights", None, "Number of lights.", min=3, default=20),
-    arrangement: str = option(
-        "--arrangement", None, "How the lights are placed: dome, ring or random.", default="dome"
-    ),
-    reflectance: str = option(
-        "--reflectance", None, "lambertian, blinn-phong, ggx or oren-nayar.", default="lambertian"
-    ),
-    texture: str | None = option("--texture", None, "Texture of the albedo."),
-    shadows: bool = option("--shadows/--no-shadows", None, "Cast shadows.", default=True),
-    color: bool = option("--color", None, "Photographs in RGB.", default=False),
-    seed: int = option("--seed", None, "Random seed (shape, texture and random lights).", min=0, default=0),
+    size: int = option("Pixels along a side.", min=16, default=256),
+    lights: int = option("Number of lights.", min=3, default=20),
+    arrangement: str = option("How the lights are placed: dome, ring or random.", default="dome"),
+    reflectance: str = option("lambertian, blinn-phong, ggx or oren-nayar.", default="lambertian"),
+    texture: str | None = option("Texture of the albedo."),
+    shadows: bool = option("Cast shadows.", flags="--shadows/--no-shadows", default=True),
+    color: bool = option("Photographs in RGB.", default=False),
+    seed: int = option("Random seed (shape, texture and random lights).", min=0, default=0),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""

@@ -19,11 +19,11 @@ def solve(
     reading: Reading,
     making: Making,
     terminal: Terminal,
-    out: Path | None = option("--out -o", OUTPUT, "Folder for the results (default: NAME-METHOD).", "OUT"),
-    checkpoint: Path | None = option(
-        "--checkpoint", ADVANCED, "Save the state here every ten iterations.", "FILE"
+    out: Path | None = option(
+        "Folder for the results (default: NAME-METHOD).", OUTPUT, "OUT", flags="--out -o"
     ),
-    resume: Path | None = option("--resume", ADVANCED, "Continue from a saved state.", "FILE"),
+    checkpoint: Path | None = option("Save the state here every ten iterations.", ADVANCED, "FILE"),
+    resume: Path | None = option("Continue from a saved state.", ADVANCED, "FILE"),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""

@@ -17,7 +17,7 @@ def sweep(
     out: GrowingOut,
     running: Running,
     terminal: Terminal,
-    data: Path | None = option("--data", None, "Folder of the captures in the plan.", "DIR"),
+    data: Path | None = option("Folder of the captures in the plan.", metavar="DIR"),
     only_figures: bool = ONLY_FIGURES,
     device: str = DEVICE,
 ) -> dict[str, Any]:

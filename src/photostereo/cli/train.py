@@ -25,17 +25,15 @@ class Model(StrEnum):
 
 
 def train(
-    out: Annotated[Path, option("--out -o", None, "Weights to write (.npz).", "FILE")],
+    out: Annotated[Path, option("Weights to write (.npz).", metavar="FILE", flags="--out -o")],
     terminal: Terminal,
-    model: Model = option("--model", None, "The network to train.", default=Model.REFLECTANCE),
-    minutes: float = option("--minutes", None, "Duration of the training.", min=0.01, default=10.0),
+    model: Model = option("The network to train.", default=Model.REFLECTANCE),
+    minutes: float = option("Duration of the training.", min=0.01, default=10.0),
     seed: int = SEED,
-    device: str = option("--device", None, "cuda, cpu, or auto.", default="auto"),
-    resume: bool = option("--resume", None, "Continue from the checkpoint next to FILE.", default=False),
-    begin: Path | None = option("--begin", None, "Start from these weights (.npz)."),
-    evaluate: Path | None = option(
-        "--evaluate", None, "Afterwards, test `net` on the captures in this folder."
-    ),
+    device: str = option("cuda, cpu, or auto.", default="auto"),
+    resume: bool = option("Continue from the checkpoint next to FILE.", default=False),
+    begin: Path | None = option("Start from these weights (.npz)."),
+    evaluate: Path | None = option("Afterwards, test `net` on the captures in this folder."),
     force: bool = FORCE,
 ) -> None:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).

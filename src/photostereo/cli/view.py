@@ -15,11 +15,10 @@ def view(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of solve, compare or demo.")],
     terminal: Terminal,
     serve: bool | None = option(
-        "--serve/--no-serve",
-        None,
         "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
+        flags="--serve/--no-serve",
     ),
-    port: int = option("--port", None, "Port (0: any free port).", min=0, max=65535, default=0),
+    port: int = option("Port (0: any free port).", min=0, max=65535, default=0),
 ) -> None:
     """Open the report in the browser."""
     from photostereo.report import find_report, open_report
