@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from photostereo.io.network_weights import Weights
-from photostereo.lights.unknown.architecture import SIDE, expected_shapes
+from photostereo.lights.unknown.architecture import SIDE
 from photostereo.lights.unknown.crops import Thumbnails
 from photostereo.lights.unknown.estimate import given_directions
-from photostereo.lights.unknown.network import LightNetwork
+from photostereo.lights.unknown.network import LightNetwork, read_weights, shipped_weights
 from photostereo.lights.unknown.symmetries import SYMMETRIES
-from photostereo.lights.unknown.weights import read_weights, shipped_weights
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -42,7 +41,8 @@ def torch_network(weights: Weights):
 def test_both_forms_have_the_same_arrays() -> None:
     from photostereo.lab.training.lights.network import LightNetwork as TorchNetwork
 
-    assert {n: tuple(v.shape) for n, v in TorchNetwork().state_dict().items()} == expected_shapes()
+    ours = {n: v.shape for n, v in shipped_weights().arrays.items()}
+    assert {n: tuple(v.shape) for n, v in TorchNetwork().state_dict().items()} == ours
 
 
 @pytest.mark.parametrize("some_known", [False, True])

@@ -13,11 +13,11 @@ import pytest
 from photostereo import scenes
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.network_weights import SHIPPED
-from photostereo.lights.unknown import weights as weights_module
+from photostereo.lights.unknown import network as weights_module
 from photostereo.lights.unknown.crops import Thumbnails, crop_photographs
 from photostereo.lights.unknown.estimate import UnknownLights, estimate_lights
+from photostereo.lights.unknown.network import read_weights
 from photostereo.lights.unknown.symmetries import SYMMETRIES
-from photostereo.lights.unknown.weights import read_weights
 
 
 def dome(count: int) -> np.ndarray:
@@ -218,7 +218,7 @@ def test_weights_that_are_no_archive_are_refused(tmp_path) -> None:
     with pytest.raises(ParameterError):
         read_weights(tmp_path / "missing.npz")
     with zipfile.ZipFile(tmp_path / "pickle.npz", "w") as file:
-        for name in weights_module.expected_shapes():
+        for name in weights_module.shipped_weights().arrays:
             file.writestr(f"{name}.npy", b"\x80\x04N.")
         file.writestr("digest.npy", b"\x80\x04N.")
     with pytest.raises(ParameterError):

@@ -10,13 +10,11 @@ import warnings
 import numpy as np
 import pytest
 
-from photostereo.core.control import Cancelled, Control
+from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ConvergenceWarning
 from photostereo.surface import integrate, lattice_kernels, multigrid
-from photostereo.surface.blocks import combine_blocks, enlarge
-from photostereo.surface.lattice import Lattice
+from photostereo.surface.lattice import Lattice, combine_blocks, enlarge
 from photostereo.surface.multigrid import Multigrid, conjugate_gradients
-from photostereo.surface.progress import Progress
 
 
 def neighbors(right: np.ndarray, down: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -113,7 +111,7 @@ def test_coarse_links_keep_the_energy_of_a_plane() -> None:
 def test_the_cycle_is_symmetric_and_positive(pulled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multigrid, "COARSEST", 40)
     rng = np.random.default_rng(1)
-    cycle = Multigrid(random_lattice((21, 26), pulled=pulled), Progress(quiet=True))
+    cycle = Multigrid(random_lattice((21, 26), pulled=pulled), SILENT)
     assert len(cycle.levels) == 4
     linked = cycle.levels[0].inverse > 0
     a, b = rng.normal(size=(2, 21, 26)) * linked

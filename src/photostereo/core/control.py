@@ -131,6 +131,7 @@ class Control:
         """A control for a part of the present stage: cancelled with this one, but its progress is not displayed."""
         part = Control()
         part._cancelled = self._cancelled
+        part.check = self.check  # type: ignore[method-assign]  # a subclass may have its own
         return part
 
     def check(self) -> None:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.blocks import combine_blocks, enlarge
 from photostereo.surface.integrated import Surface
+from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.triangles import (
     Faces,
     held_links,

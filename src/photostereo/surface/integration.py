@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,13 @@ from photostereo.core.errors import ConvergenceWarning, ParameterError, require_
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.camera import Camera
 from photostereo.surface.integrated import Surface
-from photostereo.surface.multigrid import center_parts
-from photostereo.surface.progress import Progress
+from photostereo.surface.multigrid import Heights, center_parts
 from photostereo.surface.slopes import SlopeSource, prepare_mask
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+
+Solver = Callable[[SlopeSource, Bool, Float64 | None, Float64 | None], Heights]
 
 METHODS = ("poisson", "simchony", "robust")
 #: Parts up to this many pixels are solved together: separate solves would cost more.
@@ -134,29 +135,26 @@ def integrate(
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     control.check()
     labels = np.asarray(label(inside)[0], dtype=np.int32)
-    stage = "integrate (robust)" if method == "robust" else "integrate"
-    options = _Options(method, rtol, max_iter, tol, sharpness, Progress(stage, control))
-
     if method == "simchony":
         if weights is not None or anchors is not None:
             raise ParameterError(
                 "simchony solves an unweighted rectangle and takes neither weights nor anchors; use poisson.",
                 code="simchony-is-unweighted",
             )
-        options.progress.report(0, 100)
-        outcome = _integrate_rectangle(source, highpass)
-        options.progress.report(100, 100)
+        control.stage("integrate", 1)
+        found = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
+        control.advance()
     else:
-        pull, target = _pulls(source, anchors, anchor_weight, highpass)
-        outcome = _integrate_parts(source, labels, pull, target, options)
+        solve = _solver(method, rtol, max_iter, tol, sharpness, control)
+        found = _integrate_parts(source, labels, *_pulls(source, anchors, anchor_weight, highpass), solve)
 
-    depth = outcome.values
+    depth = found.values
     if pinhole is not None:
         depth = pinhole.depth_from_log(depth)
     depth[~inside] = np.nan
-    if outcome.status == "max_iter":
+    if not found.converged:
         warnings.warn(
-            f"{method} stopped after {outcome.iterations} iterations before it met its tolerance. The surface is "
+            f"{method} stopped after {found.iterations} iterations before it met its tolerance. The surface is "
             "usable; raise max_iter for the last digits.",
             ConvergenceWarning,
             stacklevel=2,
@@ -165,43 +163,37 @@ def integrate(
         depth,
         inside,
         labels,
-        outcome.torn_right,
-        outcome.torn_down,
+        *(found.torn or (np.zeros_like(inside), np.zeros_like(inside))),
         method,
-        outcome.status,
-        outcome.iterations,
-        outcome.residual,
-        outcome.energy,
+        "direct" if method == "simchony" else "converged" if found.converged else "max_iter",
+        found.iterations,
+        found.residual,
+        found.energy,
         pinhole,
         source.unknown,
         source.away,
     )
 
 
-@dataclass(frozen=True)
-class _Options:
-    method: str
-    rtol: float
-    max_iter: int | None
-    tol: float
-    sharpness: float
-    progress: Progress
+def _solver(
+    method: str, rtol: float, max_iter: int | None, tol: float, sharpness: float, control: Control
+) -> Solver:
+    """Integrates the pixels of a mask of the source's picture."""
+    if method == "poisson":
+        from photostereo.surface.poisson import solve_poisson
+
+        return partial(solve_poisson, rtol=rtol, max_iter=max_iter, control=control)
+    from photostereo.surface.robust import Descent, RobustProblem, solve_robust
+
+    how = Descent(tol=tol) if max_iter is None else Descent(max_iter, tol)
+
+    def robust(source: SlopeSource, group: Bool, pull: Float64 | None, target: Float64 | None) -> Heights:
+        return solve_robust(RobustProblem(source.field(group), pull, target, sharpness), how, control)
+
+    return robust
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """Heights and torn links of all parts together, as pictures."""
-
-    values: Float64
-    torn_right: Bool
-    torn_down: Bool
-    status: str
-    iterations: int
-    residual: float
-    energy: tuple[float, ...] = ()
-
-
-def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> _Outcome:
+def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64:
     from photostereo.surface.rectangle import solve_rectangle
 
     mask = source.mask
@@ -214,8 +206,7 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> _Outcom
     # Only the mean over the mask is meaningful; a high pass has its own zero.
     if highpass is None:
         values -= values[mask].mean()
-    whole = np.zeros_like(mask)
-    return _Outcome(values, whole, whole.copy(), "direct", 0, 0.0)
+    return values
 
 
 def _pulls(
@@ -275,66 +266,24 @@ def _integrate_parts(
     labels: NDArray[np.int32],
     pull: Float64 | None,
     target: Float64 | None,
-    options: _Options,
-) -> _Outcome:
+    solve: Solver,
+) -> Heights:
     """Solve every group of parts and combine the results."""
     shape = source.mask.shape
-    values = np.zeros(shape)
-    torn_right, torn_down = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    statuses, iterations, residual = [], 0, 0.0
-    energy: tuple[float, ...] = ()
+    values, torn = np.zeros(shape), (np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
+    results = []
     for box, group in _groups(labels):
-        result = _solve_group(
+        result = solve(
             source.crop(box),
             group,
             None if pull is None else np.where(group, pull[box], 0.0),
             None if target is None else target[box],
-            options,
         )
         found = np.where(group, result.values, 0.0)
         center_parts(found, np.where(group, labels[box], 0), None if pull is None else pull[box])
         values[box] += found
-        torn_right[box] |= result.torn_right
-        torn_down[box] |= result.torn_down
-        statuses.append(result.status)
-        iterations = max(iterations, result.iterations)
-        residual = max(residual, result.residual)
-        energy = energy or result.energy
-    status = "max_iter" if "max_iter" in statuses else "converged"
-    return _Outcome(values, torn_right, torn_down, status, iterations, residual, energy)
-
-
-def _solve_group(
-    source: SlopeSource, group: Bool, pull: Float64 | None, target: Float64 | None, options: _Options
-) -> _Outcome:
-    """Heights of the pixels of ``group``, a mask of the source's picture."""
-    if options.method == "poisson":
-        from photostereo.surface.poisson import solve_poisson
-
-        solution = solve_poisson(
-            source,
-            group,
-            pull=pull,
-            target=target,
-            rtol=options.rtol,
-            max_iter=200 if options.max_iter is None else options.max_iter,
-            progress=options.progress,
-        )
-        whole = np.zeros_like(group)
-        status = "converged" if solution.residual <= options.rtol else "max_iter"
-        return _Outcome(solution.values, whole, whole, status, solution.iterations, solution.residual)
-    from photostereo.surface.robust import Descent, RobustProblem, solve_robust
-
-    robust = solve_robust(
-        RobustProblem(source.field(group), pull, target, options.sharpness),
-        Descent(150 if options.max_iter is None else options.max_iter, options.tol),
-        options.progress,
-    )
-    return _Outcome(
-        robust.values,
-        *robust.torn,
-        "converged" if robust.converged else "max_iter",
-        robust.iterations,
-        robust.residual,
-        robust.energy,
-    )
+        for whole, part in zip(torn, result.torn or (), strict=False):
+            whole[box] |= part
+        results.append((result.iterations, result.residual, result.converged, result.energy))
+    iterations, residuals, converged, energies = zip(*results, strict=True)
+    return Heights(values, max(iterations), max(residuals), all(converged), torn, energies[0])

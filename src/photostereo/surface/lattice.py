@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.blocks import combine_blocks
-
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
@@ -122,3 +120,25 @@ class Lattice:
         matrix = diags_array(bands, offsets=offsets, shape=(height * width,) * 2).tocsc()
         symmetric = {"SymmetricMode": True}
         return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+
+
+def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) -> NDArray[Any]:
+    """The combination (sum, maximum, …) of each block of 2 × 2 pixels, with ``fill`` outside the picture.
+
+    >>> combine_blocks(np.add, np.ones((3, 2))).tolist()
+    [[4.0], [2.0]]
+    """
+    height, width = picture.shape
+    if height % 2 or width % 2:
+        picture = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)
+    rows = combine(picture[::2], picture[1::2])
+    return np.asarray(combine(rows[:, ::2], rows[:, 1::2]))
+
+
+def enlarge(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Every pixel as a block of 2 × 2, cut to ``shape``.
+
+    >>> enlarge(np.array([[1, 2]]), (2, 3)).tolist()
+    [[1, 1, 2], [1, 1, 2]]
+    """
+    return np.repeat(np.repeat(picture, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]

@@ -26,11 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.surface.lattice import Lattice
-from photostereo.surface.progress import Progress
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
 
 #: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need four times the
 #: iterations.
@@ -40,12 +41,15 @@ SWEEPS = 2
 
 
 @dataclass(frozen=True)
-class LinearSolution:
-    """The solution of a lattice, its iterations and ``‖b − A x‖ / ‖b‖``."""
+class Heights:
+    """Heights as a picture, and how they were found; see :class:`~photostereo.surface.integrated.Surface`."""
 
     values: Float64
     iterations: int
     residual: float
+    converged: bool
+    torn: tuple[Bool, Bool] | None = None
+    energy: tuple[float, ...] = ()
 
 
 class _Level:
@@ -67,11 +71,11 @@ class _Level:
 class Multigrid:
     """One symmetric V-cycle for a lattice: the preconditioner of :func:`conjugate_gradients`."""
 
-    def __init__(self, lattice: Lattice, progress: Progress) -> None:
-        self.progress = progress
+    def __init__(self, lattice: Lattice, control: Control = SILENT) -> None:
+        self.control = control
         self.levels = [_Level(lattice)]
         while lattice.right.size > COARSEST:
-            progress.check()
+            control.check()
             lattice = lattice.halved()
             self.levels.append(_Level(lattice))
         self._coarsest = lattice.factorized()
@@ -85,7 +89,7 @@ class Multigrid:
         from photostereo.surface import lattice_kernels
 
         level = self.levels[depth]
-        self.progress.check()
+        self.control.check()
         if depth + 1 == len(self.levels):
             solution = self._coarsest.solve(level.side.ravel().astype(np.float64))
             level.values[:] = solution.reshape(level.side.shape)
@@ -111,14 +115,13 @@ def conjugate_gradients(
     *,
     rtol: float,
     max_iter: int,
-    progress: Progress | None = None,
-) -> LinearSolution:
+    control: Control = SILENT,
+) -> Heights:
     """Preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
 
     Stops when the residual falls below ``rtol`` times ``‖b‖`` or after ``max_iter`` iterations. ``side`` and ``start``
     are overwritten, by the residual and the solution. Progress is the percentage of digits gained.
     """
-    progress = progress or Progress(quiet=True)
     values, residual, image = start, side, np.empty_like(side)
     scale = float(np.sqrt(inner_product(side, side))) or 1.0
     residual -= lattice.apply(values, image)
@@ -126,9 +129,9 @@ def conjugate_gradients(
     goal = rtol * scale
     iterations = percent = 0
     if size > goal and max_iter > 0:
-        precondition = Multigrid(lattice, progress)
+        precondition = Multigrid(lattice, control)
         direction, before = np.zeros_like(image), 1.0
-    progress.report(0, 100)
+    control.stage("integrate", 100)
     while size > goal and iterations < max_iter:
         smooth = precondition(residual)
         energy = inner_product(residual, smooth)
@@ -145,10 +148,11 @@ def conjugate_gradients(
         values += image
         size = float(np.sqrt(inner_product(residual, residual)))
         iterations += 1
-        percent = max(percent, round(100 * np.log(first / max(size, goal)) / np.log(first / goal)))
-        progress.report(percent, 100)
-    progress.report(100, 100)
-    return LinearSolution(values, iterations, size / scale)
+        reached = max(percent, round(100 * np.log(first / max(size, goal)) / np.log(first / goal)))
+        control.advance(reached - percent)
+        percent = reached
+    control.advance(100 - percent)
+    return Heights(values, iterations, size / scale, size <= goal)
 
 
 def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:

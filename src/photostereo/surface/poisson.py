@@ -13,14 +13,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
 from photostereo.surface.lattice import Ends, Lattice, strips
-from photostereo.surface.multigrid import LinearSolution, conjugate_gradients
-from photostereo.surface.progress import Progress
+from photostereo.surface.multigrid import Heights, conjugate_gradients
 from photostereo.surface.slopes import SlopeField, SlopeSource
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+
+#: Ten usually suffice.
+MOST_ITERATIONS = 200
 
 
 def mean_equations(field: SlopeField, axis: int, ends: Ends) -> tuple[Float32, Float64]:
@@ -44,7 +47,7 @@ def assemble(
     inside: Bool,
     pull: Float64 | None = None,
     target: Float64 | None = None,
-    progress: Progress | None = None,
+    control: Control = SILENT,
 ) -> tuple[Lattice, Float64, Float64]:
     """The lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes.
 
@@ -55,8 +58,7 @@ def assemble(
     side = np.zeros(inside.shape) if lattice.pull is None or target is None else lattice.pull * target
     total, flow = np.zeros(2), np.zeros(2)
     for rows, both in strips(height):
-        if progress is not None:
-            progress.check()
+        control.check()
         field = source.equations(rows, inside[rows])
         for axis, (near, far) in enumerate(both):
             weight, push = mean_equations(field, axis, (near, far))
@@ -74,13 +76,14 @@ def assemble(
 def solve_poisson(
     source: SlopeSource,
     inside: Bool,
-    *,
     pull: Float64 | None = None,
     target: Float64 | None = None,
+    *,
     rtol: float = 1e-10,
-    max_iter: int = 200,
-    progress: Progress | None = None,
-) -> LinearSolution:
+    max_iter: int | None = None,
+    control: Control = SILENT,
+) -> Heights:
     """Heights of the pixels of ``inside``, zero elsewhere."""
-    lattice, side, start = assemble(source, inside, pull, target, progress)
-    return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=max_iter, progress=progress)
+    lattice, side, start = assemble(source, inside, pull, target, control)
+    most = MOST_ITERATIONS if max_iter is None else max_iter
+    return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=most, control=control)

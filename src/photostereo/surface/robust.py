@@ -15,7 +15,8 @@ Speed, and how poor minima are avoided
     A solve only has to lower the weighted problem, not to finish it: a few warm-started conjugate-gradient steps
     with a multigrid preconditioner. Each step is extended as long as the energy falls. A tear
     grows by about one pixel per iteration, so the iteration starts from its own result at half the
-    resolution, where tears are half as long; a tear that then lies a pixel beside its place is shifted. Small
+    resolution, where tears are half as long (one coarse pixel stands for a block of 2 × 2: slopes are the same numbers at
+    every resolution, heights halve); a tear that then lies a pixel beside its place is shifted. Small
     problems are also started from the plain least squares, and the lower energy wins. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
@@ -33,10 +34,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.multigrid import LinearSolution, conjugate_gradients
-from photostereo.surface.progress import Progress
-from photostereo.surface.pyramid import coarsen, coarsen_pull, prolong
-from photostereo.surface.slopes import SlopeField
+from photostereo.core.control import SILENT, Control
+from photostereo.surface.lattice import combine_blocks, enlarge
+from photostereo.surface.multigrid import Heights, conjugate_gradients
+from photostereo.surface.slopes import FACING_FLOOR, SlopeField
 from photostereo.surface.softmin import (
     Shares,
     shift_tears,
@@ -47,7 +48,6 @@ from photostereo.surface.softmin import (
 )
 
 Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Conjugate-gradient steps that a solve may take for one digit.
 STEPS_PER_DIGIT = 12
@@ -58,6 +58,8 @@ TIGHT_UP_TO, TIGHT_RTOL = 12_000, 1e-6
 TWO_STARTS, SECOND_START_ITERATIONS = 100_000, 50
 #: Problems of fewer pixels, or sides, are not coarsened.
 SMALLEST, SHORTEST_SIDE = 4_000, 16
+#: Steeper slopes than this are not used to spread a block's height over its pixels.
+STEEPEST_SPREAD = 2.0
 #: The longest extrapolation of a reweighting step, in steps.
 FARTHEST = 8.0
 #: Tears are shifted after these iterations, and whenever the energy has come to rest.
@@ -90,26 +92,13 @@ class RobustProblem:
             total += float((self.pull * (values - goal) ** 2).sum())
         return total
 
-    def coarser(self, progress: Progress) -> RobustProblem | None:
+    def coarser(self, control: Control) -> RobustProblem | None:
         """The problem at half the resolution; None if that is too small."""
         if self.size <= SMALLEST or min(self.field.facing.shape) < SHORTEST_SIDE:
             return None
         return RobustProblem(
-            coarsen(self.field, progress), *coarsen_pull(self.pull, self.target), self.sharpness
+            coarsen(self.field, control), *coarsen_pull(self.pull, self.target), self.sharpness
         )
-
-
-@dataclass(frozen=True)
-class RobustSolution:
-    """Heights, torn links (pictures: to the right, downwards), the energy before every iteration at full resolution,
-    and whether it converged."""
-
-    values: Float64
-    torn: tuple[Bool, Bool]
-    energy: tuple[float, ...]
-    iterations: int
-    residual: float
-    converged: bool
 
 
 @dataclass(frozen=True)
@@ -122,10 +111,10 @@ class Descent:
 
 
 def lower_weighted(
-    problem: RobustProblem, values: Float64, shares: Shares, rtol: float, progress: Progress
-) -> LinearSolution:
+    problem: RobustProblem, values: Float64, shares: Shares, rtol: float, control: Control
+) -> Heights:
     """From ``values``, lower the least squares of these shares until its gradient is ``rtol`` of what it was."""
-    lattice, residual = weighted_problem(problem.field, shares, values, progress)
+    lattice, residual = weighted_problem(problem.field, shares, values, control)
     del shares
     if problem.pull is not None:
         lattice = replace(lattice, pull=problem.pull.astype(np.float32))
@@ -136,7 +125,7 @@ def lower_weighted(
         np.zeros_like(residual),
         rtol=rtol,
         max_iter=int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol)))),
-        progress=progress.without_reports(),
+        control=control.unreported(),
     )
     corrected = correction.values
     corrected += values
@@ -151,14 +140,11 @@ class _State:
     energy: float
 
 
-def descend(
-    problem: RobustProblem, start: Float64, how: Descent, progress: Progress | None = None
-) -> RobustSolution:
+def descend(problem: RobustProblem, start: Float64, how: Descent, control: Control = SILENT) -> Heights:
     """Alternate shares and heights from ``start`` at one resolution."""
-    progress = progress or Progress(quiet=True)
 
     def state(values: Float64) -> _State:
-        progress.check()
+        control.check()
         return _State(values, problem.energy(values))
 
     size = problem.size
@@ -167,9 +153,9 @@ def descend(
     del start  # it would stay in memory beside what it became
     energies = [now.energy]
     residual, reach, calm = 0.0, 1.0, 0
-    progress.report(0, how.max_iter)
+    control.stage("integrate (robust)", how.max_iter)
     for iteration in range(1, how.max_iter + 1):
-        solution = lower_weighted(problem, now.values, problem.shares(now.values), rtol, progress)
+        solution = lower_weighted(problem, now.values, problem.shares(now.values), rtol, control)
         residual = solution.residual
         following = state(solution.values)
         del solution
@@ -186,61 +172,108 @@ def descend(
         del following, further  # free their memory before the next solve
         # At rest once: shift tears. Once more: a loose solve may be idle. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
-            shifted = shift_tears(problem.field, now.values, problem.sharpness, progress)
+            shifted = shift_tears(problem.field, now.values, problem.sharpness, control)
             now = min(now, state(shifted), key=lambda s: s.energy)
         energies.append(now.energy)
-        progress.report(iteration, how.max_iter)
+        control.advance()
         rests = before - now.energy <= how.tol * max(before, 1e-12 * size)
         calm = calm + 1 if rests else 0
         if calm == 3:
             break
     torn = torn_links(problem.field.mask, problem.shares(now.values))
-    return RobustSolution(now.values, torn, tuple(energies), len(energies) - 1, residual, calm == 3)
+    return Heights(now.values, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 
-def solve_robust(
-    problem: RobustProblem, how: Descent | None = None, progress: Progress | None = None
-) -> RobustSolution:
+def solve_robust(problem: RobustProblem, how: Descent | None = None, control: Control = SILENT) -> Heights:
     """Heights and torn links; see :func:`~photostereo.integrate`."""
     how = how or Descent()
-    progress = progress or Progress(quiet=True)
-    coarse = problem.coarser(progress)
+    coarse = problem.coarser(control)
     two_starts = coarse is not None and problem.size <= TWO_STARTS
     if coarse is None:
-        starts = [start_from_least_squares(problem, progress)]
+        starts = [start_from_least_squares(problem, control)]
     else:
-        starts = [start_from_coarse(problem, coarse, how, progress)]
+        starts = [start_from_coarse(problem, coarse, how, control)]
         del coarse
-    best = descend(problem, starts.pop(), how, progress)  # the only reference: it is freed on the way
+    best = descend(problem, starts.pop(), how, control)  # the only reference: it is freed on the way
     if not two_starts:
         return best
     # From least squares long tears open slowly; those are left to the other start.
     limited = replace(how, max_iter=min(how.max_iter, SECOND_START_ITERATIONS))
-    trial = descend(problem, start_from_least_squares(problem, progress), limited, progress)
+    trial = descend(problem, start_from_least_squares(problem, control), limited, control)
     if trial.energy[-1] >= best.energy[-1]:
         return best
     if trial.converged or trial.iterations >= how.max_iter:
         return trial
     remaining = replace(how, max_iter=how.max_iter - trial.iterations)
-    rest = descend(problem, trial.values, remaining, progress)
+    rest = descend(problem, trial.values, remaining, control)
     return replace(rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations)
 
 
-def start_from_least_squares(problem: RobustProblem, progress: Progress) -> Float64:
+def start_from_least_squares(problem: RobustProblem, control: Control) -> Float64:
     """The least squares of equal shares, to four digits."""
     half = np.full(problem.field.confidence.shape, 0.5, dtype=np.float32)
     rtol = TIGHT_RTOL if problem.size <= TIGHT_UP_TO else 1e-4
-    return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, progress).values
+    return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, control).values
 
 
 def start_from_coarse(
-    problem: RobustProblem, coarse: RobustProblem, how: Descent, progress: Progress
+    problem: RobustProblem, coarse: RobustProblem, how: Descent, control: Control
 ) -> Float64:
     """The robust result at half the resolution, brought to this one."""
-    coarser = coarse.coarser(progress)
+    coarser = coarse.coarser(control)
     if coarser is None:
-        start = start_from_least_squares(coarse, progress)
+        start = start_from_least_squares(coarse, control)
     else:
-        start = start_from_coarse(coarse, coarser, how, progress)
-    result = descend(coarse, start, how, progress.without_reports())
-    return prolong(result.values, problem.field, progress)
+        start = start_from_coarse(coarse, coarser, how, control)
+    result = descend(coarse, start, how, control.unreported())
+    return prolong(result.values, problem.field, control)
+
+
+def coarsen(field: SlopeField, control: Control) -> SlopeField:
+    """Average the equations over blocks of 2 × 2 pixels; a block counts if any of its pixels does."""
+    trust = field.confidence.astype(np.float64)
+    total = combine_blocks(np.add, trust)
+    inside = total > 0
+    means = []
+    for picture in (field.facing, field.tilt_col, field.tilt_row):
+        control.check()
+        means.append(combine_blocks(np.add, trust * picture) / np.where(inside, total, 1.0))
+    facing, tilt_col, tilt_row = means
+    control.check()
+    # The mean of different unit normals is shorter than one: restore the length, which is the weight.
+    length = np.sqrt(tilt_col**2 + tilt_row**2 + facing**2)
+    length[length == 0] = 1.0
+    count = combine_blocks(np.add, field.mask.astype(np.float64))
+    return SlopeField(
+        np.maximum(facing / length, FACING_FLOOR) * inside,
+        tilt_col / length,
+        tilt_row / length,
+        (total / np.maximum(count, 1.0)).astype(np.float32),
+    )
+
+
+def coarsen_pull(pull: Float64 | None, target: Float64 | None) -> tuple[Float64 | None, Float64 | None]:
+    """Pulls and targets of blocks.
+
+    ``s (z − t)²`` in fine pixels is ``4 s (z − t)²`` in coarse ones, and a block stands for four link equations.
+    """
+    if pull is None:
+        return None, None
+    total = combine_blocks(np.add, pull)
+    if target is None:
+        return total, None
+    return total, 0.5 * combine_blocks(np.add, pull * target) / np.where(total > 0, total, 1.0)
+
+
+def prolong(coarse: Float64, field: SlopeField, control: Control) -> Float64:
+    """Fine heights from coarse ones: twice the block's height, and the pixel's own slope inside the block."""
+    shape = field.facing.shape
+    fine = 2.0 * enlarge(coarse, shape)
+    # A pixel lies half a pixel from the middle of its block.
+    offsets = (np.arange(shape[1]) % 2 - 0.5, (np.arange(shape[0]) % 2 - 0.5)[:, None])
+    mask = field.mask
+    facing = np.where(mask, field.facing, 1.0)
+    for offset, tilt in zip(offsets, (field.tilt_col, field.tilt_row), strict=True):
+        control.check()
+        fine += offset * np.clip(tilt / facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
+    return fine * mask

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import Control
 from photostereo.surface.lattice import NO_PULL, Lattice, strips
-from photostereo.surface.progress import Progress
 from photostereo.surface.slopes import SlopeField
 
 Float32 = NDArray[np.float32]
@@ -64,7 +64,7 @@ def _sweep(
 
 
 def weighted_problem(
-    field: SlopeField, shares: Shares, values: Float64, progress: Progress
+    field: SlopeField, shares: Shares, values: Float64, control: Control
 ) -> tuple[Lattice, Float64]:
     """The least squares for these shares, and the residual ``b − A values`` of its normal equations.
 
@@ -73,7 +73,7 @@ def weighted_problem(
     """
     lattice, residual = Lattice.empty(values.shape), np.zeros(values.shape)
     for rows, ends in strips(values.shape[0]):
-        progress.check()
+        control.check()
         part = field.part(rows)
         for axis, (near, far) in enumerate(ends):
             tilt, share = (part.tilt_col, part.tilt_row)[axis], shares[axis][rows]
@@ -100,7 +100,7 @@ def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
     return right, down
 
 
-def shift_tears(field: SlopeField, values: Float64, sharpness: float, progress: Progress) -> Float64:
+def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: Control) -> Float64:
     """Move pixels beside tears to the other side if that lowers the energy.
 
     A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by
@@ -111,7 +111,7 @@ def shift_tears(field: SlopeField, values: Float64, sharpness: float, progress: 
     import cv2
 
     shares, before = soft_choice(field, values, sharpness)
-    progress.check()
+    control.check()
     torn = torn_links(field.mask, shares)
     del shares
     least = soft_energy(field, values, sharpness)
@@ -122,15 +122,15 @@ def shift_tears(field: SlopeField, values: Float64, sharpness: float, progress: 
         first, second = (row, col), (row + axis, col + 1 - axis)
         for mover, other, sign in ((first, second, -1.0), (second, first, 1.0)):
             slope = np.clip(tilt[mover] / field.facing[mover], -STEEPEST_SHIFT, STEEPEST_SHIFT)
-            progress.check()
+            control.check()
             moved = values.copy()
             moved[mover] = values[other] + sign * slope
             gain = before - soft_choice(field, moved, sharpness)[1]
-            progress.check()
+            control.check()
             around = cv2.blur(gain, (5, 5), borderType=cv2.BORDER_CONSTANT)
             np.copyto(moved, values, where=~(around > LEAST_GAIN))
             after = soft_energy(field, moved, sharpness)
-            progress.check()
+            control.check()
             if after < least:
                 values, least = moved, after
                 before = soft_choice(field, values, sharpness)[1]

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import FIRST, FIRST_LAYERS, HEADS, SECOND, SECOND_LAYERS, WIDTH
 from photostereo.lights.unknown.crops import Thumbnails
@@ -29,10 +32,27 @@ from photostereo.runtime.convolution import convolve, relu, twice
 
 Float32 = NDArray[np.float32]
 
+SHIPPED_DIGEST = "17162c0df7463551858608b025b3f48344724dd3a3db5d6474e816754ff16fed"
+
 #: Photographs that are convolved together: enough for a matrix product, few enough for the cache.
 TOGETHER = 4
 #: The logarithm of the expected error, in radians, that the last layer's zero stands for.
 USUAL_LOG_ERROR = -1.5
+
+
+def shipped_weights() -> Weights:
+    """The weights that the package brings."""
+    return network_weights.shipped_weights(__package__, _shapes, SHIPPED_DIGEST)
+
+
+def read_weights(path: str | Path) -> Weights:
+    """Weights of an archive that ``photostereo train --model lights`` wrote: arrays like those of the package's own."""
+    shapes = _shapes(shipped_weights().arrays)
+    return network_weights.read_weights(path, lambda arrays: shapes)
+
+
+def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
+    return {name: values.shape for name, values in arrays.items()}
 
 
 @dataclass(frozen=True, eq=False)
