@@ -69,6 +69,15 @@ def test_normals_as_good_as_under_distant_lights(method: str, focal: float | Non
     assert "rounds" in found.near and found.summary()["near_lights"] == found.near and not best.near
 
 
+def test_low_rank_knows_that_the_fall_off_made_the_noise_uneven() -> None:
+    """Without that knowledge its errors are 1.26 times those under distant lights."""
+    positions = 1.5 * dome_lights(20, max_angle=45)
+    near, distant = (
+        ps.solve(render_near(positions, size=48, noise=0.01, distant=far), "rpca") for far in (False, True)
+    )
+    assert near.angular_error.mean < 1.2 * distant.angular_error.mean
+
+
 def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=64)
     whole = ps.solve(near, "ls")

@@ -54,8 +54,9 @@ class ModelEntry:
     sees : tuple of str
         What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs
         have them, the ``"mask"``, the ``"noise"`` of each pixel
-        (:class:`photostereo.diagnosis.noise.PixelNoise`), and the ``"surroundings"`` of pixels that are not the
-        whole object (:meth:`.Model.see_whole`); keyword arguments of these names.
+        (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"surroundings"`` of pixels that are not the whole
+        object (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d) that the intensities of near lights were
+        divided by; keyword arguments of these names.
     workspace : int
         Bytes for each intensity of a pixel that the model needs beside it while it is built.
     divisible : bool

@@ -175,7 +175,7 @@ def _built(
     if colors is not None:
         conditions.correct(lights.even(colors))
     around = control.aside(lambda: at_pixels(learned.whole, index, width))
-    seen = also_seen(entry, mask, colors, noise, around)
+    seen = also_seen(entry, mask, lights, colors, noise, around)
     return entry.model.build(pixels, lights.matrix, **entry.of_model(learned.values), **seen)
 
 

@@ -103,7 +103,7 @@ class Prepared:
             colors = self.colors
             if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
                 colors = self._corrected(self.capture.colors(self.scale))
-            seen = also_seen(self.method, self.sample.mask, colors, around=self._surroundings)
+            seen = also_seen(self.method, self.sample.mask, self.lights, colors, around=self._surroundings)
             return self.method.model.build(other, lights, **self.model_values, **seen)
 
         return NoiseEvidence.of(self.model, noise, again)
@@ -288,7 +288,7 @@ def prepare(
     whole = small.look(seen.scale, conditions, values, control) if sample.side else None
     clock.lap("prepare")
     around = at_pixels(whole, sample.index, capture.frame[1])
-    beyond = also_seen(entry, sample.mask, colors, noise, around)
+    beyond = also_seen(entry, sample.mask, lights, colors, noise, around)
     model = entry.model.build(pixels, lights.matrix, **values, **beyond)
     if sample.side:
         model.lead(capture.pixel_count)
@@ -369,10 +369,21 @@ def _survey(
 
 
 def also_seen(
-    entry: Method, mask: BoolArray, colors: Array | None, noise: PixelNoise | None = None, around: Any = None
+    entry: Method,
+    mask: BoolArray,
+    lights: PixelLights,
+    colors: Array | None,
+    noise: PixelNoise | None = None,
+    around: Any = None,
 ) -> dict[str, Any]:
     """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
-    available = {"mask": mask, "colors": colors, "noise": noise, "surroundings": around}
+    available = {
+        "mask": mask,
+        "colors": colors,
+        "noise": noise,
+        "surroundings": around,
+        "fall_off": lights.fall_off,
+    }
     return {name: available[name] for name in entry.model.sees if available[name] is not None}
 
 

@@ -30,6 +30,7 @@ RPCA = ModelEntry(
     look=Look("RPCA", "#cc79a7", "v"),
     parameters=LowRankParameters,
     exact=False,
+    sees=("fall_off",),
     divisible=False,
     on_gpu=True,
 )

@@ -170,8 +170,10 @@ class LowRank(Model):
         shadow: float = 0.0,
         tol: float = 1e-7,
         max_iter: int = 200,
+        fall_off: NDArray[Any] | None = None,
     ) -> None:
         self._pixels, self._lights = pixels, lights
+        self._fall_off = None if fall_off is None else like(fall_off, pixels)
         self._weight, self._shadow, self._tol, self._max_iter = weight, shadow, tol, max_iter
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
@@ -201,19 +203,26 @@ class LowRank(Model):
 
     def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
         if self._cleaned is None:
-            even = self._evenness()
+            scale = self._evenness()
             parts = robust_pca(
-                self._pixels if even is None else self._pixels * even,
+                self._pixels if scale is None else self._pixels * scale,
                 weight=self._weight,
                 observed=self._lit() if self._shadow > 0 else None,
                 tol=self._tol,
                 max_iter=self._max_iter,
                 control=control,
             )
-            if even is not None:
-                parts = replace(parts, low_rank=parts.low_rank / even)
-            self._cleaned = parts, Lambertian(parts.low_rank, self._lights)
+            if scale is not None:
+                parts = replace(parts, low_rank=parts.low_rank / scale)
+            self._cleaned = parts, self._matte(parts.low_rank)
         return self._cleaned
+
+    def _matte(self, cleaned: Array) -> Lambertian:
+        """With their fall-off put back, photographs and lights are fitted where their noise is even."""
+        if self._fall_off is None:
+            return Lambertian(cleaned, self._lights)
+        falls = self._fall_off / (self._fall_off**2).mean() ** 0.5
+        return Lambertian(cleaned * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
         """(N, d) shading under the mean lights over that under the pixel's own, which alone is not of rank three.
@@ -232,7 +241,9 @@ class LowRank(Model):
         )
         xp = namespace(normals)
         known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
-        return xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
+        even = xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
+        # A factor of a whole pixel leaves the rank as it is; this one makes the pixels' noise alike again.
+        return even if self._fall_off is None else even * self._fall_off.mean(1)[:, None]
 
     def _lit(self) -> Array:
         """Which entries are brighter than the share of their pixel's maximum that makes a shadow."""
