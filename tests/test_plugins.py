@@ -44,7 +44,7 @@ def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_
         installed,
         f"""
 import photostereo as ps
-from photostereo.lab.sweeps.curves import look_of
+from photostereo.lab.sweeps.outputs import look_of
 from photostereo.testing import CHECKS
 assert "halflambert" in ps.method_names()
 capture = ps.load({str(folder)!r})

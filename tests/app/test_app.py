@@ -15,8 +15,8 @@ import pytest
 import photostereo as ps
 from photostereo.app.desk import solve_settings
 from photostereo.app.findings import differences
-from photostereo.app.reporting import Reporter
 from photostereo.app.tasks import Tasks
+from photostereo.app.worker import Reporter
 from photostereo.capture.capture import Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import ParameterError

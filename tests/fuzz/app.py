@@ -142,8 +142,8 @@ async def _ask(folder: Path, asked: list[Any]) -> str:
 def _in_process(wrong: list[str]) -> type:
     """A worker whose tasks are done as soon as they are sent."""
     from photostereo.app.process import WorkerProcess
-    from photostereo.app.reporting import Reporter, run_task
     from photostereo.app.tasks import Tasks
+    from photostereo.app.worker import Reporter, run_task
     from photostereo.io.json_text import json_text
 
     class InProcess(WorkerProcess):

@@ -103,7 +103,7 @@ def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
 
 def test_a_wall_hides_low_lights() -> None:
     """A wall of height h at distance a hides lights below atan(h / a), and no others."""
-    from photostereo.lab.training.horizons import find_horizons, visibility
+    from photostereo.lab.training.transport import find_horizons, visibility
 
     heights = torch.zeros(1, 64, 64)
     heights[:, :, 48:] = 0.5
@@ -125,8 +125,8 @@ def test_a_wall_hides_low_lights() -> None:
 
 def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
     """In half a hollow ball with albedo ρ under E everywhere, ρE / (1 − ρ/2) is given off everywhere; on a plane ρE."""
-    from photostereo.lab.training.bounces import exchange, radiosity
     from photostereo.lab.training.scenes import places_of
+    from photostereo.lab.training.transport import exchange, radiosity
 
     axis = torch.linspace(-1, 1, SIDE)
     y, x = torch.meshgrid(axis, -axis, indexing="ij")
@@ -144,12 +144,12 @@ def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
 
 
 def test_a_table_lights_a_ball_from_below() -> None:
-    from photostereo.lab.training import surroundings
+    from photostereo.lab.training import transport
 
     torch.manual_seed(0)
     lights = torch.tensor([[[0.0, 0.8, 0.6]]]).expand(64, -1, -1)
-    directions = surroundings.sphere("cpu")
-    seen = surroundings.radiance(lights, directions).mean((0, 1, 2))
+    directions = transport.sphere("cpu")
+    seen = transport.radiance(lights, directions).mean((0, 1, 2))
     below, above = directions[:, 1] < -0.5, directions[:, 1] > 0.5
     assert float(seen[below].mean()) > 2 * float(seen[above].mean())
     # They cover the sphere evenly: nothing is left of their mean, and a third of the mean square of each component.

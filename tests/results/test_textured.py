@@ -16,8 +16,7 @@ from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.units import PixelSize
 from photostereo.results.formats.glb import encode_glb
 from photostereo.results.formats.obj import encode_obj
-from photostereo.results.raster import interpolate
-from photostereo.results.textured import texture_mesh
+from photostereo.results.textured import interpolate, texture_mesh
 from photostereo.surface import integrate
 
 

@@ -7,11 +7,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.app.reporting import Reporter
 from photostereo.app.small_copies import SmallCopies, make_copies
 from photostereo.capture.edits import EDITS_FILE, MASK_STEM, read_edits, write_edits
 from photostereo.capture.found import Found, require_matching
@@ -22,6 +21,9 @@ from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.png import encode_png
+
+if TYPE_CHECKING:
+    from photostereo.app.worker import Reporter
 
 #: Codes of errors about lights: the photographs can be shown all the same.
 _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")

@@ -20,7 +20,7 @@ from photostereo.lights.files.writing import write_lights
 from photostereo.pipeline.settings import OutputSettings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
-from photostereo.results.pictures import write_pictures
+from photostereo.results.maps import write_pictures
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface
 

@@ -11,8 +11,10 @@ photometric map, whatever was lost of the geometry.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +23,13 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
-from photostereo.results.raster import interpolate
+from photostereo.runtime.loops import njit
 from photostereo.surface.integrated import Surface
 from photostereo.surface.mesh import build_small_mesh, geometric_normals, white_of
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+
 
 #: Triangles of a light mesh; phones and web viewers draw it at once.
 TRIANGLES = 50_000
@@ -238,3 +241,51 @@ def _dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _normalize(planes: NDArray[np.float32]) -> None:
     planes /= np.maximum(np.sqrt(_dot(planes, planes)), np.float32(1e-12))
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _fill(points: Float64, faces: NDArray[np.int64], values: Float64, result: Float64) -> Any:
+    height, width, depth = result.shape
+    for number in range(faces.shape[0]):
+        one, two, three = faces[number, 0], faces[number, 1], faces[number, 2]
+        ax, ay = points[one, 0], points[one, 1]
+        bx, by = points[two, 0] - ax, points[two, 1] - ay
+        cx, cy = points[three, 0] - ax, points[three, 1] - ay
+        area = bx * cy - by * cx
+        if area == 0.0:
+            continue
+        left = max(0, math.ceil(ax + min(0.0, bx, cx) - 1e-6))
+        right = min(width - 1, math.floor(ax + max(0.0, bx, cx) + 1e-6))
+        top = max(0, math.ceil(ay + min(0.0, by, cy) - 1e-6))
+        bottom = min(height - 1, math.floor(ay + max(0.0, by, cy) + 1e-6))
+        for row in range(top, bottom + 1):
+            for col in range(left, right + 1):
+                b = ((col - ax) * cy - (row - ay) * cx) / area
+                c = (bx * (row - ay) - by * (col - ax)) / area
+                a = 1.0 - b - c
+                if a >= -1e-9 and b >= -1e-9 and c >= -1e-9:
+                    for k in range(depth):
+                        result[row, col, k] = a * values[one, k] + b * values[two, k] + c * values[three, k]
+
+
+def interpolate(
+    points: Float64,
+    faces: NDArray[np.int64],
+    values: Float64,
+    shape: tuple[int, int],
+    dtype: type[np.floating[Any]] = np.float64,
+) -> NDArray[Any]:
+    """Values (h, w, k) of vertices (V, k), interpolated linearly over triangles in the plane; NaN outside of them.
+
+    ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
+    the triangle that comes last.
+
+    >>> corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    >>> interpolate(corners, np.array([[0, 1, 2]]), np.array([[0.0], [1.0], [0.0]]), (3, 3))[..., 0]
+    array([[0. , 0.5, 1. ],
+           [0. , 0.5, nan],
+           [0. , nan, nan]])
+    """
+    result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
+    _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)
+    return result

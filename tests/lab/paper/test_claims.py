@@ -10,9 +10,8 @@ import pytest
 
 from photostereo.lab.paper.claims import check_claims
 from photostereo.lab.paper.experiments import uses_of
-from photostereo.lab.sweeps.plan import Plan
+from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Plan, Trial
 from photostereo.lab.sweeps.store import Outcome, Store
-from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
 from photostereo.lab.sweeps.worker import run_trial
 
 CAPTURE = CaptureSpec("pot2", "/somewhere", "0" * 16)

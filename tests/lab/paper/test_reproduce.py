@@ -12,9 +12,8 @@ from photostereo.cli import app
 from photostereo.core.errors import ParameterError, PhotostereoError
 from photostereo.lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
 from photostereo.lab.paper.reproduce import reproduce
-from photostereo.lab.sweeps.plan import Plan
+from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Plan
 from photostereo.lab.sweeps.store import Outcome, Store
-from photostereo.lab.sweeps.trial import CaptureSpec, Corruption
 from photostereo.scenes import dome_lights
 
 NAMES = [

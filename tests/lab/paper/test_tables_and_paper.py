@@ -8,7 +8,7 @@ import pytest
 
 from photostereo.io.tables import Table
 from photostereo.lab.paper.experiments import ALL_METHODS, NAMED_RUNS, PUBLISHED, uses_of
-from photostereo.lab.sweeps.curves import look_of
+from photostereo.lab.sweeps.outputs import look_of
 from photostereo.lab.sweeps.plan import settle_parameters
 from photostereo.solver.methods import method_names
 

@@ -14,10 +14,9 @@ from distributed.security import Security
 from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.plan import MethodPlan, Plan
+from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.sweep import run_trials
-from photostereo.lab.sweeps.trial import Corruption
 
 
 def a_plan(captures, seeds):

@@ -22,10 +22,9 @@ from photostereo.batch.cluster import connect
 from photostereo.batch.options import RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.sweeps.plan import MethodPlan, Plan
+from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.lab.sweeps.sweep import run_trials, sweep
-from photostereo.lab.sweeps.trial import Corruption
 from photostereo.lab.sweeps.worker import load_scene, run_trial
 
 # The workers cannot import this file: what it sends them is sent whole.

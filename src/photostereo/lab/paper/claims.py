@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from photostereo.lab.paper.reports import ROUNDING, done_rows, histories, sparsity_scan
-from photostereo.lab.sweeps.curves import name_of
-from photostereo.lab.sweeps.outputs import RunOutputs
+from photostereo.lab.sweeps.outputs import RunOutputs, average_of, captures_of, labels_of, name_of, unique
 from photostereo.lab.sweeps.plan import Cell
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.summary import average_of, captures_of, labels_of, unique
 
 OURS = ("dlnv", "pdlnv")
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import read_toml
-from photostereo.lab.sweeps.plan import MethodPlan, Plan
-from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
+from photostereo.lab.sweeps.plan import CLEAN, CaptureSpec, Corruption, MethodPlan, Plan
 
 #: Where a folder may keep DiLiGenT objects, and the Harvard set.
 _DILIGENT = ("diligent/pmsData", "DiLiGenT/pmsData", "pmsData", ".")

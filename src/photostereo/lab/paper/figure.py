@@ -18,7 +18,8 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
 from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.sweeps.curves import name_of, new_figure
+from photostereo.lab.sweeps.curves import new_figure
+from photostereo.lab.sweeps.outputs import name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
 from photostereo.lab.paper.figure import Column
-from photostereo.lab.sweeps.curves import name_of
+from photostereo.lab.sweeps.outputs import name_of
 from photostereo.lab.sweeps.store import Store
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import is_result, read_truth

@@ -11,17 +11,21 @@ import numpy as np
 from photostereo.io.tables import best_in_rows
 from photostereo.lab.paper.experiments import OURS_NOTE, PUBLISHED, NamedRun
 from photostereo.lab.paper.figure import Column, box_of_difference, draw_atoms, draw_figure, draw_surfaces
-from photostereo.lab.sweeps.curves import draw_bars, draw_curves, draw_lines, name_of
-from photostereo.lab.sweeps.outputs import RunOutputs, curve_tables, tidy_table, with_paper
-from photostereo.lab.sweeps.plan import Cell
-from photostereo.lab.sweeps.summary import (
+from photostereo.lab.sweeps.curves import draw_bars, draw_curves, draw_lines
+from photostereo.lab.sweeps.outputs import (
     PROTOCOLS,
     CellResult,
     Protocol,
     Row,
+    RunOutputs,
     captures_of,
+    curve_tables,
     labels_of,
+    name_of,
+    tidy_table,
+    with_paper,
 )
+from photostereo.lab.sweeps.plan import Cell
 
 #: A cell's place on the axis of a curve.
 AXES: dict[str, Callable[[Cell], float | None]] = {

@@ -16,10 +16,9 @@ from photostereo.io.tables import Table
 from photostereo.lab.paper.claims import check_claims, claims_table
 from photostereo.lab.paper.experiments import NAMED_RUNS, NamedRun, find_run
 from photostereo.lab.paper.reports import shown_rows, write_report
-from photostereo.lab.sweeps.outputs import RunOutputs
+from photostereo.lab.sweeps.outputs import RunOutputs, results_of
 from photostereo.lab.sweeps.plan import Plan
 from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.summary import results_of
 from photostereo.lab.sweeps.sweep import run_trials
 
 

@@ -12,8 +12,7 @@ from typing import Any
 from photostereo.core.errors import ParameterError, PhotostereoError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
-from photostereo.lab.sweeps.plan import MethodPlan, Plan, settle_parameters
-from photostereo.lab.sweeps.trial import CLEAN, CaptureSpec, Corruption
+from photostereo.lab.sweeps.plan import CLEAN, CaptureSpec, Corruption, MethodPlan, Plan, settle_parameters
 
 _LEVELS = (NUMBER, [NUMBER])
 _SPEC = {

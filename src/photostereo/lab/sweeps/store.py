@@ -12,8 +12,7 @@ from photostereo.batch.database import Database
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
 from photostereo.io.schema import NUMBER
-from photostereo.lab.sweeps.plan import Plan
-from photostereo.lab.sweeps.trial import Trial
+from photostereo.lab.sweeps.plan import Plan, Trial
 
 _ERRORS = (
     "mean", "median", "p90", "p95", "max", "within_5deg", "within_10deg", "within_30deg",

@@ -15,12 +15,10 @@ from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, Ru
 from photostereo.batch.worker import warm_up
 from photostereo.io.atomic import write_text
 from photostereo.lab.sweeps.curves import draw_curves
-from photostereo.lab.sweeps.outputs import RunOutputs, curve_tables, tidy_table
-from photostereo.lab.sweeps.plan import Cell, Plan, grids_of
+from photostereo.lab.sweeps.outputs import RunOutputs, captures_of, curve_tables, tidy_table, unique
+from photostereo.lab.sweeps.plan import Cell, Plan, Trial, grids_of
 from photostereo.lab.sweeps.plan_file import read_plan
 from photostereo.lab.sweeps.store import Outcome, Store
-from photostereo.lab.sweeps.summary import captures_of, unique
-from photostereo.lab.sweeps.trial import Trial
 from photostereo.lab.sweeps.worker import run_trial
 
 if TYPE_CHECKING:

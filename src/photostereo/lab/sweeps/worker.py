@@ -24,9 +24,8 @@ from photostereo.batch.worker import run_safely, warm_up
 from photostereo.capture import Capture, corruptions
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.lab.sweeps.plan import Setting, split_setting
+from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Setting, Trial, split_setting
 from photostereo.lab.sweeps.store import Outcome
-from photostereo.lab.sweeps.trial import CaptureSpec, Corruption, Trial
 
 if TYPE_CHECKING:
     from photostereo.solver.prepared import Prepared

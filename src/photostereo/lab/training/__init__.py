@@ -2,12 +2,8 @@
 
 ``solids``     random solids as implicit fields, seen from the camera
 ``reliefs``    coins, carvings, folds, paintings: height fields that fill a frame or a flat outline
-``heights``    the height fields behind them
-``horizons``   cast shadows: how high the surroundings stand in every direction
-``bounces``    light that one part of an object throws on another
-``surroundings``  light that a table, a wall and the room throw on it
+``transport``  how light reaches a pixel: past what stands in its way, from the object itself, a table, a wall, the room
 ``materials``  how a surface reflects (the lobes of :mod:`photostereo.scenes.brdf` and more), in torch
-``dressing``   materials over a whole surface
 ``layouts``    where the lights stand and how strong they are
 ``scenes``     all of it together: photographs as a perfect camera takes them
 ``sensor``     what camera and mask make of them

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from photostereo.lab.training.tensors import uniform
+
 DOME, CONE, RECTANGLE, RING, SIDE, WANDER, GRID, SINGLE = range(8)
 #: How often each is drawn; a light that never moves is rare, so that its uselessness is learned.
 SHARES = (0.18, 0.14, 0.24, 0.12, 0.12, 0.11, 0.08, 0.01)
@@ -17,10 +19,7 @@ STRENGTH_SPREAD = 0.35
 
 def draw_directions(count: int, photographs: int, device: torch.device | str) -> Tensor:
     """Directions (S, d, 3), x right, y up, z to the camera."""
-
-    def u(low: float, high: float, *shape: int) -> Tensor:
-        return low + (high - low) * torch.rand(count, *(shape or (1,)), device=device)
-
+    u = uniform(count, device)
     d = photographs
     azimuth = u(0, 6.2832, d)
     steady = u(0, 6.2832) + 6.2832 * torch.arange(d, device=device) / max(d, 1) + 0.05 * u(-1, 1, d)
@@ -101,10 +100,7 @@ def miscalibrated(
     that change in the course of the series.
     """
     count, photographs = lights.shape[:2]
-
-    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, 1, device=lights.device)
-
+    u = uniform(count, lights.device, 2)
     amount = u() * torch.pi / 180 * degrees
     gross, tilted = u() < spoiled, u() < 0.4
     some = torch.rand(count, photographs, 1, device=lights.device) < u(0.1, 1.3)

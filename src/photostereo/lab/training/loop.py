@@ -7,9 +7,10 @@ import io
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_bytes
 from photostereo.io.network_weights import digest_of
 from photostereo.io.safe import read_npz
+from photostereo.lab.training.scenes import Pool, draw_pool
 from photostereo.runtime.arrays import matmul_precision
 
 WARM_UP = 300  # steps
@@ -39,6 +41,8 @@ class Settings:
     average: float = 0.999
     validation: float = 1.0  # size of the validation set
     compiled: bool = False
+    scenes: int = 96  # in a pool
+    reuse: int = 16  # times a pool is shown
 
 
 class Task(ABC):
@@ -46,6 +50,12 @@ class Task(ABC):
 
     #: What stands before the names of arrays in torch, but not in an archive.
     prefix: ClassVar[str] = ""
+    #: Numbers of photographs, each with the share of batches drawn with it.
+    counts: ClassVar[Mapping[int, float]]
+    #: Pixels along a side of the scenes.
+    side: ClassVar[int]
+    #: Share of solids; the others are reliefs.
+    solids: ClassVar[float]
 
     def __init__(self, settings: Settings, device: str) -> None:
         self.settings, self.device = settings, device
@@ -63,8 +73,29 @@ class Task(ABC):
         """Of one batch; ``forward`` is the network."""
 
     @abstractmethod
-    def validate(self, network: nn.Module) -> dict[str, float]:
+    def draw_validation(self) -> Any:
+        """The fixed validation set."""
+
+    @abstractmethod
+    def evaluate(self, network: nn.Module, fixed: Any) -> dict[str, float]:
         """Figures of the fixed validation set; ``score`` is what variants are compared by, the lower the better."""
+
+    @cached_property
+    def _fixed(self) -> Any:
+        return self.draw_validation()
+
+    def validate(self, network: nn.Module) -> dict[str, float]:
+        """Figures of the fixed validation set."""
+        with torch.no_grad():
+            return self.evaluate(network, self._fixed)
+
+    def pools(self) -> Iterator[tuple[Pool, int]]:
+        """Scenes without end, each pool several times, and how many photographs are taken of them."""
+        counts, shares = list(self.counts), torch.tensor(list(self.counts.values()))
+        while True:
+            pool = draw_pool(self.settings.scenes, self.device, self.side, self.solids)
+            for _ in range(self.settings.reuse):
+                yield pool, counts[int(torch.multinomial(shares, 1))]
 
 
 def rate_at(settings: Settings, step: int, share: float) -> float:

@@ -1,4 +1,4 @@
-"""How a surface reflects, in torch, for many pixels at once, each with a material of its own.
+"""How surfaces reflect, in torch, for many pixels at once, each with a material of its own; and materials over a surface.
 
 The radiance towards the camera, times π over the irradiance of a light that faces the pixel, is
 
@@ -12,13 +12,14 @@ on top. No formula is the truth: both parts may stray from theirs by a smooth fa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from photostereo.lab.training.reliefs import smooth_noise
+from photostereo.lab.training.tensors import fused, uniform
 
 LAMBERT, OREN_NAYAR, DISNEY, POWER = range(4)
 
@@ -65,9 +66,7 @@ class Materials:
 
 def draw_materials(count: int, device: torch.device | str) -> Materials:
     """Random materials: gray to saturated, matte to metallic, plain, coated, brushed, translucent."""
-
-    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, device=device)
+    u = uniform(count, device)
 
     def when(share: float) -> Tensor:
         return (u() < share).float()
@@ -119,18 +118,11 @@ def schlick(f0: Tensor, cosine: Tensor) -> Tensor:
 
 def reflect(m: Materials, normals: Tensor, lights: Tensor) -> Tensor:
     """Intensity (B, d, 3) of unit lights (B, d, 3) on pixels with normals (B, 3), no shadows but attached ones."""
-    values = tuple(getattr(m, f.name) for f in fields(m))
-    return _fused_reflect()(values, normals, lights) if lights.is_cuda else _reflect(values, normals, lights)
+    return _reflect(normals, lights, *(getattr(m, f.name) for f in fields(m)))
 
 
-@cache
-def _fused_reflect() -> Callable[[tuple[Tensor, ...], Tensor, Tensor], Tensor]:
-    """The same arithmetic in one kernel; on a GPU the many small ones would cost more than the network."""
-    fused: Callable[[tuple[Tensor, ...], Tensor, Tensor], Tensor] = torch.compile(_reflect, dynamic=True)
-    return fused
-
-
-def _reflect(values: tuple[Tensor, ...], normals: Tensor, lights: Tensor) -> Tensor:
+@fused
+def _reflect(normals: Tensor, lights: Tensor, *values: Tensor) -> Tensor:
     m = Materials(*values)
     first, second = frames(normals, m.brush)
     x = (lights * first[:, None]).sum(-1)
@@ -186,3 +178,29 @@ def _reflect(values: tuple[Tensor, ...], normals: Tensor, lights: Tensor) -> Ten
     )
     coat = m.coat * ggx(m.coat_alpha, m.coat_alpha) * schlick(torch.full_like(facing, 0.04), facing) * lit
     return colors * covered[..., None] + coat[..., None]
+
+
+def dress(heights: Tensor, mask: Tensor) -> tuple[Materials, Tensor]:
+    """Materials of all S · G · G pixels, and their diffuse albedo (S, 3, G, G), zero outside the mask."""
+    count, size = heights.shape[:2]
+    device = heights.device
+    u = uniform(count, device, 2)
+    one, two = draw_materials(count, device), draw_materials(count, device)
+    scale = torch.where(
+        u() < 0.5, smooth_noise(count, size, 4, device), smooth_noise(count, size, 12, device)
+    )
+    blend = torch.sigmoid(u(3, 30) * (scale - 0.7 * torch.randn(count, 1, 1, device=device))) * (u() < 0.6)
+    fine = torch.where(
+        u() < 0.5, smooth_noise(count, size, 10, device), smooth_noise(count, size, 30, device)
+    )
+    fine = torch.where(u() < 0.3, torch.tanh(6 * fine), fine)
+    paint = torch.exp(u(0, 0.6) * (u() < 0.7) * fine).clamp(0.1, 3.0)
+    filled = torch.where(mask, heights, torch.zeros_like(heights))[:, None]
+    share = functional.avg_pool2d(mask.float()[:, None], 9, 1, 4)
+    hollow = functional.avg_pool2d(filled, 9, 1, 4) / share.clamp_min(0.05) - filled
+    paint = paint * torch.exp(-(u(0, 25) * (u() < 0.25)) * hollow[:, 0].clamp(0, 0.1))
+    owner = torch.arange(count, device=device).repeat_interleave(size * size)
+    materials = one[owner].blended(two[owner], blend.reshape(-1, 1))
+    materials.base = (materials.base * paint.reshape(-1, 1)).clamp_max(1.0)
+    albedo = materials.diffuse_albedo().reshape(count, size, size, 3).permute(0, 3, 1, 2)
+    return materials, albedo.clamp_max(0.95) * mask[:, None]

@@ -13,14 +13,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training import surroundings
-from photostereo.lab.training.bounces import Patches, exchange, radiosity
-from photostereo.lab.training.dressing import dress
-from photostereo.lab.training.horizons import find_horizons, visibility
 from photostereo.lab.training.layouts import seen_from
-from photostereo.lab.training.materials import Materials, reflect
+from photostereo.lab.training.materials import Materials, dress, reflect
 from photostereo.lab.training.reliefs import draw_reliefs
 from photostereo.lab.training.solids import draw_solids, see_solids
+from photostereo.lab.training.tensors import uniform
+from photostereo.lab.training.transport import (
+    Patches,
+    exchange,
+    find_horizons,
+    radiance,
+    radiosity,
+    sphere,
+    visibility,
+)
 
 #: What is reflected of surroundings given in few directions is at least this blurred (GGX's α).
 LEAST_ALPHA = 0.3
@@ -89,9 +95,7 @@ def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | Non
     """
     count, size = pool.heights.shape[:2]
     photographs, device = lights.shape[1], lights.device
-
-    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, 1, 1, device=device)
+    u = uniform(count, device, 3)
 
     def as_maps(values: Tensor) -> Tensor:
         return values.permute(0, 2, 1).reshape(count, photographs, size, size)
@@ -136,14 +140,14 @@ def _indirect(
     )
     normals = normals.reshape(points.shape)
     ray, share = pool.patches.seen_from(points, normals, every, size)
-    far = surroundings.sphere(device)
+    far = sphere(device)
     elevation = torch.asin(far[:, 2])[None, :, None, None].expand(count, -1, 1, 1)
     open_ = visibility(pool.horizons, far.expand(count, -1, -1), elevation, torch.full_like(elevation, 0.2))
     open_ = _maps_at(open_, every)[..., 0].mT * 4 / len(far)  # (S, P, E)
     rays = torch.cat([ray, far.expand(*points.shape[:2], -1, -1)], 2)
     kernel = reflect(blurred, normals.reshape(-1, 3), rays.flatten(0, 1)).reshape(*rays.shape[:3], 3)
     kernel = kernel * torch.cat([share, open_], 2)[..., None]
-    source = torch.cat([given, surroundings.radiance(lights, far)], -1)
+    source = torch.cat([given, radiance(lights, far)], -1)
     found = torch.einsum("spqc,sdcq->sdcp", kernel, source)
     if cells is not None:
         return found[..., None]

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from photostereo.lab.training.tensors import uniform
+
 #: Luma of linear RGB, as in :mod:`photostereo.core.conventions`.
 LUMA = (0.298936, 0.587043, 0.114021)
 #: Variance of the luma over that of a channel.
@@ -30,10 +32,7 @@ def expose(
     """
     count, photographs = clean.shape[:2]
     device = clean.device
-
-    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, 1, 1, 1, device=device)
-
+    u = uniform(count, device, 4)
     inside = mask[:, None, None].float()
     gray = (clean * torch.tensor(LUMA, device=device)[:, None, None]).sum(2, keepdim=True).expand_as(clean)
     mono = u() < 0.4

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo.lab.training.fusing import fused
+from photostereo.lab.training.tensors import fused, uniform
 
 PARTS = 9  # superquadrics and rings of a constructive solid
 PLANES = 14  # faces of a polyhedron
@@ -86,10 +86,7 @@ def tilts(count: int, device: torch.device | str, most: float = 0.9) -> Tensor:
 
 def draw_solids(count: int, device: torch.device | str) -> Solids:
     """Random parameters."""
-
-    def u(low: float, high: float, *shape: int) -> Tensor:
-        return low + (high - low) * torch.rand(count, *(shape or (1,)), device=device)
-
+    u = uniform(count, device)
     ends = [round(count * share) for share in accumulate(SHARES)]
     counts = tuple(b - a for a, b in zip([0, *ends], ends, strict=False))
     family = torch.repeat_interleave(torch.arange(5, device=device), torch.tensor(counts, device=device))[

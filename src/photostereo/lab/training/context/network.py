@@ -1,4 +1,5 @@
-"""The context network in torch; :mod:`photostereo.reflectance.learned.context.network` is its form in NumPy."""
+"""The context network in torch, and the correction that it makes; their forms for a solve are in
+:mod:`photostereo.reflectance.learned.context`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from photostereo.lab.training.context.examples import FINE, Examples
 from photostereo.reflectance.learned.context.features import CHANNELS
 from photostereo.reflectance.learned.context.network import OUTPUTS, WIDTHS
 
@@ -44,3 +46,20 @@ class ContextNetwork(nn.Module):  # type: ignore[misc]
             x = relu(x + self.again[level](x))
         y: Tensor = self.leave(x)
         return y
+
+
+def corrected(answer: Tensor, examples: Examples) -> tuple[Tensor, Tensor]:
+    """Unit normals (S, 3, SIZE, SIZE) and the logarithm of their expected error, from corrections of cells (S, 4, G, G)."""
+    cover = (examples.maps[:, -1:] > 0).float()
+    fine = functional.interpolate(
+        torch.cat([answer * cover, cover], 1), scale_factor=FINE, mode="bilinear", align_corners=False
+    )
+    fine = fine[:, :-1] / fine[:, -1:].clamp_min(1e-3)
+    network, matte = examples.network.float(), examples.matte.float()
+    shifted = functional.normalize(network[:, :3] + fine[:, :3], dim=1, eps=1e-6)
+    sure = torch.exp(-(network[:, 3:] + 2 * fine[:, 3:]).clamp(-14, 14))
+    also = torch.exp(-matte[:, 3:])
+    moved = (shifted - network[:, :3]).square().sum(1, keepdim=True)
+    weight = 1 / (1 / torch.minimum(sure, torch.exp(-network[:, 3:])) + moved)
+    normals = functional.normalize(shifted * weight + matte[:, :3] * also, dim=1, eps=1e-12)
+    return normals, -0.5 * torch.log(sure + also)[:, 0]

@@ -10,6 +10,7 @@ from torch import Tensor
 from photostereo.lab.training.layouts import draw_directions, draw_distances, draw_strengths
 from photostereo.lab.training.scenes import Pool, mirrored, photograph, symmetry
 from photostereo.lab.training.sensor import expose, imperfect
+from photostereo.lab.training.tensors import uniform
 
 #: Lights stand at 3 half frames or farther.
 NEAREST = 3.0
@@ -59,10 +60,7 @@ def show(pool: Pool, photographs: int) -> Shot:
 def _strange(clean: Tensor) -> Tensor:
     """Photographs (S, d, 3, G, G) of cameras that nobody has measured."""
     count, device, size = len(clean), clean.device, clean.shape[-1]
-
-    def u(low: float, high: float) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, 1, 1, 1, device=device)
-
+    u = uniform(count, device, 4)
     strange = u(0, 1) < STRANGE_CAMERAS
     axis = torch.linspace(-1, 1, size, device=device)
     corner = axis[:, None] ** 2 + axis**2

@@ -13,6 +13,7 @@ from torch.nn import functional
 from photostereo.lab.training.layouts import draw_directions, draw_distances, miscalibrated, seen_from
 from photostereo.lab.training.materials import draw_materials, reflect
 from photostereo.lab.training.scenes import Pool, photograph
+from photostereo.lab.training.tensors import uniform
 
 #: Lights whose nearness is not known stand at 8 half frames or farther.
 NEAREST = 8.0
@@ -66,10 +67,7 @@ def _surroundings(
     count: int, normals: Tensor, lights: Tensor, device: torch.device | str
 ) -> tuple[Tensor, Tensor]:
     """Share of each light that arrives (B, d), and light from elsewhere (B, d, 3) over a white pixel."""
-
-    def u(low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(count, 1, device=device)
-
+    u = uniform(count, device)
     visible = torch.ones_like(lights[..., 0])
     bounce = torch.zeros_like(lights)
     crowded = (u() < 0.55).float()
