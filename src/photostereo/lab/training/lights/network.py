@@ -8,15 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from photostereo.lab.training.lights.shading import (
-    first_inputs,
-    fit_lights,
-    frames_of,
-    half_frames,
-    matte_normals,
-    second_inputs,
-    weighted_half,
-)
 from photostereo.lights.unknown.architecture import (
     CLUES,
     FIRST,
@@ -29,6 +20,15 @@ from photostereo.lights.unknown.architecture import (
     SIDE,
     WIDTH,
     Look,
+)
+from photostereo.lights.unknown.shading import (
+    first_inputs,
+    fit_lights,
+    frames_of,
+    half_frames,
+    matte_normals,
+    second_inputs,
+    weighted_half,
 )
 
 
@@ -167,7 +167,7 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
         scenes, photographs = images.shape[:2]
         given = torch.zeros(scenes, photographs, 4, device=images.device) if known is None else known
         flag = given[..., 3:]
-        frames = frames_of(images, mask)
+        frames = frames_of(images.permute(0, 1, 3, 4, 2), mask)
         token, _ = self.first(_pictures(first_inputs(frames)), photographs)
         token = token.unflatten(0, (scenes, photographs)) + self.known(given)
         for layer in self.first_layers:
@@ -181,13 +181,15 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
                 matte = matte_normals(half.gray, lights, logs.exp())
                 both = second_inputs(half, lights, logs.exp(), matte)
                 quarter = half_frames(half)
-                fitted = weighted_half(matte.normals * half.cover, half.cover)
+                inside = half.cover[:, None]
+                fitted = weighted_half(torch.movedim(matte.normals, -1, 1) * inside, inside)
         second, maps = self.second(_pictures(both), photographs)
-        rough = self.normals(torch.cat([pooled(maps, photographs), fitted, quarter.cover], 1))
+        rough = self.normals(torch.cat([pooled(maps, photographs), fitted, quarter.cover[:, None]], 1))
         with torch.autocast(images.device.type, enabled=False):
             normals = functional.normalize(fitted + rough.float(), dim=1)
             with torch.no_grad():
-                fit = fit_lights(normals.detach(), quarter.gray, quarter.cover, lights, logs.exp())
+                facing = normals.detach().permute(0, 2, 3, 1)
+                fit = fit_lights(facing, quarter.gray, quarter.cover, lights, logs.exp())
             clues = torch.cat([lights, logs[..., None], fit, given], -1).detach()
         token = token + second.unflatten(0, (scenes, photographs)) + self.clues(clues)
         for layer in self.second_layers:
@@ -209,5 +211,6 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
 
 
 def _pictures(channels: Tensor) -> Tensor:
-    """(S, d, h, w, C) as (S · d, C, h, w), channels last in memory."""
-    return channels.flatten(0, 1).permute(0, 3, 1, 2)
+    """(S, d, h, w, C) as (S · d, C, h, w), channels last in memory; a GPU has half the numbers' length for them."""
+    kind = torch.bfloat16 if channels.is_cuda else torch.float32
+    return channels.flatten(0, 1).permute(0, 3, 1, 2).to(kind)
