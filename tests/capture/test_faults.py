@@ -139,7 +139,7 @@ def test_good_photographs_are_used(tmp_path, shape):
 
 def test_a_ball_series_follows(tmp_path):
     """Photographs of a ball that are paired by their order lose the partner of what is left out."""
-    from photostereo.capture.found import Found
+    from photostereo.capture.opening import Found
     from photostereo.photographs.faults import Fault
 
     found = Found(tmp_path, "", "", [tmp_path / name for name in "abc"])

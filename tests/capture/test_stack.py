@@ -13,7 +13,7 @@ import tifffile
 import photostereo.photographs.files as photographs_module
 from photostereo.core.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
-from photostereo.photographs.notes import bit_depth, notes_on
+from photostereo.photographs.survey import bit_depth, notes_on
 
 WEIGHTS = np.array(GRAY_WEIGHTS)
 

@@ -191,7 +191,7 @@ def test_wrong_axes_given_are_replaced_by_the_right_option(tmp_path, figure, tru
 
 
 def test_photographs_on_disk_are_checked_as_well(figure):
-    from photostereo.pipeline.glance import glance
+    from photostereo.pipeline.budget import glance
 
     large = replace(figure, lights=figure.lights.directions * [1, -1, 1])
     assert "other axes" in ps.diagnose(glance(large)).advice[0]

@@ -11,8 +11,7 @@ from photostereo.capture import load
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.io.png import write_png
-from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.photographs.alignment.finding import find_alignment
+from photostereo.photographs.alignment.alignment import Alignment, find_alignment
 from photostereo.photographs.alignment.motion import estimate_motion, moved_back
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing

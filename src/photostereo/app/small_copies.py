@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.edits import Edits, write_edits
-from photostereo.capture.found import Found
+from photostereo.capture.opening import Found
 from photostereo.core.control import Control
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
@@ -28,7 +28,7 @@ from photostereo.io.names import folder_name
 from photostereo.io.png import encode_png
 from photostereo.io.safe import read_bytes
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.lines import ball_line
+from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.report.pictures import to_srgb
 

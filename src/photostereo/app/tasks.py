@@ -13,9 +13,9 @@ import numpy as np
 
 from photostereo.app.small_copies import SmallCopies, make_copies
 from photostereo.capture.edits import EDITS_FILE, MASK_STEM, read_edits, write_edits
-from photostereo.capture.found import Found, require_matching
-from photostereo.capture.layouts import photographs
+from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.loading import find_capture
+from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
@@ -129,7 +129,7 @@ class Tasks:
 
     def _keep_estimate(self, capture: Any) -> None:
         from photostereo.lights.ball.circle import Circle
-        from photostereo.lights.ball.lines import ball_line
+        from photostereo.lights.files.table import ball_line
         from photostereo.lights.files.writing import lights_table
 
         assert self.copies is not None
@@ -348,7 +348,7 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
-        return photographs.find(folder, ReadOptions()), error.rendered("app")
+        return find_alone(folder, ReadOptions()), error.rendered("app")
 
 
 def free_name(folder: Path) -> str:

@@ -70,8 +70,7 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
 
 def _balls_of(entries: Sequence[Path]) -> set[Path]:
     """Folders whose photographs of a ball give other captures their lights."""
-    from photostereo.capture.ball_series import find_ball_series, is_ball_series
-    from photostereo.capture.layouts.folder import photographs_and_mask
+    from photostereo.capture.layouts.folder import find_ball_series, is_ball_series, photographs_and_mask
 
     found: set[Path] = set()
     if not any(is_ball_series(entry) for entry in entries):

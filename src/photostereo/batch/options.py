@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from photostereo.core.control import Control
-from photostereo.core.errors import ParameterError
-from photostereo.core.extras import require_extra
+from photostereo.core.errors import ParameterError, require_extra
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -14,10 +14,9 @@ from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
 from photostereo.capture.estimating import complete_lights
-from photostereo.capture.found import Found, require_truth_size
-from photostereo.capture.lighting import Lighting, find_lights, focal_of, moved
+from photostereo.capture.lighting import Lighting, focal_of, moved
 from photostereo.capture.object_mask import choose_mask
-from photostereo.capture.opening import Opened, open_capture
+from photostereo.capture.opening import Found, Opened, require_truth_size
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
@@ -25,8 +24,7 @@ from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
 from photostereo.masks.ground import MOST_FRAMES
 from photostereo.photographs.files import PhotographFiles
-from photostereo.photographs.notes import bit_depth, notes_on
-from photostereo.photographs.source import PhotographsInMemory
+from photostereo.photographs.survey import bit_depth, notes_on
 
 #: A light whose direction changes by more than this from the middle of the frame to its edge is near. Below it the
 #: error of assuming a distant light is smaller than that of most calibrations; half or twice as much changes results of
@@ -34,34 +32,18 @@ from photostereo.photographs.source import PhotographsInMemory
 NEAR_DEGREES = 1.0
 
 
-def assemble(
-    found: Found,
-    options: ReadOptions,
-    *,
-    lazy: bool = False,
-    need_lights: bool = True,
-    control: Control = SILENT,
-) -> Capture:
-    """Photographs, lights, mask and truth of what a layout found: all stages of reading, one after the other.
-
-    With ``lazy`` the photographs stay on disk. With ``need_lights`` lights are estimated if there is neither a
-    light file nor a ball.
-    """
-    opened = open_capture(found, options, control)
-    lighting = find_lights(opened, options, control)
-    return put_together(opened, lighting, options, lazy=lazy, estimate=need_lights, control=control)
-
-
 def put_together(
     opened: Opened,
     lighting: Lighting,
     options: ReadOptions,
     *,
-    lazy: bool = False,
     estimate: bool = True,
     control: Control = SILENT,
 ) -> Capture:
-    """A capture from opened photographs and their lights: the mask, the truth, and where near lights are."""
+    """A capture from opened photographs and their lights: the mask, the truth, and where near lights are.
+
+    The photographs stay on disk. With ``estimate`` lights are estimated if there is neither a light file nor a ball.
+    """
     found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
     truths = {label: framing.truth(label, truth) for label, truth in _truths(found, full).items()}
@@ -74,11 +56,10 @@ def put_together(
     automatic = isinstance(chosen, str) and chosen == "auto"
     # An automatic mask is found in color photographs, whatever is used later: they are read again.
     with framed.held() if automatic else nullcontext():
-        images = None if lazy else framed.all(control)
         mask, mask_notes = choose_mask(
             options,
             full,
-            framed.frames if images is None else PhotographsInMemory(images).frames,
+            framed.frames,
             found.mask_file,
             name=found.name,
             default=default,
@@ -90,15 +71,14 @@ def put_together(
     if not estimate and not lighting.is_complete:
         lighting = Lighting(Lights(count=len(found.files)), notes=lighting.notes, is_complete=False)
     elif not lighting.is_complete:
-        frames = framed.frames() if images is None else iter(images)
         known = lighting.lights.strengths
-        lighting = moved(complete_lights(lighting, frames, mask, found, control), found, options)
+        with framed.held():  # they are read again for the solution
+            lighting = complete_lights(lighting, framed.frames(), mask, found, control)
+        lighting = moved(lighting, found, options)
         factors = (lighting.lights.strengths / known).reshape(len(known), -1)[
             :, 0
         ]  # the same for all channels
         framed = framed.with_strengths(factors)
-        if images is not None:
-            images /= factors.reshape(-1, *(1,) * (images.ndim - 1)).astype(np.float32)
     lights, table, check = lighting.lights, found.lights, None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
@@ -115,7 +95,6 @@ def put_together(
                 "subtracted. A photograph with the light off is more accurate",
             )
             framed = framed.less(_ambient_picture(photographs, room.share, control))
-            images = None if images is None else framed.all(control)
     near_notes: tuple[str, ...] = ()
     if lights.is_near:
         focal = focal_of(found, found.files, full, options)
@@ -157,9 +136,8 @@ def put_together(
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )
-    source = framed if images is None else images
     return build(
-        found.path, images=source, lights=lights, mask=mask, name=found.name, origin=origin, **truths
+        found.path, images=framed, lights=lights, mask=mask, name=found.name, origin=origin, **truths
     )
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from photostereo.capture.found import require_matching
-from photostereo.capture.layouts import photographs
+from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.lighting import calibrate_photographs
-from photostereo.capture.opening import open_capture
+from photostereo.capture.opening import open_capture, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
@@ -84,7 +83,7 @@ def calibrate_folder(
             code="not-a-folder",
             file=place,
         )
-    found = replace(photographs.find(place, options), ball=options.path_of("ball"))
+    found = find_alone(place, options)
     require_matching(found, len(found.files))
     opened = open_capture(found, options, control)
     calibration = calibrate_photographs(opened, options, control)

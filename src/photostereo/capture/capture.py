@@ -24,8 +24,7 @@ from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights, as_lights
 from photostereo.lights.pixel_lights import PixelLights
-from photostereo.photographs.digest import digest_of, hash_of
-from photostereo.photographs.source import Photographs, PhotographsInMemory
+from photostereo.photographs.source import Photographs, PhotographsInMemory, digest_of, hash_of
 
 if TYPE_CHECKING:
     from photostereo.capture.ball_check import BallCheck
@@ -213,7 +212,7 @@ class Capture(Displayed):
         if self.in_memory:
             return self
         from photostereo.photographs.files import PhotographFiles
-        from photostereo.photographs.notes import bit_depth, notes_on
+        from photostereo.photographs.survey import bit_depth, notes_on
 
         source, origin = self.photographs, self.origin
         images = source.all(control) if isinstance(source, PhotographFiles) else self.images

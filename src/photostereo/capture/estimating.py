@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.found import Found
 from photostereo.capture.lighting import Lighting
+from photostereo.capture.opening import Found
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError

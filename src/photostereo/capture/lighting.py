@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture.ball_series import find_ball_series, is_ball_series, pair_photographs
-from photostereo.capture.found import Found
-from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.opening import Opened
+from photostereo.capture.layouts.folder import (
+    find_ball_series,
+    is_ball_series,
+    pair_photographs,
+    photographs_and_mask,
+)
+from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray

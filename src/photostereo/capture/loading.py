@@ -12,12 +12,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from photostereo.capture.assemble import assemble
+from photostereo.capture.assemble import put_together
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import with_edits
-from photostereo.capture.found import Found
-from photostereo.capture.layouts import archive, diligent, folder, harvard, photographs, rti
+from photostereo.capture.layouts import archive, diligent, folder, harvard, rti
 from photostereo.capture.layouts.folder import photographs_and_mask
+from photostereo.capture.lighting import find_lights
+from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
@@ -32,7 +33,7 @@ class Layout(Protocol):
     """A format in which captures are stored: a module of this package, or an object of another one.
 
     Besides these it has one of two functions: ``find(path, options)``, which returns a
-    :class:`~photostereo.capture.found.Found` without decoding a photograph, or ``read(path, options)``, which returns
+    :class:`~photostereo.capture.opening.Found` without decoding a photograph, or ``read(path, options)``, which returns
     a :class:`Capture`.
     """
 
@@ -94,8 +95,8 @@ def load(
     >>> load(file).frame
     (4, 5)
     """
-    reading = ReadOptions(**options)
-    return read_lazily(path, reading, control) if lazy else read(path, reading, control)
+    capture = read_lazily(path, ReadOptions(**options), control)
+    return capture if lazy else capture.loaded(control)
 
 
 def _with_options(plain: inspect.Signature) -> inspect.Signature:
@@ -110,11 +111,6 @@ def _with_options(plain: inspect.Signature) -> inspect.Signature:
 setattr(load, "__signature__", _with_options(inspect.signature(load)))  # noqa: B010
 
 
-def read(path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT) -> Capture:
-    """As :func:`load`, with a :class:`ReadOptions`."""
-    return _read(path, options, lazy=False, need_lights=True, control=control)
-
-
 def read_lazily(
     path: str | os.PathLike[str],
     options: ReadOptions,
@@ -122,23 +118,19 @@ def read_lazily(
     *,
     need_lights: bool = True,
 ) -> Capture:
-    """As :func:`read`, but the photographs stay on disk until they are needed.
+    """As :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
 
     A small archive and a format of another package that can only read everything are read at once. Without
     ``need_lights`` lights that neither a file nor a ball gives are not estimated (see
     :attr:`photostereo.lights.lights.Lights.known`).
     """
-    return _read(path, options, lazy=True, need_lights=need_lights, control=control)
-
-
-def _read(
-    path: str | os.PathLike[str], options: ReadOptions, *, lazy: bool, need_lights: bool, control: Control
-) -> Capture:
     options = with_edits(path, options)
     found = find_capture(path, options)
     if isinstance(found, Capture):
-        return found if lazy else found.loaded(control)
-    return assemble(found, options, lazy=lazy, need_lights=need_lights, control=control)
+        return found
+    opened = open_capture(found, options, control)
+    lighting = find_lights(opened, options, control)
+    return put_together(opened, lighting, options, estimate=need_lights, control=control)
 
 
 def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:
@@ -162,7 +154,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     if layout is None:
         if not place.is_dir():
             raise _nothing_fits(place)
-        found = replace(photographs.find(place, options), ball=options.path_of("ball"))
+        found = folder.find_alone(place, options)
         if not found.files or _captures_inside(place):
             raise _nothing_fits(place)
         return without(found, options.leave_out)
@@ -213,7 +205,7 @@ def _lights_of_another(options: ReadOptions) -> ReadOptions:
     for name in folder.LIGHT_FILES:
         if (other / name).is_file():
             return replace(options, lights=other / name)
-    if photographs.find(other, options).files:
+    if folder.find_alone(other, options).files:
         return replace(options, lights=None, ball=other)
     raise CaptureError(
         f"{other} has neither a light file ({', '.join(folder.LIGHT_FILES)}) nor photographs of a ball, so its lights "
@@ -236,7 +228,7 @@ def _captures_inside(place: Path) -> list[str]:
 
 
 def _nothing_fits(place: Path) -> CaptureError:
-    known = "; ".join((photographs.EXPECTS, *(layout.EXPECTS for layout in layouts())))
+    known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
         return CaptureError(
             f"{place} is not a capture. Give a folder, an .lp file or an .npz file. Supported: {known}.",

@@ -40,7 +40,19 @@ def choose_mask(
     ``"bright"`` if the object is not found with certainty. If nothing but the ``balls`` is there, the ball is the
     object.
     """
-    mask, notes = _chosen(options, full, frames, file, name, default, colored, balls, orientation, control)
+    choice = options.mask if options.mask is not None else file if file is not None else default
+    if isinstance(choice, np.ndarray):
+        mask, notes = mask_from_values(choice, f"The mask of {name}", full)
+        mask = options.framing.mask(mask)
+    elif choice == "full":
+        mask, notes = np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
+    elif choice in ("auto", "bright"):
+        control.stage("mask")
+        certain = options.mask is not None
+        mask, notes = _found(choice, frames, colored or frames, name, balls, control, certain=certain)
+    else:
+        mask, notes = read_mask(Path(choice).expanduser(), full, orientation)
+        mask = options.framing.mask(mask)
     if balls is None:
         return mask, notes
     beside = mask & ~balls
@@ -49,36 +61,25 @@ def choose_mask(
     return mask, (*notes, "the mask contains little else than the ball: the ball is taken as the object")
 
 
-def _chosen(
-    options: ReadOptions,
-    full: tuple[int, int],
+def _found(
+    how: str,
     frames: Frames,
-    file: Path | None,
+    colored: Frames,
     name: str,
-    default: str,
-    colored: Frames | None,
     balls: BoolArray | None,
-    orientation: int,
     control: Control,
+    *,
+    certain: bool,
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    choice = options.mask if options.mask is not None else file if file is not None else default
-    if isinstance(choice, np.ndarray):
-        mask, notes = mask_from_values(choice, f"The mask of {name}", full)
-        return options.framing.mask(mask), notes
-    if choice == "full":
-        return np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
-    if choice not in ("auto", "bright"):
-        mask, notes = read_mask(Path(choice).expanduser(), full, orientation)
-        return options.framing.mask(mask), notes
-    control.stage("mask")
-    how, doubt = "from brightness", ""
-    if choice == "auto":
-        result = find_object((colored or frames)(), without=balls, control=control)
-        mask, how, doubt = result.mask, "in the photographs", result.doubt
-        if doubt and options.mask is None:
-            choice, how = "bright", f"from brightness, as the object was not found with certainty ({doubt})"
+    """The object in the photographs; an automatic mask in doubt is used only if it is ``certain`` that the user wants it."""
+    words, doubt = "from brightness", ""
+    if how == "auto":
+        result = find_object(colored(), without=balls, control=control)
+        mask, words, doubt = result.mask, "in the photographs", result.doubt
+        if doubt and not certain:
+            how, words = "bright", f"from brightness, as the object was not found with certainty ({doubt})"
             doubt = ""
-    if choice == "bright":
+    if how == "bright":
         brightest = _brightest(frames(), control)
         if balls is not None:
             brightest[balls] = 0
@@ -91,7 +92,8 @@ def _chosen(
             code="no-object",
         )
     unsure = f"; it may be wrong: {doubt}. Check it, or provide a mask picture" if doubt else ""
-    return mask, (f"no mask file: the mask was found {how} ({100 * mask.mean():.0f} % of the frame){unsure}",)
+    share = f"{100 * mask.mean():.0f} % of the frame"
+    return mask, (f"no mask file: the mask was found {words} ({share}){unsure}",)
 
 
 def _brightest(frames: Iterable[NDArray[Any]], control: Control) -> NDArray[Any]:

@@ -17,8 +17,7 @@ def app(
     ),
 ) -> None:
     """Open the app in the browser, from photographs to results."""
-    from photostereo.core.errors import CaptureError
-    from photostereo.core.extras import require_extra
+    from photostereo.core.errors import CaptureError, require_extra
 
     require_extra("starlette", "app", "The app's pages")
     require_extra("uvicorn", "app", "The app's pages")

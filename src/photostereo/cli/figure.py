@@ -41,7 +41,7 @@ def figure(
     boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
     from dataclasses import replace
 
-    from photostereo.core.extras import require_extra
+    from photostereo.core.errors import require_extra
 
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib import rc_context

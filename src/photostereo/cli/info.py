@@ -22,8 +22,7 @@ IN_MEMORY = 800_000_000
 def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
     from photostereo.diagnosis.diagnose import diagnose
-    from photostereo.pipeline.budget import is_diagnosed_whole
-    from photostereo.pipeline.glance import glance
+    from photostereo.pipeline.budget import glance, is_diagnosed_whole
     from photostereo.pipeline.pipeline import Pipeline
     from photostereo.pipeline.settings import Settings
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from photostereo.cli.command import option
 from photostereo.cli.options import FORCE, SEED
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import OutputError, ParameterError
-from photostereo.core.extras import require_extra
+from photostereo.core.errors import OutputError, ParameterError, require_extra
 
 if TYPE_CHECKING:
     from photostereo.lab.training.loop import Task

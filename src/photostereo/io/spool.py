@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +123,16 @@ def _lies_in_memory(folder: Path) -> bool:
         (mount for mount in mounts if place.is_relative_to(mount)), key=lambda m: len(m.parts), default=None
     )
     return nearest is not None and mounts[nearest] in IN_MEMORY
+
+
+@dataclass
+class Kept:
+    """Photographs that have been decoded: some until they are used, and those in a temporary file."""
+
+    first: dict[Path, NDArray[Any]]
+    spool: Spool | None = None
+    places: dict[Path, Spooled] = field(default_factory=dict)
+    holds: bool = False
+
+    def __reduce__(self) -> Any:  # another process decodes for itself
+        return Kept, ({},)

@@ -18,7 +18,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
-from photostereo.io.spool import open_spool
+from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.alignment.motion import moved_back
 from photostereo.photographs.alike import (
     CONTAINED,
@@ -31,7 +31,6 @@ from photostereo.photographs.alike import (
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.kept import Kept
 from photostereo.photographs.source import Float32, bad_values
 from photostereo.runtime.threads import in_turn, processors
 

@@ -173,8 +173,7 @@ class Pipeline(ReadingStages):
     def diagnosis(self) -> Diagnosis:
         """What is good and bad about the capture, from all pixels or, if they are too many, from a part of them."""
         from photostereo.diagnosis.diagnose import diagnose
-        from photostereo.pipeline.budget import is_diagnosed_whole
-        from photostereo.pipeline.glance import glance
+        from photostereo.pipeline.budget import glance, is_diagnosed_whole
 
         capture = self.at_hand
         whole = capture.in_memory and is_diagnosed_whole(capture, self._plan.budget)
@@ -230,7 +229,7 @@ class Pipeline(ReadingStages):
     @stage(after=("solution", "diagnosis"))
     def expected(self) -> ExpectedError | None:
         """The expected error of the solution, with its reasons."""
-        from photostereo.pipeline.glance import ENOUGH, glance
+        from photostereo.pipeline.budget import ENOUGH, glance
         from photostereo.solver.opinion import assess
 
         capture, result = self.at_hand, self.solution

@@ -18,9 +18,8 @@ from photostereo.pipeline.stage import Staged, comparable, stage
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
-    from photostereo.capture.found import Found
     from photostereo.capture.lighting import Lighting
-    from photostereo.capture.opening import Opened
+    from photostereo.capture.opening import Found, Opened
     from photostereo.core.conventions import BoolArray
     from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.source import Photographs
@@ -76,7 +75,7 @@ class ReadingStages(Staged):
     @property
     def alignment(self) -> Alignment | None:
         """How far the camera moved between photographs, and what of it is undone; None if that is not known."""
-        from photostereo.capture.found import Found
+        from photostereo.capture.opening import Found
 
         return self.opened.alignment if isinstance(self.found, Found) else None
 
@@ -108,15 +107,15 @@ class ReadingStages(Staged):
 
     def _put_together(self, *, color: bool) -> Capture:
         from photostereo.capture.assemble import put_together
-        from photostereo.capture.found import Found
         from photostereo.capture.loading import read_lazily
+        from photostereo.capture.opening import Found
 
         assert self.path is not None
         reading = replace(self._scaled, color=color)
         try:
             found = self.found
             if isinstance(found, Found):
-                return put_together(self.opened, self.lighting, reading, lazy=True, control=self.control)
+                return put_together(self.opened, self.lighting, reading, control=self.control)
             read = comparable(self._finding) == comparable(reading)  # as it is an archive
             with self._memory_limit():
                 return found if read else read_lazily(self.path, reading, self.control)

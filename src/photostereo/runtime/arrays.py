@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.errors import ParameterError, did_you_mean
-from photostereo.core.extras import require_extra
+from photostereo.core.errors import ParameterError, did_you_mean, require_extra
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise import Noise, PixelNoise
 from photostereo.lights.pixel_lights import PixelLights
-from photostereo.photographs.digest import digest_of, hash_of
+from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model, Whole

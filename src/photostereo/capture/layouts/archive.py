@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from photostereo.capture.assemble import build
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.found import finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.object_mask import choose_mask
+from photostereo.capture.opening import finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
 from photostereo.core.control import SILENT, Control

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import MASK_STEM
-from photostereo.capture.found import Found, finite_or_zero, in_folder
+from photostereo.capture.opening import Found, finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text

@@ -1,4 +1,5 @@
-"""A plain folder: photographs and a light file, as anyone with a camera and a light can make it.
+"""A plain folder: photographs and a light file, as anyone with a camera and a light can make it; or photographs alone,
+with a ball in the frame or in a folder nearby.
 
 ======================================  ======================================================================
 ``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
@@ -11,13 +12,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from photostereo.capture.edits import MASK_STEM
-from photostereo.capture.found import Found, in_folder, require_matching
+from photostereo.capture.opening import Found, in_folder, require_matching
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import list_images
@@ -25,6 +28,10 @@ from photostereo.lights.files.reading import read_intensities, read_lights
 
 LAYOUT = "folder"
 EXPECTS = "a plain folder: photographs with lights.csv, lights.txt or lights.json (and perhaps mask.png)"
+
+#: The same without a light file.
+LAYOUT_ALONE = "photographs with a ball"
+EXPECTS_ALONE = "photographs alone, with a ball beside the object or photographed under the same lights"
 
 LIGHT_FILES = ("lights.csv", "lights.txt", "lights.json", "light_directions.txt")
 _STRENGTH_FILES = ("intensities.csv", "intensities.txt", "light_intensities.txt")
@@ -107,3 +114,92 @@ def find(path: Path, options: ReadOptions) -> Found:
         mask_file=mask,
         notes=tuple(notes),
     )
+
+
+def find_alone(path: Path, options: ReadOptions) -> Found:
+    """The photographs in a folder without a light file, or in its ``Objects/``."""
+    inside = path / "Objects"
+    place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
+    files, mask = photographs_and_mask(place)
+    ambient, flat = ambient_and_flat(place)
+    return Found(
+        path=path,
+        layout=LAYOUT_ALONE,
+        name=path.resolve().name,
+        files=files,
+        ball=options.path_of("ball"),
+        mask_file=mask,
+        mask_default="auto",
+        ambient=ambient,
+        flat=flat,
+    )
+
+
+#: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
+_NAME = re.compile(
+    r"(?=\D)(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)?[-_ ]?"
+    r"(ball|sphere|light[-_ ]?probe|probe|calibration)?s?[-_ ]?\d*$",
+    re.IGNORECASE,
+)
+
+
+def is_ball_series(folder: Path) -> bool:
+    """Whether a folder's name suggests photographs of a ball."""
+    return _NAME.match(folder.resolve().name) is not None
+
+
+def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
+    """Folders in or beside a capture whose name suggests a ball and that have a photograph for each of these.
+
+    >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12")]
+    [True, True, True, False, False, False]
+    """
+    found = []
+    for parent in dict.fromkeys((capture, capture.resolve().parent)):
+        for folder in sorted(entry for entry in parent.iterdir() if entry.is_dir()):
+            own = folder.resolve() == photographs[0].resolve().parent
+            if own or not is_ball_series(folder):
+                continue
+            try:
+                pair_photographs(photographs, photographs_and_mask(folder)[0], folder)
+            except CaptureError:
+                continue
+            found.append(folder)
+        if found:
+            return found
+    return found
+
+
+def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
+    """For each photograph the one in ``folder`` under the same light: by name, by number, or by order.
+
+    >>> cat, ball = [Path("cat.0.png"), Path("cat.1.png")], [Path("ref.jpg"), Path("b0.jpg"), Path("b1.jpg")]
+    >>> [file.name for file in pair_photographs(cat, ball, Path("chrome"))]
+    ['b0.jpg', 'b1.jpg']
+    """
+    by_stem = {file.stem.casefold(): file for file in others}
+    if all(file.stem.casefold() in by_stem for file in photographs):
+        return [by_stem[file.stem.casefold()] for file in photographs]
+    by_number = {number: file for file in others if (number := _number(file)) is not None}
+    wanted = [_number(file) for file in photographs]
+    if (
+        None not in wanted
+        and len(set(wanted)) == len(wanted)
+        and all(number in by_number for number in wanted)
+    ):
+        return [by_number[number] for number in wanted if number is not None]
+    if len(others) == len(photographs):
+        return list(others)
+    raise CaptureError(
+        f"{folder} has {len(others)} photographs of the ball, but there are {len(photographs)} of the object. Each light "
+        "needs one of both, with the same number in their names or in the same order.",
+        code="ball-series-count",
+        file=folder,
+        found=len(others),
+        expected=len(photographs),
+    )
+
+
+def _number(file: Path) -> int | None:
+    digits = re.findall(r"\d+", file.stem)
+    return int(digits[-1]) if digits else None

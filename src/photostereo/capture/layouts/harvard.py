@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from photostereo.capture.found import Found, in_folder
+from photostereo.capture.opening import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import list_images

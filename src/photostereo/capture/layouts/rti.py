@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture.found import Found, in_folder
+from photostereo.capture.opening import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.images import is_image

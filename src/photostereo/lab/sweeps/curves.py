@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from photostereo.core.extras import require_extra
+from photostereo.core.errors import require_extra
 from photostereo.lab.sweeps.outputs import (
     PROTOCOLS,
     CellResult,

@@ -17,12 +17,17 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import circles_around, find_circles
-from photostereo.lights.ball.facing import facing_view
-from photostereo.lights.ball.geometry import Camera, mirrored_directions
-from photostereo.lights.ball.highlight import Highlights, find_highlights
+from photostereo.lights.ball.geometry import Camera, facing_view, mirrored_directions
+from photostereo.lights.ball.highlight import (
+    SHINY_FOUND,
+    Highlights,
+    find_highlights,
+    is_shiny,
+    looks_shiny,
+    mirrors_a_light,
+)
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
-from photostereo.lights.ball.shiny import SHINY_FOUND, is_shiny, looks_shiny, mirrors_a_light
 from photostereo.lights.strength import sample_pixels, unexplained_light
 
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its

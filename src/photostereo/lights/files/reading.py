@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_json, read_text
-from photostereo.lights.ball.lines import balls_in
 from photostereo.lights.files.foreign import from_meshroom, is_meshroom, read_mat
-from photostereo.lights.files.table import LightTable, bad_light_file, checked, require_strengths
+from photostereo.lights.files.table import LightTable, bad_light_file, balls_in, checked, require_strengths
 
 _FILE_WORDS = frozenset(
     ["file", "filename", "filenames", "image", "img", "name", "photo", "photograph", "picture", "path"]

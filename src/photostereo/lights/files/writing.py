@@ -9,7 +9,7 @@ import numpy as np
 from photostereo.io.atomic import replacing_file, write_text
 from photostereo.io.json_text import json_text
 from photostereo.lights.ball.calibration import Calibration
-from photostereo.lights.ball.lines import ball_line
+from photostereo.lights.files.table import ball_line
 
 
 def lights_table(calibration: Calibration) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.photographs.alignment.motion import Motion, farthest
+from photostereo.core.control import SILENT, Control
+from photostereo.photographs.alignment.motion import Motion, estimate_motion, farthest
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
 MATTERS = 1.0
@@ -124,3 +125,16 @@ class Alignment:
 def _some(files: Sequence[str], which: NDArray[np.intp]) -> str:
     names = ", ".join(files[number] for number in which[:NAMED])
     return names if len(which) <= NAMED else f"{names} and {len(which) - NAMED} more"
+
+
+#: Fewer photographs do not predict each other.
+FEWEST = 4
+#: Smaller frames, in pixels, have too few tiles to agree on anything.
+SMALLEST = 64
+
+
+def find_alignment(pictures: NDArray[np.float32], scale: float, control: Control = SILENT) -> Alignment:
+    """Estimate how far the camera moved between photographs; see :class:`photostereo.photographs.survey.Survey`."""
+    if len(pictures) < FEWEST or min(pictures.shape[1:]) < SMALLEST:
+        return Alignment.still(len(pictures))
+    return Alignment.of(estimate_motion(pictures, scale, control))
