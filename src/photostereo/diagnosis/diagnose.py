@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -116,11 +116,10 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
         result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
     )
     control.check()
-    facts = {field.name: getattr(seen, field.name) for field in fields(seen)}
     lights = directions_of(shown, np.flatnonzero(shown.mask))
     residual = matte_residual(shown.images, normals, lights, shown.mask, control)
     control.check()
-    bare = Diagnosis(photographs=len(capture), residual=residual, **facts)
+    bare = replace(seen, residual=residual)
     return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
 
 
@@ -139,24 +138,12 @@ def _as_finding(mistake: Mistake) -> Finding:
     return Finding("problem", str(mistake), words, effect=EFFECTS[mistake.kind], is_mistake=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What the photographs say whatever the normals are; as in :class:`Diagnosis`."""
-
-    dark_count: NDArray[np.int32]
-    lights: LightGeometry
-    noise: NoiseEstimate
-    saturation: float
-    saturation_by_photograph: FloatArray
-    dim_photographs: tuple[int, ...]
-    findings: tuple[Finding, ...]
-
-
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
-_SEEN: WeakKeyDictionary[Capture, _Seen] = WeakKeyDictionary()
+_SEEN: WeakKeyDictionary[Capture, Diagnosis] = WeakKeyDictionary()
 
 
-def _look_at(gray: Capture, control: Control) -> _Seen:
+def _look_at(gray: Capture, control: Control) -> Diagnosis:
+    """What the photographs say whatever the normals are: everything but the residual."""
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
     control.check()
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
@@ -164,7 +151,9 @@ def _look_at(gray: Capture, control: Control) -> _Seen:
     control.check()
     noise = Noise.of_images(gray.images, gray.lights.directions, gray.mask).estimate(control)
     control.check()
-    return _Seen(
+    return Diagnosis(
+        photographs=len(gray),
+        residual=np.empty((0, 0)),
         dark_count=dark_count,
         lights=light_geometry(gray.lights.directions),
         noise=noise,

@@ -122,10 +122,6 @@ class PhotographFiles:
                 turned = declared[::-1] if self.orientation > 4 else declared
                 require_alike(turned, path, self.full_frame, files[0])
         self.is_color = first.ndim == 3
-        frame = self._framing.frame(self.full_frame)
-        self.shape: tuple[int, ...] = (
-            (len(files), *frame, 3) if color and self.is_color else (len(files), *frame)
-        )
         self._ambient = None if ambient is None else self._companion(ambient, srgb)
         self._flat = None if flat is None else self._companion(flat, srgb)
         if self._ambient is not None and exposed is not None:
@@ -143,6 +139,12 @@ class PhotographFiles:
         self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
         #: Decoded photographs on disk; shared with the parts and other views of these photographs.
         self._kept = Kept(first={files[0]: first})
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(d, H, W), or (d, H, W, 3) in color."""
+        channels = (3,) if self.color and self.is_color else ()
+        return len(self.files), *self._framing.frame(self.full_frame), *channels
 
     def keep_decoded(self) -> None:
         """From now on decode every photograph once and keep its numbers on disk, if there is room for them.
@@ -171,39 +173,30 @@ class PhotographFiles:
 
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
         """Some of the photographs."""
-        part = self._view()
-        part.files = tuple(self.files[k] for k in chosen)
-        part._strengths = self._strengths[list(chosen)]
-        part._exposed = self._exposed[list(chosen)]
-        part._moves = self._moves[list(chosen)]
-        part.curved = tuple(self.curved[k] for k in chosen)
-        part.shape = (len(part.files), *self.shape[1:])
-        return part
+        which = list(chosen)
+        return self._view(
+            files=tuple(self.files[k] for k in which),
+            curved=tuple(self.curved[k] for k in which),
+            _strengths=self._strengths[which],
+            _exposed=self._exposed[which],
+            _moves=self._moves[which],
+        )
 
     def framed(self, framing: Framing) -> PhotographFiles:
         """Another part of the same photographs."""
-        part = self._view()
-        part._framing = framing
-        part.shape = (len(self.files), *framing.frame(self.full_frame), *self.shape[3:])
-        return part
+        return self._view(_framing=framing)
 
     def with_strengths(self, strengths: NDArray[Any]) -> PhotographFiles:
         """The same photographs divided by further strengths (d,) or (d, 3), found in the photographs as they are."""
-        part = self._view()
-        part._strengths = self._strengths * as_rgb(np.asarray(strengths, np.float64))
-        return part
+        return self._view(_strengths=self._strengths * as_rgb(np.asarray(strengths, np.float64)))
 
     def moved_back(self, moves: NDArray[np.float64]) -> PhotographFiles:
         """The same photographs with displacements and turns (d, 3) undone, see :class:`.alignment.motion.Motion`."""
-        part = self._view()
-        part._moves = np.array(moves)
-        return part
+        return self._view(_moves=np.array(moves))
 
     def in_color(self, color: bool) -> PhotographFiles:
         """The same photographs with three channels, if they have them, or in gray."""
-        part = self._view()
-        part.color, part.shape = color, (*self.shape[:3], *((3,) if color and self.is_color else ()))
-        return part
+        return self._view(color=color)
 
     def less_ambient(self, number: int) -> PhotographFiles:
         """The same photographs without the light of one of them, which was taken with the lights off."""
@@ -213,25 +206,21 @@ class PhotographFiles:
 
     def less(self, ambient: Float32) -> PhotographFiles:
         """The same photographs without light that is in all of them: (H, W) or (H, W, 3), whole, at an exposure of 1."""
-        part = self._view()
-        part._ambient = ambient
-        return part
+        return self._view(_ambient=ambient)
 
     def undivided(self) -> PhotographFiles:
         """The same photographs at an exposure of 1, with the strengths of the lights in them."""
-        part = self._view()
-        part._strengths = self._exposed[:, None] * np.ones(3)
-        return part
+        return self._view(_strengths=self._exposed[:, None] * np.ones(3))
 
     @property
     def can_subtract(self) -> bool:
         """Whether :meth:`less` can be used: nothing was subtracted, divided or moved yet."""
         return self._ambient is None and self._flat is None and not self._moves.any()
 
-    def _view(self) -> PhotographFiles:
-        """The same photographs; what is decoded for one view is not decoded again for the other."""
+    def _view(self, **changes: Any) -> PhotographFiles:
+        """The same photographs, seen otherwise; what is decoded for one view is not decoded again for the other."""
         part = PhotographFiles.__new__(PhotographFiles)
-        part.__dict__.update(self.__dict__)
+        part.__dict__.update(self.__dict__, **changes)
         return part
 
     def sample(self, most: int, *, color: bool) -> PhotographFiles:
@@ -246,8 +235,8 @@ class PhotographFiles:
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         """Decode one photograph and write these rows of it."""
         if self._moves[number].any():
-            still, whole = self._view(), np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
-            still._moves, still._framing = np.zeros_like(self._moves), Framing()
+            still = self._view(_moves=np.zeros_like(self._moves), _framing=Framing())
+            whole = np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
             still.develop(number, whole)
             target[:] = self._framing.picture(moved_back(whole, self._moves[number]))[rows]
             return

@@ -24,7 +24,6 @@ from photostereo.capture.opening import finite_or_zero, in_folder, require_truth
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.memory import require_memory
@@ -35,6 +34,7 @@ from photostereo.lights.files.table import require_strengths
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_values
 from photostereo.photographs.alike import not_finite
+from photostereo.photographs.develop import develop_into
 from photostereo.photographs.source import PhotographsInMemory, bad_values
 
 LAYOUT = "npz"
@@ -161,7 +161,7 @@ def _name(content: dict[str, NDArray[Any]], path: Path) -> str:
 
 
 def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np.float64]:
-    """(d, 1) or (d, 3)."""
+    """(d, 3)."""
     strengths = np.ones(count) if given is None else np.asarray(given, np.float64)
     if strengths.shape not in ((count,), (count, 1), (count, 3)):
         raise CaptureError(
@@ -170,9 +170,8 @@ def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np
             code="lights-count",
             file=path,
         )
-    strengths = strengths.reshape(count, -1)
     require_strengths(strengths, path)
-    return strengths
+    return np.broadcast_to(strengths.reshape(count, -1), (count, 3))
 
 
 class ArchivePhotographs:
@@ -181,7 +180,7 @@ class ArchivePhotographs:
     Parameters
     ----------
     stored : the stack as it was saved, in memory or in a temporary file
-    strengths : (d, 1) or (d, 3), strengths of the lights
+    strengths : (d, 3), strengths of the lights
     options : whether in color, whether an sRGB curve is undone, and the part that is used
     path : the archive
     """
@@ -233,14 +232,8 @@ class ArchivePhotographs:
 
     def _linear(self, stored: NDArray[Any], number: int) -> NDArray[np.float32]:
         """Numbers as they were saved as intensities under a light of strength 1."""
-        strength = self._strengths[number]
-        if stored.ndim == 2 and len(strength) == 3:
-            strength = gray_from_rgb(strength)
+        color = stored.ndim == 3 and self._options.color
+        values = np.empty(stored.shape if color else stored.shape[:2], np.float32)
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
-            values = stored.astype(np.float32)
-            if stored.dtype.kind != "f":
-                values /= np.float32(np.iinfo(stored.dtype).max)
-            if self._options.srgb:
-                values = linear_from_srgb(values)
-            values /= np.asarray(strength, dtype=np.float32)
-        return values if stored.ndim == 2 or self._options.color else gray_from_rgb(values)
+            develop_into(values, stored, self._strengths[number], bool(self._options.srgb), None)
+        return values
