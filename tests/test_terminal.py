@@ -10,7 +10,7 @@ from rich.console import Console
 from photostereo.batch.options import Progress
 from photostereo.cli import terminal
 from photostereo.cli.terminal import Terminal
-from photostereo.core.pace import Pace
+from photostereo.core.control import Pace
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import turn_of_lights
 from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.pipeline.save import save
+from photostereo.pipeline.folder import save
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve

@@ -10,10 +10,9 @@ import pytest
 
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import SIDE
-from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.estimate import given_directions
 from photostereo.lights.unknown.network import LightNetwork, read_weights, shipped_weights
-from photostereo.lights.unknown.symmetries import SYMMETRIES
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -14,10 +14,9 @@ from photostereo import scenes
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.network_weights import SHIPPED
 from photostereo.lights.unknown import network as weights_module
-from photostereo.lights.unknown.crops import Thumbnails, crop_photographs
+from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails, crop_photographs
 from photostereo.lights.unknown.estimate import UnknownLights, estimate_lights
 from photostereo.lights.unknown.network import read_weights
-from photostereo.lights.unknown.symmetries import SYMMETRIES
 
 
 def dome(count: int) -> np.ndarray:

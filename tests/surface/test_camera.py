@@ -7,7 +7,7 @@ import pytest
 
 from photostereo.core.errors import ParameterError
 from photostereo.surface import build_mesh, integrate
-from photostereo.surface.camera import Camera
+from photostereo.surface.integrated import Camera
 
 K = np.array([[150.0, 0.0, 47.0], [0.0, 160.0, 41.0], [0.0, 0.0, 1.0]])
 

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from photostereo.app.tasks import Tasks
-from photostereo.core.control import Cancelled, Control, Iteration
+from photostereo.core.control import Cancelled, Control, Iteration, Pace
 from photostereo.core.errors import PhotostereoError
-from photostereo.core.pace import Pace
 from photostereo.io.json_text import json_text
 
 #: Progress is reported at most this often, in seconds.

@@ -1,4 +1,4 @@
-"""The second stage of reading: the photographs, opened and looked at once.
+"""The first two stages of reading: which files make up a capture, and its photographs, opened and looked at once.
 
 Photographs that cannot be used are left out, each with its reason, and the movement of the camera is estimated.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -197,79 +198,70 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
             found = found.without({0: Fault(found.files[0].name, error.code)})
     with photographs.held():  # they are read again for the lights and the solution
         seen = survey(photographs.in_color(False), control)
-    bad = {k: Fault(found.files[k].name, error.code) for k, error in seen.errors.items()}
-    if bad and (options.strict or len(seen.numbers) < FEWEST_LEFT):
+    if seen.errors and (options.strict or len(seen.numbers) < FEWEST_LEFT):
         raise next(iter(seen.errors.values()))
-    found, photographs, seen = _leave_out(found, photographs, seen, bad)
-    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not {f.name for f in found.files} <= set(
-        options.keep
-    )
-    suspects: dict[int, Fault] = {}
-    for number, other in find_duplicates(found.files, photographs.digests).items():
-        suspects[number] = Fault(found.files[number].name, "duplicate", found.files[other].name)
-    dark = find_dark(seen.pictures) if judged else {}
-    suspects |= {k: Fault(found.files[k].name, reason) for k, reason in dark.items() if k not in suspects}
-    off = [
-        k for k, reason in dark.items() if reason == "light-off" and found.files[k].name not in options.keep
-    ]
-    if (
-        off
-        and found.ambient is None
-        and options.ambient is None
-        and len(found.files) - len(off) >= FEWEST_LEFT
-    ):
-        photographs = photographs.less_ambient(off[0])
-        found = replace(found, ambient=found.files[off[0]])
-    found, photographs, seen = _judge(found, photographs, seen, suspects, options)
-    blurred = control.aside(partial(find_blurred, seen.pictures)) if judged else []
-    suspects = {k: Fault(found.files[k].name, "blurred") for k in blurred}
-    found, photographs, seen = _judge(found, photographs, seen, suspects, options)
-    small = np.stack([coarse(picture * picture, SMALL) for picture in seen.pictures])
-    alignment = find_alignment(seen.pictures, seen.scale, control)
+    look = _Look(found, photographs, seen, options)
+    look.leave_out({k: Fault(found.files[k].name, error.code) for k, error in seen.errors.items()})
+    names = {file.name for file in look.found.files}
+    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not names <= set(options.keep)
+    copies = find_duplicates(look.found.files, photographs.digests)
+    dark = find_dark(look.seen.pictures) if judged else {}
+    look.subtract_ambient([k for k, reason in dark.items() if reason == "light-off"])
+    look.judge(dict.fromkeys(copies, "duplicate") | {k: dark[k] for k in dark if k not in copies}, copies)
+    if judged:
+        blurred = control.aside(partial(find_blurred, look.seen.pictures))
+        look.judge(dict.fromkeys(blurred, "blurred"))
+    small = np.stack([coarse(picture * picture, SMALL) for picture in look.seen.pictures])
+    alignment = find_alignment(look.seen.pictures, seen.scale, control)
     if options.align == "off":
         alignment = alignment.as_taken()
-    odd = np.flatnonzero(alignment.mismatched).tolist()
-    suspects = {k: Fault(found.files[k].name, "mismatched") for k in odd}
-    every = len(found.files)
-    found, photographs, seen = _judge(found, photographs, seen, suspects, options)
-    if len(found.files) < every:
-        kept = [k for k in range(every) if k not in suspects or suspects[k].file in options.keep]
-        alignment, small = alignment.take(kept), small[kept]
-    return Opened(found, photographs.moved_back(alignment.corrected), alignment, small)
+    kept = look.judge(dict.fromkeys(np.flatnonzero(alignment.mismatched).tolist(), "mismatched"))
+    alignment = alignment.take(kept)
+    return Opened(look.found, look.photographs.moved_back(alignment.corrected), alignment, small[kept])
 
 
-Parts = tuple[Found, PhotographFiles, Survey]
+@dataclass
+class _Look:
+    """Photographs that are looked at, without those that turn out to be of no use."""
 
+    found: Found
+    photographs: PhotographFiles
+    seen: Survey
+    options: ReadOptions
 
-def _judge(
-    found: Found,
-    photographs: PhotographFiles,
-    seen: Survey,
-    suspects: dict[int, Fault],
-    options: ReadOptions,
-) -> Parts:
-    """Leave out what can be used in principle, if enough photographs remain."""
-    wanted = {k for k, fault in suspects.items() if fault.file in options.keep}
-    used = tuple(replace(suspects[k], used=True, wanted=True) for k in sorted(wanted))
-    found = replace(found, faults=(*found.faults, *used))
-    suspects = {k: fault for k, fault in suspects.items() if k not in wanted}
-    if not suspects:
-        return found, photographs, seen
-    if options.strict:
-        number, fault = next(iter(suspects.items()))
-        raise fault.as_error(found.files[number])
-    if len(found.files) - len(suspects) >= FEWEST_LEFT:
-        return _leave_out(found, photographs, seen, suspects)
-    used = tuple(replace(fault, used=True) for fault in suspects.values())
-    return replace(found, faults=(*found.faults, *used)), photographs, seen
+    def judge(
+        self, reasons: Mapping[int, str], copies: Mapping[int, int] = MappingProxyType({})
+    ) -> list[int]:
+        """Leave out what can be used in principle, if enough photographs remain; the numbers of those that do."""
+        names = [file.name for file in self.found.files]
+        suspects = {k: Fault(names[k], reasons[k], names[copies[k]] if k in copies else "") for k in reasons}
+        wanted = {k for k, fault in suspects.items() if fault.file in self.options.keep}
+        used = [replace(suspects.pop(k), used=True, wanted=True) for k in sorted(wanted)]
+        if suspects and self.options.strict:
+            number, fault = next(iter(suspects.items()))
+            raise fault.as_error(self.found.files[number])
+        if len(names) - len(suspects) < FEWEST_LEFT:
+            used += [replace(fault, used=True) for fault in suspects.values()]
+            suspects = {}
+        self.found = replace(self.found, faults=(*self.found.faults, *used))
+        return self.leave_out(suspects)
 
+    def leave_out(self, faults: Mapping[int, Fault]) -> list[int]:
+        """Go on without these; the numbers of those that are left."""
+        kept = [number for number in range(len(self.found.files)) if number not in faults]
+        if faults:
+            places = {place for place, number in enumerate(self.seen.numbers) if number in faults}
+            self.seen, self.photographs = self.seen.without(places), self.photographs.take(kept)
+            self.found = self.found.without(faults)
+        return kept
 
-def _leave_out(found: Found, photographs: PhotographFiles, seen: Survey, faults: dict[int, Fault]) -> Parts:
-    if not faults:
-        return found, photographs, seen
-    kept = [number for number in range(len(found.files)) if number not in faults]
-    places = {place for place, number in enumerate(seen.numbers) if number in faults}
-    return found.without(faults), photographs.take(kept), seen.without(places)
+    def subtract_ambient(self, off: Sequence[int]) -> None:
+        """Use the first of the photographs that were taken with the light off, unless there is another one."""
+        off = [k for k in off if self.found.files[k].name not in self.options.keep]
+        known = self.found.ambient is not None or self.options.ambient is not None
+        if off and not known and len(self.found.files) - len(off) >= FEWEST_LEFT:
+            self.photographs = self.photographs.less_ambient(off[0])
+            self.found = replace(self.found, ambient=self.found.files[off[0]])
 
 
 def _of_one_size(found: Found, options: ReadOptions) -> Found:

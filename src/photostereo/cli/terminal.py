@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import Progress, RunControl, as_time
-from photostereo.core.control import Iteration
-from photostereo.core.pace import Pace
+from photostereo.core.control import Iteration, Pace
 from photostereo.io.names import printable
 from photostereo.runtime.compiling import announcing
 from photostereo.runtime.signals import work_begins

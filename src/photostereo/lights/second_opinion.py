@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.axes import axes_words, conventions
-from photostereo.lights.unknown.crops import crop_photographs
+from photostereo.lights.unknown.crops import SYMMETRIES, crop_photographs
 from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, given_directions
 from photostereo.lights.unknown.network import LightNetwork, shipped_weights
-from photostereo.lights.unknown.symmetries import SYMMETRIES
 from photostereo.lights.unknown.verdict import FLAT_TILT, outline_tilt
 
 #: Photographs that are looked at, evenly chosen: a fifth of a second. More change the mean error by less than a degree.

@@ -10,6 +10,7 @@ so full scale, light strength and luma weights are one vector of three numbers, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -97,3 +98,25 @@ def _srgb_table(dtype: str) -> NDArray[np.float32]:
 def as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
     """Strengths (d,) or (d, 3) as (d, 3)."""
     return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
+
+
+#: If the strengths of a light file follow the exposures.
+CONTAINED = (
+    "the exposure changes between the photographs, and the strengths in the light file change with it: they are assumed "
+    "to include the exposure, which is not compensated again"
+)
+#: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
+#: Independent strengths leave more than 1, measured ones that include it less than 0.1.
+_LEFT = 0.35
+
+
+def include_exposure(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
+    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice.
+
+    >>> exposed = [0.5, 1.0, 2.0]
+    >>> include_exposure(np.array([[1.1], [2.0], [3.9]]), exposed), include_exposure(np.ones((3, 1)), exposed)
+    (True, False)
+    """
+    exposure = np.log(np.asarray(exposed))
+    rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
+    return bool(np.std(rest) < _LEFT * np.std(exposure))

@@ -1,7 +1,7 @@
 """What is wrong with single photographs of a series: unreadable, a duplicate, dark, taken with the light off, blurred.
 
 They are compared with the others in reduced pictures (:mod:`photostereo.photographs.survey`), because nothing is dark or
-blurred in itself.
+blurred in itself. What they must have in common is checked when they are opened.
 """
 
 from __future__ import annotations
@@ -185,3 +185,48 @@ def coarse(picture: Pictures, longest: int) -> Pictures:
     if factor >= 1:
         return picture
     return np.asarray(cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA))
+
+
+def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int], first: Path) -> None:
+    """Raise if a photograph has another height and width than the first."""
+    if frame != expected:
+        raise CaptureError(
+            f"{path} is {frame[1]} × {frame[0]} pixels (width × height) but {first.name} is {expected[1]} × "
+            f"{expected[0]}. All photographs must be taken from the same position and have the same size: export them "
+            "again without cropping or rotating.",
+            code="size-mismatch",
+            file=path,
+            found=frame,
+            expected=expected,
+        )
+
+
+def mode_mismatch(path: Path, first: Path, *, first_is_color: bool) -> CaptureError:
+    """A gray photograph among those in color, or the other way round."""
+    own, usual = ("gray", "RGB") if first_is_color else ("RGB", "gray")
+    return CaptureError(
+        f"{path} is {own} but {first.name} is {usual}. Export all photographs in the same mode.",
+        code="mode-mismatch",
+        file=path,
+    )
+
+
+def companion_mismatch(path: Path, first: Path) -> CaptureError:
+    """An ambient or flat photograph that does not belong to the others."""
+    return CaptureError(
+        f"{path} does not have the size or the color mode of {first.name}. Take it with the same camera settings as "
+        "the photographs, or move it out of the folder.",
+        code="companion-mismatch",
+        file=path,
+    )
+
+
+def not_finite(path: Path, count: int) -> CaptureError:
+    """A photograph with values that are no intensities."""
+    return CaptureError(
+        f"{path} has {count} values that are NaN, infinite or beyond 1e15. Export it again without undefined pixels, or "
+        "leave it out together with its light.",
+        code="photograph-not-finite",
+        file=path,
+        found=count,
+    )

@@ -20,16 +20,16 @@ from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.alignment.motion import moved_back
-from photostereo.photographs.alike import (
-    CONTAINED,
-    companion_mismatch,
-    include_exposure,
-    mode_mismatch,
-    not_finite,
-    require_alike,
-)
 from photostereo.photographs.brackets import merge_exposures
-from photostereo.photographs.develop import as_rgb, develop_into, linear_part, upright
+from photostereo.photographs.develop import (
+    CONTAINED,
+    as_rgb,
+    develop_into,
+    include_exposure,
+    linear_part,
+    upright,
+)
+from photostereo.photographs.faults import companion_mismatch, mode_mismatch, not_finite, require_alike
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.source import Float32, bad_values
 from photostereo.runtime.threads import in_turn, processors

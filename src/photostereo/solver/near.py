@@ -20,7 +20,7 @@ from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.lights import Lights
 from photostereo.runtime.matte_fits import fit_lit
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.surface.camera import Camera
+from photostereo.surface.integrated import Camera
 from photostereo.surface.integration import integrate
 
 #: Pixels of the small copy. A quarter changes normals by less than 0.02°.

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.surface.camera import Camera
-from photostereo.surface.integrated import Surface
+from photostereo.surface.integrated import Camera, Surface
 from photostereo.surface.multigrid import Heights, center_parts
 from photostereo.surface.slopes import SlopeSource, prepare_mask
 

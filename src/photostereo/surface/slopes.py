@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import row_bands
 from photostereo.core.errors import ParameterError
-from photostereo.surface.camera import Camera
+from photostereo.surface.integrated import Camera
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -33,8 +33,8 @@ from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_values
-from photostereo.photographs.alike import not_finite
 from photostereo.photographs.develop import develop_into
+from photostereo.photographs.faults import not_finite
 from photostereo.photographs.source import PhotographsInMemory, bad_values
 
 LAYOUT = "npz"

@@ -9,6 +9,10 @@ With a focal length f (in pixels) the camera sees every point along its own ray,
 cone: all unit rays e to the outline satisfy e·c = cos α, with c the direction to the center and α the half angle.
 That is linear in c / cos α, so the cone follows from the edges by linear least squares, and no circle is assumed.
 A ball at distance 1 then has the radius sin α, and the ray to the highlight meets it at n.
+
+Away from the camera's axis perspective stretches the outline of a ball to an ellipse, by r (1 / cos φ - 1) pixels for a
+ball of radius r at the angle φ. A camera at the same place that looks at the ball would see a circle, and what it sees
+follows from the photographs by turning the rays.
 """
 
 from __future__ import annotations

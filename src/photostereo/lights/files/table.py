@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.circle import Circle
-from photostereo.lights.vectors import require_directions, row_lengths
+from photostereo.lights.geometry import require_directions, row_lengths
 
 #: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
 STRENGTHS = (1e-20, 1e20)

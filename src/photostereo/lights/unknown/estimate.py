@@ -11,9 +11,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.io.network_weights import Weights
-from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.network import First, Given, LightNetwork, Second, shipped_weights
-from photostereo.lights.unknown.symmetries import SYMMETRIES
 from photostereo.lights.unknown.verdict import Verdict, judge
 
 Float32 = NDArray[np.float32]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.architecture import FIRST, FIRST_LAYERS, HEADS, SECOND, SECOND_LAYERS, WIDTH
-from photostereo.lights.unknown.crops import Thumbnails
+from photostereo.lights.unknown.crops import Symmetry, Thumbnails
 from photostereo.lights.unknown.shading import (
     Frames,
     first_inputs,
@@ -27,7 +27,6 @@ from photostereo.lights.unknown.shading import (
     second_inputs,
     weighted_half,
 )
-from photostereo.lights.unknown.symmetries import Symmetry
 from photostereo.runtime.convolution import convolve, relu, twice
 
 Float32 = NDArray[np.float32]
