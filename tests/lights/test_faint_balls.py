@@ -8,7 +8,6 @@ import pytest
 
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball import calibration
-from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
@@ -17,6 +16,7 @@ from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle
+from photostereo.lights.geometry import angles_between
 from photostereo.scenes import dome_lights, random_lights
 
 from ..ball_scenes.balls import shoot_table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, facing_view
@@ -13,6 +12,7 @@ from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls
 from photostereo.lights.ball.shading import fit_shading, settle_circle
+from photostereo.lights.geometry import angles_between
 from photostereo.scenes import dome_lights, random_lights
 
 from ..ball_scenes.balls import shoot_table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.io.images import decode_image
-from photostereo.lights.ball.agreement import angles_between
+from photostereo.lights.geometry import angles_between
 
 if TYPE_CHECKING:
     from photostereo.app.tasks import Tasks

@@ -46,7 +46,10 @@ def put_together(
     """
     found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
-    truths = {label: framing.truth(label, truth) for label, truth in _truths(found, full).items()}
+    truths = {}
+    for label, (file, truth) in found.truths.items():
+        require_truth_size(truth, file, full)
+        truths[label] = framing.truth(label, truth)
     if lighting.calibration is not None:
         photographs = photographs.with_strengths(lighting.calibration.strengths)
     framed = photographs.framed(framing)
@@ -192,12 +195,6 @@ def build(path: Path, **parts: Any) -> Capture:
         return Capture(**parts)
     except CaptureError as error:
         raise error.about(path, f"(Read from {path}.)") from error
-
-
-def _truths(found: Found, full: tuple[int, int]) -> dict[str, NDArray[Any]]:
-    for file, truth in found.truths.values():
-        require_truth_size(truth, file, full)
-    return {label: truth for label, (_, truth) in found.truths.items()}
 
 
 def _corrections(found: Found, options: ReadOptions) -> list[str]:

@@ -17,9 +17,9 @@ from photostereo.capture.opening import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.lights.ball.agreement import angles_between
 from photostereo.lights.ball.geometry import Camera
 from photostereo.lights.ball.search import ball_at, scene_misfit
+from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
 
 #: Beside an object on ground darker than this share of it nothing is searched.

@@ -134,8 +134,12 @@ class Edits:
     def used_in(self, options: ReadOptions, folder: Path) -> Edits:
         """Those of the corrections that the options follow: the user may have said otherwise."""
         alone = self.fill_in(ReadOptions(), folder)
-        used = {name for name in ("mask", "lights", "circle", "moved_lights") if _same(alone, options, name)}
-        return Edits(leave_out=self.leave_out, keep=self.keep, **{name: getattr(self, name) for name in used})
+        used = {}
+        for name in ("mask", "lights", "circle", "moved_lights"):
+            own, other = getattr(alone, name), getattr(options, name)
+            if type(own) is type(other) and bool(own == other):  # a mask may be an array
+                used[name] = getattr(self, name)
+        return Edits(leave_out=self.leave_out, keep=self.keep, **used)
 
 
 def edits_file(path: str | os.PathLike[str]) -> Path | None:
@@ -174,11 +178,6 @@ def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOption
 
 def _named(name: str, folder: Path) -> str:
     return name if name in _WORDS else str(folder / name)
-
-
-def _same(one: ReadOptions, other: ReadOptions, name: str) -> bool:
-    a, b = getattr(one, name), getattr(other, name)
-    return type(a) is type(b) and bool(a == b)
 
 
 def _stays_inside(name: str) -> bool:

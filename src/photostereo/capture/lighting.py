@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +28,6 @@ from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import read_mask
-from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.files import PhotographFiles
 
 
@@ -105,7 +106,7 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     mask = None
     if found.mask_file is not None:
         mask = read_mask(found.mask_file, photographs.full_frame, photographs.orientation)[0]
-    search = _Search(found, scene, mask, options, control, opened.alignment)
+    search = _Search(opened, scene, mask, options, control)
     if found.ball is not None:
         if not found.ball.is_dir():
             raise CaptureError(
@@ -120,10 +121,8 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
         series = [own, *series]
     results = []
     for folder in series:
-        try:
+        with suppress(CaptureError):  # a folder that merely has such a name
             results.append(search.in_series(folder))
-        except CaptureError:
-            continue  # a folder that merely has such a name
     return merge_calibrations(results) if results else search.in_frame()
 
 
@@ -131,70 +130,59 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
 class _Search:
     """A search for balls under the lights of a capture."""
 
-    found: Found
+    opened: Opened
     scene: np.ndarray
     mask: BoolArray | None
     options: ReadOptions
     control: Control
-    alignment: Alignment
 
     def in_frame(self) -> Calibration:
         """Balls beside the object."""
-        calibration = calibrate_lights(
-            self.scene,
-            files=[file.name for file in self.found.files],
-            mask=self.mask,
-            circles=self._circles,
-            focal=self._focal(self.found.files, self.scene.shape[1:]),
-            card=self.options.card,
-            control=self.control,
-        )
+        alignment = self.opened.alignment
+        calibration = self._calibrated(self.scene, self.opened.found.files, mask=self.mask)
         # A ball that moved by a share of its radius shows the light turned by twice that: the law of the mirror.
-        moved = np.where(self.alignment.uncertain, self.alignment.farthest, 0.0)
+        moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
         turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
         return replace(calibration, residual=np.hypot(calibration.residual, turned), in_frame=True)
 
     def in_series(self, folder: Path) -> Calibration:
         """A ball in photographs of its own, under the same lights."""
+        found = self.opened.found
         pictures, mask_file = photographs_and_mask(folder)
-        taken = self.found.taken or self.found.files
+        taken = found.taken or found.files
         pairs = dict(zip(taken, pair_photographs(taken, pictures, folder), strict=True))
-        files = [pairs[file] for file in self.found.files]
+        files = [pairs[file] for file in found.files]
         # Whatever the object's photographs are: a JPEG has the curve in it.
         curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else self.options.srgb
-        images = PhotographFiles(
-            files, srgb=curved, heads=self.found.heads, workers=self.options.workers
-        ).all(self.control)
+        source = PhotographFiles(files, srgb=curved, heads=found.heads, workers=self.options.workers)
+        images = source.all(self.control)
         self.control.stage("lights")
-        circles = self._circles
-        if not circles and mask_file is not None:
-            # A mask beside the ball says where it is.
-            drawn = mask_circle(read_mask(mask_file, (int(images.shape[1]), int(images.shape[2])))[0])
-            circles = () if drawn is None else (drawn,)
-        own = folder.resolve() == self.found.files[0].resolve().parent
+        drawn = None
+        if mask_file is not None:  # a mask beside the ball says where it is
+            drawn = mask_circle(read_mask(mask_file, source.full_frame)[0])
+        beside: dict[str, Any] = {"scene": self.scene, "mask": self.mask}
+        if folder.resolve() == found.files[0].resolve().parent:
+            beside = {}
         try:
-            return calibrate_lights(
-                images,
-                files=[file.name for file in self.found.files],
-                scene=None if own else self.scene,
-                mask=None if own else self.mask,
-                circles=circles,
-                focal=self._focal(files, images.shape[1:]),
-                card=self.options.card,
-                control=self.control,
-            )
+            return self._calibrated(images, files, drawn, **beside)
         except CaptureError as error:
             raise error.about(folder, f"(In the photographs of {folder}.)") from error
 
-    @property
-    def _circles(self) -> tuple[Circle, ...]:
-        if self.options.circle is None:
-            return ()
-        x, y, radius = self.options.circle
-        return (Circle(float(x), float(y), float(radius)),)
-
-    def _focal(self, files: Sequence[Path], frame: tuple[int, ...]) -> float | None:
-        return focal_of(self.found, files, frame, self.options)
+    def _calibrated(
+        self, images: np.ndarray, files: Sequence[Path], drawn: Circle | None = None, **beside: Any
+    ) -> Calibration:
+        """The lights of these photographs; the ball is where the user says, or else where it is ``drawn``, if either is."""
+        options, found = self.options, self.opened.found
+        circle = drawn if options.circle is None else Circle(*map(float, options.circle))
+        return calibrate_lights(
+            images,
+            files=[file.name for file in found.files],
+            circles=() if circle is None else (circle,),
+            focal=focal_of(found, files, images.shape[1:], options),
+            card=options.card,
+            control=self.control,
+            **beside,
+        )
 
 
 def focal_of(

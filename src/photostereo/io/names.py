@@ -30,17 +30,16 @@ def printable(text: str) -> str:
     >>> printable("cat\x1b[2J"), printable("a\udcff\u202eb"), printable("Öl, two\nlines")
     ('cat\\x1b[2J', 'a\\udcff\\u202eb', 'Öl, two\nlines')
     """
-    return "".join(letter if _is_harmless(letter) else _escaped(letter) for letter in text)
+    letters = (
+        letter if _is_harmless(letter) else letter.encode("unicode_escape").decode("ascii") for letter in text
+    )
+    return "".join(letters)
 
 
 def _is_harmless(letter: str) -> bool:
     if " " <= letter <= "~" or letter in "\n\t" or letter in _JOINERS:
         return True
     return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 def folder_name(name: str) -> str:

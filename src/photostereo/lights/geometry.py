@@ -136,3 +136,9 @@ def direction_words(direction: FloatArray) -> str:
     if abs(z) < 0.3:
         return f"from the {compass_word(azimuth)} or the {compass_word(azimuth + 180.0)}"
     return f"from the {compass_word(azimuth)}"
+
+
+def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Degrees between unit vectors along the last axis."""
+    cross = np.linalg.norm(np.cross(a, b), axis=-1)
+    return np.asarray(np.degrees(np.arctan2(cross, (a * b).sum(axis=-1))))

@@ -334,10 +334,8 @@ class Lights:
         words = f"{self._count} {kind} lights: from {', '.join(dict.fromkeys(self.source))}"
         if np.isfinite(self.expected_error).any():
             words += f", accurate to about {np.nanmax(self.expected_error):.1f}°"
-        return f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else self._strength_words()}"
-
-    def _strength_words(self) -> str:
-        return "with strengths" if self.has_strengths else "equally strong"
+        strong = "with strengths" if self.has_strengths else "equally strong"
+        return f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else strong}"
 
     @property
     def _strong_at(self) -> FloatArray:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.axes import axes_words, conventions
+from photostereo.lights.geometry import angles_between
 from photostereo.lights.unknown.crops import SYMMETRIES, crop_photographs
 from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, given_directions
 from photostereo.lights.unknown.network import LightNetwork, shipped_weights
@@ -63,12 +64,8 @@ def judge_axes(images: NDArray[np.floating], lights: FloatArray, mask: BoolArray
     if flat or float(np.degrees(np.exp(look.log_errors)).mean()) > SURE:
         return None
     tried = conventions(depth_too=False)
-    degrees = [_mean_angle(lights[chosen] @ axes, look.lights) for axes in tried]
+    degrees = [float(angles_between(lights[chosen] @ axes, look.lights).mean()) for axes in tried]
     agreeing = [number for number, angle in enumerate(degrees) if angle < AGREES]
     if len(agreeing) != 1 or sum(angle < DISAGREES for angle in degrees) != 1:
         return None
     return Opinion(axes_words(tried[agreeing[0]]), degrees[0], degrees[agreeing[0]])
-
-
-def _mean_angle(a: FloatArray, b: NDArray[np.float32]) -> float:
-    return float(np.degrees(np.arccos(np.clip((a * b).sum(axis=1), -1, 1))).mean())

@@ -41,8 +41,8 @@ from photostereo.surface.slopes import FACING_FLOOR, SlopeField
 from photostereo.surface.softmin import (
     Shares,
     shift_tears,
+    soft_choice,
     soft_energy,
-    soft_shares,
     torn_links,
     weighted_problem,
 )
@@ -82,7 +82,7 @@ class RobustProblem:
 
     def shares(self, values: Float64) -> Shares:
         """The best shares for these heights."""
-        return soft_shares(self.field, values, self.sharpness)
+        return soft_choice(self.field, values, self.sharpness)[0]
 
     def energy(self, values: Float64) -> float:
         """The energy of these heights at their best shares."""

@@ -40,13 +40,6 @@ def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[S
     return (columns, rows), energy
 
 
-def soft_shares(field: SlopeField, values: Float64, sharpness: float) -> Shares:
-    """The shares alone."""
-    columns, rows = np.zeros_like(field.confidence), np.zeros_like(field.confidence)
-    _sweep(field, values, sharpness, columns, rows, NO_PULL)
-    return columns, rows
-
-
 def soft_energy(field: SlopeField, values: Float64, sharpness: float) -> float:
     """The energy of all pixels."""
     return _sweep(field, values, sharpness, NO_PULL, NO_PULL, NO_PULL)

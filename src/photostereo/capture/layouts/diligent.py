@@ -74,6 +74,7 @@ def find(path: Path, options: ReadOptions) -> Found:
     if strengths is None:
         strengths = read_intensities(path / _INTENSITIES, len(files))
     mask = path / "mask.png"
+    truths = {label: file for label, key in _TRUTHS.items() if (file := path / f"{key}.mat").is_file()}
     return Found(
         path=path,
         layout=LAYOUT,
@@ -82,7 +83,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         lights=replace(table, intensities=strengths),
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
-        truths=_read_truths(path),
+        truths={label: (file, _read_mat(file, _TRUTHS[label])) for label, file in truths.items()},
         expected_bits=16,
         notes=tuple(str(note) for note in sidecar.get("notes", ())),
     )
@@ -110,6 +111,8 @@ def write_diligent(
     >>> bool(np.abs(again.images - capture.images).max() <= 3 / 131070 * 1.001)
     True
     """
+    from scipy.io import savemat
+
     top = float(capture.images.max())
     exposure = 1.0 / top if top > 0 else 1.0
     notes = list(capture.origin.notes) if capture.origin is not None else []
@@ -131,7 +134,8 @@ def write_diligent(
         for label, key in _TRUTHS.items():
             truth = getattr(capture, label)
             if truth is not None:
-                _write_mat(folder / f"{key}.mat", key, truth)
+                with replacing_file(folder / f"{key}.mat") as partial:
+                    savemat(partial, {key: truth}, do_compression=True)
         sidecar = {"format": "photostereo capture", "name": capture.name, "clip_gray": False, "notes": notes}
         write_json(folder / _SIDECAR, sidecar)
     return Path(directory)
@@ -159,11 +163,6 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_truths(path: Path) -> dict[str, tuple[Path, NDArray[np.float32]]]:
-    files = {label: path / f"{key}.mat" for label, key in _TRUTHS.items()}
-    return {label: (file, _read_mat(file, _TRUTHS[label])) for label, file in files.items() if file.is_file()}
-
-
 def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
     remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
     arrays = read_mat(path, "truth", remedy=remedy)
@@ -175,13 +174,6 @@ def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
             file=path,
         )
     return finite_or_zero(arrays[key])
-
-
-def _write_mat(path: Path, key: str, values: NDArray[Any]) -> None:
-    from scipy.io import savemat
-
-    with replacing_file(path) as partial:
-        savemat(partial, {key: values}, do_compression=True)
 
 
 def _write_table(path: Path, values: NDArray[Any]) -> None:

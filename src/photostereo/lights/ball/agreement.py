@@ -14,6 +14,7 @@ import numpy as np
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.search import FoundBall
+from photostereo.lights.geometry import angles_between
 from photostereo.lights.unknown.shading import Matte, fit_lights, matte_normals
 
 #: A direction that differs by more degrees from what the other evidence says, and by this factor from what is usual.
@@ -148,12 +149,6 @@ def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> Float
 def _matte(pixels: FloatArray, directions: FloatArray) -> Matte:
     gray = np.asarray(pixels.T[:, None] / pixels.mean(), np.float32)
     return matte_normals(gray, directions.astype(np.float32), np.ones(len(directions), np.float32))
-
-
-def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Degrees between unit vectors along the last axis."""
-    cross = np.linalg.norm(np.cross(a, b), axis=-1)
-    return np.asarray(np.degrees(np.arctan2(cross, (a * b).sum(axis=-1))))
 
 
 def _listed(names: Sequence[str], numbers: Sequence[int], most: int = 4) -> str:
