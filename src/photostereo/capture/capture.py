@@ -23,8 +23,8 @@ from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights, as_lights
-from photostereo.lights.pixel_lights import PixelLights
 from photostereo.photographs.source import Photographs, PhotographsInMemory, digest_of, hash_of
+from photostereo.runtime.illumination import PixelLights
 
 if TYPE_CHECKING:
     from photostereo.capture.ball_check import BallCheck

@@ -173,11 +173,13 @@ class _Search:
     ) -> Calibration:
         """The lights of these photographs; the ball is where the user says, or else where it is ``drawn``, if either is."""
         options, found = self.options, self.opened.found
-        circle = drawn if options.circle is None else Circle(*map(float, options.circle))
+        if options.circle is not None:
+            x, y, radius = options.circle
+            drawn = Circle(float(x), float(y), float(radius))
         return calibrate_lights(
             images,
             files=[file.name for file in found.files],
-            circles=() if circle is None else (circle,),
+            circles=() if drawn is None else (drawn,),
             focal=focal_of(found, files, images.shape[1:], options),
             card=options.card,
             control=self.control,

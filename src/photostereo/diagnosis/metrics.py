@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.runtime import pixelwise
 from photostereo.runtime.arrays import Array, cast, is_tensor, namespace
+from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 from photostereo.runtime.order import median as median_of
 from photostereo.runtime.order import quantiles
 
@@ -24,8 +25,8 @@ def angle_between(a: Array, b: Array) -> Array:
     """
     xp = namespace(a)
     a, b = cast(a, "float64"), cast(b, "float64")
-    if pixelwise.fits(a, b):
-        return pixelwise.angle_between(a, b)
+    if are_doubles(a, b):
+        return launch_per_pixel("angle_between", a, (a, b), a.shape[:-1], prod(b.shape[:-1]))
     x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

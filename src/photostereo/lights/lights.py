@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.geometry import light_geometry, require_directions, row_lengths
-from photostereo.lights.pixel_lights import PixelLights, turns_to_z
 from photostereo.photographs.framing import Framing
+from photostereo.runtime.illumination import PixelLights, turns_to_z
 
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.

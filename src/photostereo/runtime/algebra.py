@@ -1,18 +1,19 @@
 """The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
 
 Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; on a GPU the steps that a
-descent repeats are one launch each (:mod:`photostereo.runtime.pixelwise`).
+descent repeats are one launch each (``pixelwise.cu``).
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime import pixelwise
 from photostereo.runtime.arrays import Array, namespace, to_numpy
+from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 
 
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
@@ -82,8 +83,9 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     >>> solve_shifted_3x3(np.array([[1.0, 0, 0, 3, 0, 4]]), np.ones(1), np.ones((1, 3)))
     array([[0.5 , 0.25, 0.2 ]])
     """
-    if pixelwise.fits(right, entries, weight):
-        return pixelwise.solve_shifted(entries, weight, right)
+    if are_doubles(right, entries, weight):
+        counts = prod(entries.shape[:-1]), prod(weight.shape)
+        return launch_per_pixel("solve_shifted", right, (entries, weight, right), right.shape, *counts)
     xx, xy, xz, yy, yz, zz = (entries[..., k] for k in range(6))
     parts = (right[..., 0], right[..., 1], right[..., 2])
     solution = solve_symmetric_3x3(xx + weight, xy, xz, yy + weight, yz, zz + weight, parts)
@@ -97,8 +99,8 @@ def quadratic_form(entries: Array, n: Array) -> Array:
     >>> quadratic_form(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)))
     array([9.])
     """
-    if pixelwise.fits(n, entries):
-        return pixelwise.quadratic_form(entries, n)
+    if are_doubles(n, entries):
+        return launch_per_pixel("quadratic_form", n, (entries, n), n.shape[:-1], prod(entries.shape[:-1]))
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
     square = entries[..., 0] * x * x + entries[..., 3] * y * y + entries[..., 5] * z * z
     return square + 2.0 * (entries[..., 1] * x * y + entries[..., 2] * x * z + entries[..., 4] * y * z)

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.core.errors import MissingDependencyError
+from photostereo.runtime.arrays import is_tensor
 
+_THREADS_PER_BLOCK = 256
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -55,6 +57,25 @@ class CudaKernel:
             _check(driver.cuLaunchCooperativeKernel(self._function, *shape, shared, stream, pointers), driver)
         else:
             _check(driver.cuLaunchKernel(self._function, *shape, shared, stream, pointers, None), driver)
+
+
+def are_doubles(first: Any, *others: Any) -> bool:
+    """Whether these are tensors on a GPU in double precision, the others with the axes of the first or its last ones."""
+    return all(
+        is_tensor(array) and array.is_cuda and array.dtype.itemsize == 8 and array.is_floating_point()
+        for array in (first, *others)
+    ) and all(other.ndim > 0 for other in others)
+
+
+def launch_per_pixel(name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int) -> Any:
+    """What a kernel of ``pixelwise.cu`` gives: a small step that a descent repeats for each of the vectors (..., 3)."""
+    total, out = vectors.numel() // 3, vectors.new_empty(shape)
+    arguments = tuple(array.contiguous() for array in (*arrays, out))
+    with device_of(vectors):
+        kernel = compile_kernel(__package__, "pixelwise.cu", name)
+        blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
+        kernel.launch(blocks, _THREADS_PER_BLOCK, (*arguments, *counts, total))
+    return out
 
 
 def device_of(tensor: Any) -> AbstractContextManager[Any]:

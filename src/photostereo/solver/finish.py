@@ -18,10 +18,9 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
-from photostereo.lights.pixel_lights import PixelLights
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
-from photostereo.runtime.illumination import pseudo_inverse, shading, some_lights
+from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shading, some_lights
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 

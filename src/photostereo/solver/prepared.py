@@ -23,12 +23,12 @@ from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise import Noise, PixelNoise
-from photostereo.lights.pixel_lights import PixelLights
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
 from photostereo.reflectance.model import Model, Whole
 from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
+from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import processors, shorten_spinning
 from photostereo.solver.conditions import Conditions, measure_conditions
 from photostereo.solver.finish import pictures_of, reconstruction_of

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
-from photostereo.lights.pixel_lights import PixelLights
 from photostereo.lights.unknown.crops import Crop
 from photostereo.reflectance.model import Whole
+from photostereo.runtime.illumination import PixelLights
 from photostereo.solver.conditions import Conditions
 from photostereo.solver.methods import Method
 

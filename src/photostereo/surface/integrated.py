@@ -66,7 +66,6 @@ class Camera:
         return np.where(np.isfinite(log_height), log_height, np.nan)
 
 
-Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 

@@ -63,7 +63,6 @@ class FoundBall:
     strengths: FloatArray | None  #: (d,) with geometric mean 1, or None: a mirror image has no strength
     residual: FloatArray  #: (d,) expected error of each direction, in degrees
     highlights: Highlights | None = None  #: of a shiny ball
-    shading: Shading | None = None  #: of a matte ball
 
 
 def find_balls(
@@ -142,7 +141,7 @@ def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
     """A matte ball whose shading is known."""
     # A deviation of the shading by a share q turns the direction by about q radians at the most.
     residual = np.degrees(shading.residual) / 2.0
-    return FoundBall("matte", circle, shading.directions, shading.strengths, residual, shading=shading)
+    return FoundBall("matte", circle, shading.directions, shading.strengths, residual)
 
 
 def settled(

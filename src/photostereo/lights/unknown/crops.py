@@ -89,9 +89,6 @@ def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[
     return Thumbnails(np.stack([crop.shrink(photograph) for photograph in photographs]), crop.mask)
 
 
-Float32 = NDArray[np.float32]
-
-
 @dataclass(frozen=True)
 class Symmetry:
     """Mirror left to right or not, then turn counterclockwise by right angles.
