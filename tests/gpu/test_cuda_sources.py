@@ -17,12 +17,7 @@ KERNELS = [
     ("priors/dictionary/follow_atoms.cu", ["-DREAL=float", "-DLENGTH=192", "-DWARPS=4"]),
     ("priors/dictionary/patches.cu", ["-DREAL=float"]),
     ("runtime/pixelwise.cu", []),
-    ("runtime/order.cu", ["-DLENGTH=4096"]),
     ("reflectance/learned/set_network.cu", ["-DWIDTH=96", "-DTINY_LAYER=1e-05f"]),
-    (
-        "lights/strength_ratios.cu",
-        ["-DLIT_NOISE=2.0f", "-DLIT_SHARE=0.02f", "-DFACING=0.3", "-DFEWEST=5"],
-    ),
     ("reflectance/learned/neighbors.cu", ["-DCUTOFF=8.0f"]),
     ("reflectance/sparse/sparse.cu", ["-DINTENSITY=float", "-DDIRECTION=double"]),
 ]

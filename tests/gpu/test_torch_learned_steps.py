@@ -12,7 +12,7 @@ from photostereo.capture.corruptions import add_gaussian
 from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import Noise, step_of_levels
-from photostereo.lights.strengths import cuda_ratios, estimate_strengths, readable_ratios
+from photostereo.lights.strengths import estimate_strengths
 from photostereo.reflectance.learned.matte import fit_both, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
@@ -49,9 +49,8 @@ def test_order_statistics_are_those_of_numpy(count, put) -> None:
     )
     holes = np.where(rng.random(values.shape) < 0.4, np.nan, values)
     holes[0] = values[0]
-    for found in (known_medians(put(holes)), known_medians(holes)):
-        np.testing.assert_allclose(to_numpy(found), np.nanmedian(holes, axis=0), rtol=1e-12)
-    assert np.isnan(to_numpy(known_medians(put(np.full((3, 1), np.nan)))))
+    np.testing.assert_allclose(known_medians(holes), np.nanmedian(holes, axis=0), rtol=1e-12)
+    assert np.isnan(known_medians(np.full((3, 1), np.nan)))
 
 
 def test_interpolation_is_that_of_numpy(put) -> None:
@@ -106,8 +105,7 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
         estimate_strengths(*parts).factors for parts in ((there, lights, put(noise)), (pixels, lights, noise))
     )
     assert np.flatnonzero(expected != 1.0).tolist() == [3]
-    # Thirty rounds of medians: an entry on a threshold that falls the other way is felt.
-    np.testing.assert_allclose(found, expected, rtol=0.01)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
     for a, b in zip(
         misfits_around(fit_both(there, lights, put(noise)), put(noise), mask),
         misfits_around(fit_both(pixels, lights, noise), noise, mask),
@@ -124,17 +122,6 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     np.testing.assert_allclose(to_numpy(quiet), wanted, atol=1e-5)
     np.testing.assert_allclose(to_numpy(share), left, rtol=1e-4)
     assert left.min() < 0.5  # something was averaged
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
-def test_ratios_of_the_kernel_are_the_readable_ones(scene) -> None:
-    pixels, lights = scene.pixels(), scene.lights.matrix.astype(np.float64)
-    noise, strengths = np.full(len(pixels), 1e-4, np.float32), np.linspace(0.8, 1.2, 16)
-    expected = readable_ratios(pixels, strengths, lights, noise)
-    found = to_numpy(cuda_ratios(*(torch.tensor(part).cuda() for part in (pixels, strengths, lights, noise))))
-    told = np.isfinite(expected) & np.isfinite(found)
-    assert np.mean(np.isfinite(expected) == np.isfinite(found)) > 0.999
-    assert np.mean(np.abs(found[told] / expected[told] - 1.0) < 1e-4) > 0.999
 
 
 def test_steps_of_uneven_levels_are_the_same(put) -> None:

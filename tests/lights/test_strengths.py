@@ -47,6 +47,33 @@ def test_an_exposure_that_varies_throughout_is_corrected(reflectance, kind) -> N
     assert np.std(wrong) < 0.25 * np.std(np.log(gains))
 
 
+@pytest.mark.parametrize(
+    ("reflectance", "within"), [("oren-nayar", 0.02), ("blinn-phong", 0.02), ("ggx", 0.05)]
+)
+def test_a_relief_that_is_not_matte_is_not_tilted(reflectance, within) -> None:
+    """Strengths that fall to one side look like a tilt of the whole."""
+    capture = scenes.render_scene("relief", size=80, reflectance=reflectance, texture="marble", rng=3)
+    gains = np.linspace(1.0, 0.3, len(capture))
+    pixels, noise = capture.pixels(), np.zeros(capture.pixel_count, np.float32)
+    found = estimate_strengths(pixels * gains.astype(np.float32), capture.lights.matrix, noise)
+    wrong = np.log(found.factors / gains)
+    assert np.std(wrong) < within
+    assert not estimate_strengths(pixels, capture.lights.matrix, noise).corrects
+
+
+@pytest.mark.parametrize("fault", ["clipped", "lost"])
+def test_other_faults_are_not_taken_for_the_exposure(fault) -> None:
+    """Most values clipped, or a quarter of them lost."""
+    capture = scenes.render_scene("relief", size=80, lights=scenes.dome_lights(14), reflectance="oren-nayar")
+    pixels, rng = capture.pixels(), np.random.default_rng(0)
+    pixels = (
+        np.minimum(pixels, np.quantile(pixels, 0.3))
+        if fault == "clipped"
+        else np.where(rng.random(pixels.shape) < 0.25, 0, pixels)
+    )
+    assert not estimate_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)).corrects
+
+
 def test_the_uncertainty_is_that_of_the_estimates() -> None:
     """A matte scene with noise: relative strengths are 1 within a few of their standard errors."""
     capture = scenes.render_scene("figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45))

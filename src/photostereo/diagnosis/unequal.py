@@ -14,7 +14,7 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.diagnosis.advice import Finding, percent
 from photostereo.diagnosis.metrics import mean_angle
-from photostereo.lights.strengths import VARIES, estimate_strengths, strength_sample, unexplained_share
+from photostereo.lights.strengths import estimate_strengths, strength_sample
 
 #: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
 SIDE, DETAIL = 384, 1.5
@@ -23,8 +23,9 @@ SIDE, DETAIL = 384, 1.5
 SHARP = 0.25
 #: One or two photographs that are not sharp are found when they are read; this share of all spoils the detail of the rest.
 MANY = 0.2
-#: Strengths that vary explain a matte misfit if they leave less than this share of it; captures of equal strengths keep 0.75
-#: and more, and below 0.3 they are corrected (:data:`photostereo.lights.strengths.EXPLAINED`).
+#: Strengths that vary explain a matte misfit if they leave less than this share of it. Rendered metals of equal strengths
+#: keep 1 and more, with a falling exposure 0.15 to 0.55; below 0.08 all are corrected
+#: (:data:`photostereo.lights.strengths.EXPLAINED`).
 EXPLAINED = 0.6
 
 
@@ -45,12 +46,9 @@ def unequal_photographs(
             effect=float(mean_angle(pixels @ fit, pixels[:, ~blurred] @ np.linalg.pinv(lights[~blurred]).T)),
             is_mistake=True,
         )
-    columns, variance = np.ascontiguousarray(lights.T), np.full(len(pixels), noise**2, np.float32)
-    found = estimate_strengths(pixels, columns, variance)
-    varies = float(np.log(found.relative).std())
-    if found.corrects or varies < VARIES:
-        return
-    if unexplained_share(pixels, found.relative, columns, variance) < EXPLAINED:
+    found = estimate_strengths(pixels, lights.T, np.full(len(pixels), noise**2, np.float32))
+    if not found.corrects and found.left < EXPLAINED:
+        varies = float(np.log(found.relative).std())
         yield Finding(
             "problem",
             f"The exposure seems to vary by {percent(varies)} from photograph to photograph, and cannot be corrected with "

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
-
-#: The most values of a column that a GPU sorts in one launch: what fits into the shared memory of every GPU.
-LONGEST = 4096
+from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
 
 def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
@@ -59,37 +56,16 @@ def row_quantiles(values: Array, share: float) -> Array:
     return (ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below]))[:, None]
 
 
-def known_medians(values: Array) -> Array:
+def known_medians(values: NDArray[Any]) -> NDArray[Any]:
     """The median of each column's values that are not NaN, NaN where there are none; as ``np.nanmedian``, faster.
 
     >>> known_medians(np.array([[1.0, np.nan], [5.0, np.nan], [np.nan, 3.0]])).tolist()
     [3.0, 3.0]
     """
-    xp = namespace(values)
-    rows = values.T
-    if is_tensor(rows) and rows.is_cuda and rows.dtype == xp.float64 and rows.shape[1] <= LONGEST:
-        return _medians_on_gpu(rows.contiguous())
-    # NaN is sorted behind everything else by both.
-    ordered = rows.sort(1).values if is_tensor(rows) else np.sort(rows, axis=1)
-    count = (rows == rows).sum(1)
-    which = xp.stack([(count - 1).clip(0) // 2, (count // 2).clip(0, rows.shape[1] - 1)], 1)
-    middle = xp.gather(ordered, 1, which) if is_tensor(rows) else np.take_along_axis(ordered, which, axis=1)
-    return 0.5 * (middle[:, 0] + middle[:, 1])
-
-
-def _medians_on_gpu(rows: Any) -> Any:
-    """One launch, ``order.cu``."""
-    import torch
-
-    from photostereo.runtime.cuda_kernels import compile_kernel, device_of
-
-    count, columns = rows.shape
-    length = 1 << max(columns - 1, 1).bit_length()
-    medians = torch.empty(count, dtype=rows.dtype, device=rows.device)
-    with device_of(rows):
-        kernel = compile_kernel("photostereo.runtime", "order.cu", "known_medians", LENGTH=length)
-        kernel.launch(count, min(length, 1024), (rows, medians, columns), shared=8 * length)
-    return medians
+    ordered = np.sort(values.T, axis=1)  # NaN behind everything else
+    count = (ordered == ordered).sum(axis=1)
+    which = np.stack([(count - 1).clip(0) // 2, (count // 2).clip(0, ordered.shape[1] - 1)], axis=1)
+    return np.asarray(np.take_along_axis(ordered, which, axis=1).mean(axis=1))
 
 
 def interpolate(x: Array, places: NDArray[Any], values: NDArray[Any]) -> Array:
