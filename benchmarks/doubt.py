@@ -192,7 +192,7 @@ def spoiled(pool: ProcessPoolExecutor, seed: int, method: str, near_too: bool) -
 
 
 def good_one(number: int, seed: int, method: str) -> str:
-    """What is wrongly said of a good capture: left out, moved, suspected, or graded as not to be trusted."""
+    """What is wrongly said of a good capture: left out, moved, suspected, or not trusted."""
     number += 10_000 * seed
     rng = np.random.default_rng(1000 + number)
     shape, texture, reflectance = SCENES[rng.integers(len(SCENES))]
@@ -221,8 +221,8 @@ def good_one(number: int, seed: int, method: str) -> str:
             for note in origin.notes
             if any(word in note for word in ("moved", "displaced", "in the room"))
         ]
-        if expected.grade == "poor" and true < 5:
-            said.append(f"graded poor, {expected.degrees:.1f}° for {true:.1f}°")
+        if expected.grade == "do not trust" and true < 5:
+            said.append(f"not trusted, {expected.degrees:.1f}° for {true:.1f}°")
         return f"{number} {shape} {reflectance} true {true:.2f} {said}" if said else ""
 
 

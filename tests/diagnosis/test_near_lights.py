@@ -58,3 +58,12 @@ def test_other_faults_are_not_near_lights() -> None:
         assert find_near_lights(images, directions, scene.mask) is None
     assert find_near_lights(scene.images, np.roll(directions, 1, axis=0), scene.mask) is None
     assert find_near_lights(scene.images[:4], directions[:4], scene.mask) is None
+
+
+def test_an_exposure_that_falls_is_not_taken_for_near_lights() -> None:
+    lights = dome_lights(14, max_angle=60)
+    scene = render_scene("sphere", size=120, lights=lights, reflectance="oren-nayar", texture="stone", rng=1)
+    falling = np.linspace(1, 0.1, 14, dtype=np.float32)[:, None, None]
+    assert find_near_lights(scene.images * falling, lights, scene.mask) is not None  # as they are
+    capture = Capture(images=scene.images * falling, lights=lights, mask=scene.mask)
+    assert not [finding for finding in diagnose(capture).findings if finding.is_mistake]

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture
+from photostereo.diagnosis.advice import Finding
 from photostereo.diagnosis.metrics import mean_angle
-from photostereo.diagnosis.unequal import unequal_photographs
+from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
 from photostereo.scenes import Ggx, dome_lights, render_scene
 
 LIGHTS = dome_lights(14, max_angle=60)
+
+
+def found_in(images: np.ndarray, mask: np.ndarray, noise: float) -> list[Finding]:
+    strengths = relative_strengths(images, LIGHTS, mask, noise)
+    return list(unequal_photographs(images, LIGHTS, mask, strengths))
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +30,14 @@ def scene() -> Capture:
 def test_good_photographs_are_equal(scene: Capture) -> None:
     noisy = scene.images + np.random.default_rng(0).normal(0, 0.02, scene.images.shape)
     for images in (scene.images, noisy.astype(np.float32)):
-        assert not list(unequal_photographs(images, LIGHTS, scene.mask, 0.01))
+        assert not found_in(images, scene.mask, 0.01)
 
 
 def test_many_blurred_photographs_are_reported_with_their_effect(scene: Capture) -> None:
     images = scene.images.copy()
     for image in images[1::2]:
         image[:] = cv2.GaussianBlur(image, (0, 0), 4)
-    [finding] = unequal_photographs(images, LIGHTS, scene.mask, 0.01)
+    [finding] = found_in(images, scene.mask, 0.01)
     assert finding.is_mistake and finding.text.startswith("7 of 14")
     fit = np.linalg.pinv(LIGHTS).T
     lost = float(mean_angle(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit))
@@ -41,8 +47,8 @@ def test_many_blurred_photographs_are_reported_with_their_effect(scene: Capture)
 def test_an_exposure_that_cannot_be_corrected_is_a_problem(scene: Capture) -> None:
     """On metal; a relief with a gloss is corrected, and nothing is left to report."""
     falling = np.linspace(1, 0.2, 14, dtype=np.float32)[:, None, None]
-    assert not list(unequal_photographs(scene.images * falling, LIGHTS, scene.mask, 0.01))
+    assert not found_in(scene.images * falling, scene.mask, 0.01)
     metal = render_scene("relief", size=96, lights=LIGHTS, reflectance=Ggx(0.3, 0.8), texture="marble")
-    assert not list(unequal_photographs(metal.images, LIGHTS, metal.mask, 0.0))
-    [finding] = unequal_photographs(metal.images * falling, LIGHTS, metal.mask, 0.0)
+    assert not found_in(metal.images, metal.mask, 0.0)
+    [finding] = found_in(metal.images * falling, metal.mask, 0.0)
     assert finding.is_mistake and "exposure" in finding.text and finding.effect > 3

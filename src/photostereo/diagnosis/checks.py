@@ -34,8 +34,9 @@ Kind = Literal["axes", "arrows", "order", "mask", "curve"]
 # On 92 rendered captures (eight, each as it is and falsified in up to eleven ways), dividing and multiplying a threshold of
 # this file by 1.5 changes the verdict on none, but for CLEARLY_BETTER (2 and 0), LIKE_CHANCE (3 and 0), CURVE_EXPONENT (0
 # and 1) and the half that a varying exposure must explain (0 and 1).
-#: By how many degrees each mistake turns a typical normal: medians over rendered captures with that mistake.
-EFFECTS: dict[Kind, float] = {"axes": 30.0, "arrows": 60.0, "order": 15.0, "mask": 30.0, "curve": 3.0}
+#: By how many degrees mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
+#: the photographs contradict each other, so the error that a method expects includes it.
+EFFECTS: dict[Kind, float] = {"axes": 30.0, "arrows": 60.0, "mask": 30.0}
 #: Beyond this share that no three lights explain the object is not matte enough to judge by (a mirror).
 NOT_MATTE = 0.12
 #: Another order must leave less than this part of what the given one leaves.

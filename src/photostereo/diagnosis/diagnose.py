@@ -26,7 +26,7 @@ from photostereo.diagnosis.exposure import (
 )
 from photostereo.diagnosis.near_lights import NearLights, find_near_lights
 from photostereo.diagnosis.noise import Noise, NoiseEstimate
-from photostereo.diagnosis.unequal import unequal_photographs
+from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
 from photostereo.lights.geometry import LightGeometry, light_geometry
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _about_near(near: NearLights | None) -> tuple[Finding, ...]:
 
 def _as_finding(mistake: Mistake) -> Finding:
     words = mistake.rendered("terminal")
-    return Finding("problem", str(mistake), words, effect=EFFECTS[mistake.kind], is_mistake=True)
+    return Finding("problem", str(mistake), words, effect=EFFECTS.get(mistake.kind, 0.0), is_mistake=True)
 
 
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
@@ -174,7 +174,8 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
     yield from map(_as_finding, mistakes)
     control.check()
+    strengths = relative_strengths(images, lights, mask, noise)
     if not any(mistake.kind == "order" for mistake in mistakes):  # the wrong light looks like a near one
-        yield from _about_near(find_near_lights(images, lights, mask))
+        yield from _about_near(find_near_lights(images, lights, mask, strengths.factors))
     control.check()
-    yield from unequal_photographs(images, lights, mask, noise)
+    yield from unequal_photographs(images, lights, mask, strengths)

@@ -39,8 +39,10 @@ class NearLights:
     degrees: float  #: by which they bend a typical normal
 
 
-def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) -> NearLights | None:
-    """Whether photographs (d, H, W) under distant lights (d, 3) show that these are near.
+def find_near_lights(
+    images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | float = 1.0
+) -> NearLights | None:
+    """Whether photographs (d, H, W) of these relative strengths under distant lights (d, 3) show that these are near.
 
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("vase", size=64)
@@ -48,7 +50,7 @@ def find_near_lights(images: FloatArray, lights: FloatArray, mask: BoolArray) ->
     True
     """
     rows, columns = (part[:: max(1, int(mask.sum()) // SAMPLE)] for part in np.nonzero(mask))
-    seen = np.asarray(images[:, rows, columns], dtype=np.float64).T
+    seen = np.asarray(images[:, rows, columns], dtype=np.float64).T / strengths
     height, width = mask.shape
     places = np.stack([columns - 0.5 * (width - 1), 0.5 * (height - 1) - rows], axis=1) / width
     lit = seen > LIT * np.quantile(seen, 0.9, axis=1, keepdims=True)

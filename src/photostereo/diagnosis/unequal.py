@@ -14,7 +14,7 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.diagnosis.advice import Finding, percent
 from photostereo.diagnosis.metrics import mean_angle
-from photostereo.lights.strengths import estimate_strengths, strength_sample
+from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
 
 #: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
 SIDE, DETAIL = 384, 1.5
@@ -29,14 +29,21 @@ MANY = 0.2
 EXPLAINED = 0.6
 
 
-def unequal_photographs(
+def relative_strengths(
     images: FloatArray, lights: FloatArray, mask: BoolArray, noise: float
+) -> StrengthEstimate:
+    """Of photographs (d, H, W) under distant lights (d, 3) with this standard deviation of the noise."""
+    pixels = _sample(images, mask)
+    return estimate_strengths(pixels, lights.T, np.full(len(pixels), noise**2, np.float32))
+
+
+def unequal_photographs(
+    images: FloatArray, lights: FloatArray, mask: BoolArray, found: StrengthEstimate
 ) -> Iterator[Finding]:
-    """Findings about photographs (d, H, W) under distant lights (d, 3) with this standard deviation of the noise."""
+    """Findings about photographs (d, H, W) of these strengths under distant lights (d, 3)."""
     if len(images) < 6:
         return
-    index = np.flatnonzero(mask)[strength_sample(int(mask.sum()))]
-    pixels = np.ascontiguousarray(images.reshape(len(images), -1)[:, index].T)
+    pixels = _sample(images, mask)
     fit, blurred = np.linalg.pinv(lights).T, _not_sharp(images, lights, mask)
     if blurred.mean() >= MANY:
         yield Finding(
@@ -46,7 +53,6 @@ def unequal_photographs(
             effect=float(mean_angle(pixels @ fit, pixels[:, ~blurred] @ np.linalg.pinv(lights[~blurred]).T)),
             is_mistake=True,
         )
-    found = estimate_strengths(pixels, lights.T, np.full(len(pixels), noise**2, np.float32))
     if not found.corrects and found.left < EXPLAINED:
         varies = float(np.log(found.relative).std())
         yield Finding(
@@ -56,6 +62,11 @@ def unequal_photographs(
             effect=float(mean_angle(pixels @ fit, (pixels / found.relative) @ fit)),
             is_mistake=True,
         )
+
+
+def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:
+    index = np.flatnonzero(mask)[strength_sample(int(mask.sum()))]
+    return np.ascontiguousarray(images.reshape(len(images), -1)[:, index].T)
 
 
 def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolArray:
