@@ -13,7 +13,8 @@ import pytest
 from photostereo.capture import Capture, load
 from photostereo.core.errors import CaptureError
 from photostereo.io.png import write_png
-from photostereo.scenes import dome_lights, render_scene
+from photostereo.photographs.faults import find_blurred
+from photostereo.scenes import dome_lights, random_lights, render_scene
 
 COUNT = 10
 LIGHTS = dome_lights(COUNT, max_angle=55)
@@ -161,3 +162,24 @@ def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
     assert after < 0.4 * before
     relief = scene().images + 0.25 * scene().images.mean(axis=0)  # without shadows nobody knows
     assert not any("in the room" in note for note in load(write(tmp_path / "c", relief)).origin.notes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "texture", "reflectance"),
+    [("relief", "marble", "blinn-phong"), ("sphere", "marble", "ggx"), ("figure", None, "oren-nayar")],
+)
+def test_a_blur_is_recognized_and_light_from_the_front_is_not_one(shape, texture, reflectance) -> None:
+    lights = random_lights(12, max_angle=60, rng=8)
+    scene = render_scene(shape, size=150, lights=lights, reflectance=reflectance, texture=texture, rng=8)
+    rng, number = np.random.default_rng(8), int(np.argmax(lights[:, 2]))
+    noise = 0.005 * rng.standard_normal(scene.images.shape).astype(np.float32)
+    sharp = np.sqrt(np.clip(scene.images + noise, 0, 1))
+    assert find_blurred(sharp) == []
+    moved = sharp.copy()
+    moved[number] = np.roll(sharp[number], (3, -2), (0, 1))
+    assert find_blurred(moved) == []
+    for blur in (2.5, 4.0, 8.0):
+        pictures = sharp.copy()
+        soft = cv2.GaussianBlur(scene.images[number], (0, 0), blur)
+        pictures[number] = np.sqrt(np.clip(soft + noise[number], 0, 1))
+        assert find_blurred(pictures) == [number]

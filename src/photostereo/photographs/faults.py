@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
+from photostereo.photographs.alignment.tiles import cut_tiles
 
 Pictures = NDArray[np.float32]
 
@@ -30,16 +31,18 @@ LIGHT_OFF = 0.5
 NOT_BRIGHTER, BRIGHTER_BY = 0.01, 0.02
 #: Pixels along the longer side of the pictures in which brightness is compared: averaging takes the noise away.
 COARSE = 120
-#: Blur beside which detail is measured, in pixels, finest first; and the pixels along a tile.
-BLURS, TILE = (1.0, 2.0, 4.0, 8.0, 16.0), 24
-#: Tiles with the most detail that count, and the tiles whose finest detail is taken as noise.
-DETAILED, SMOOTHEST = 0.3, 0.1
-#: Logarithms of fine and medium over coarse detail, relative to the other photographs, below which one is blurred. Rendered
-#: and real photographs that are sharp have at least -1.9 and -0.95, a blur of 4 pixels gives less than -2.4 and -1.1.
-BLURRED = (-2.4, -1.0)
-#: Share of the tiles that must be blurred: shadows take the detail of some. On 24 rendered captures a blur of 4 pixels is
-#: found in 19, 13 and 9 with 0.5, 0.65 and 0.7, of 6 pixels in 24, 24 and 23; two sharp spheres of 40 captures need 0.65.
-MOST_TILES = 0.65
+#: Detail lies between the first two of these blurs, in pixels; what is beyond the third survives in a blurred photograph.
+BLURS = (0.7, 2.0, 4.0)
+#: Pixels along a tile, tiles with the most detail that are looked at, and the fewest that say anything.
+TILE, TILES, FEWEST_TILES = 24, 150, 4
+#: Photographs in each of two groups that predict one, and the pictures of a tile that they are reduced to: three for a matte
+#: surface. The prediction counts if those of the two groups are at least so much alike.
+PREDICTING, BASIS, ALIKE = 12, 3, 0.5
+#: A photograph with less than the first share of the typical energy of detail is looked at. It is blurred if it has less
+#: than the second of the energy that is predicted of it, and less than the third of the predicted detail itself. The 884
+#: sharp photographs of 60 rendered captures have 0.65 and 0.53 at least, one that is blurred by 4 pixels 0.09 and 0.14 at
+#: most, by 2.5 pixels 0.34 and 0.4.
+LITTLE, ENERGY, SHARE = 0.4, 0.3, 0.4
 #: If more than this share seem blurred, detail depends on the light.
 MOST_BLURRED = 0.35
 
@@ -102,19 +105,18 @@ class Fault:
 
 
 def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[int, int]:
-    """Photographs whose bytes are those of an earlier one, and which.
+    """Photographs with the bytes of another, and which; the one with the shortest name is the original.
 
-    >>> a, b, c = Path("a"), Path("b"), Path("c")
-    >>> find_duplicates([a, b, c], {a: "1", b: "2", c: "1"})
-    {2: 0}
+    >>> files = [Path("a copy.jpg"), Path("a.jpg"), Path("b.jpg")]
+    >>> find_duplicates(files, dict(zip(files, ["1", "1", "2"], strict=True)))
+    {0: 1}
     """
     first: dict[str, int] = {}
-    found = {}
-    for number, file in enumerate(files):
-        digest = digests.get(file)
-        if digest is not None and first.setdefault(digest, number) != number:
-            found[number] = first[digest]
-    return found
+    for number in sorted(range(len(files)), key=lambda k: (len(files[k].name), k)):
+        if files[number] in digests:
+            first.setdefault(digests[files[number]], number)
+    original = {number: first[digests[file]] for number, file in enumerate(files) if file in digests}
+    return {number: other for number, other in original.items() if other != number}
 
 
 def find_dark(pictures: Pictures) -> dict[int, str]:
@@ -142,35 +144,51 @@ def find_dark(pictures: Pictures) -> dict[int, str]:
 
 
 def find_blurred(pictures: Pictures) -> list[int]:
-    """Photographs (d, H, W) that show much less fine detail, compared with their coarse detail, than the others do."""
+    """Photographs (d, H, W) with much less fine detail than the others predict.
+
+    In a small tile each photograph is nearly a combination of a few others. The one that fits its coarse structure predicts
+    its detail under its own light: a light from the front shows less of a relief, but that is no blur. Two groups of the
+    others predict it, so that their noise is not taken for detail.
+    """
     side = min(TILE, max(pictures.shape[1:]) // 8)
     if side < 4 or len(pictures) < FEWEST_LEFT:
         return []
-    impulse = np.zeros((8 * int(BLURS[-1]) + 1,) * 2, np.float32)
-    impulse[impulse.shape[0] // 2, impulse.shape[1] // 2] = 1
-    gain = np.array([np.sum(band * band) for band in _bands(impulse)])[:, None]  # of white noise
-    energy = np.stack([[_tile_means(band * band, side) for band in _bands(picture)] for picture in pictures])
-    noise = np.quantile(energy[:, 0], SMOOTHEST, axis=1)[:, None, None] / gain[0] * gain
-    signal = np.maximum(energy - noise, 0.3 * noise + 1e-9)
-    scores = []
-    for band in (1, 2):
-        order = np.argsort(-np.median(signal[:, band], axis=0))
-        chosen = order[: max(6, int(DETAILED * len(order)))]
-        share = np.log(signal[:, band, chosen] / signal[:, 3, chosen])
-        scores.append(np.quantile(share - np.median(share, axis=0), MOST_TILES, axis=1))
-    blurred = np.flatnonzero((scores[0] < BLURRED[0]) & (scores[1] < BLURRED[1]))
-    return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred.tolist()
+    smooth = [[cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS] for picture in pictures]
+    fine = [first - second for first, second, _ in smooth]
+    energy = np.array(
+        [np.vdot(f, f) / max(np.vdot(p, p), 1e-30) for f, p in zip(fine, pictures, strict=True)]
+    )
+    detailed = np.argsort(-np.median([_tile_means(f * f, side) for f in fine], axis=0), kind="stable")[:TILES]
+    details, rest = (
+        np.stack([cut_tiles(part, side, detailed) for part in stack], axis=1).astype(np.float64)
+        for stack in (fine, [one[2] for one in smooth])
+    )
+    suspects = np.flatnonzero(energy < LITTLE * np.median(energy))
+    blurred = [int(number) for number in suspects if _is_blurred(details, rest, int(number))]
+    return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred
 
 
-def _bands(picture: Pictures) -> list[Pictures]:
-    """The picture's detail, from the finest to the coarsest; what is coarse is blurred at a quarter of the size."""
-    smooth = [cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS[:3]]
-    size, reached = picture.shape[::-1], BLURS[2]
-    small = cv2.resize(smooth[2], None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
-    for blur in BLURS[3:]:
-        blurred = cv2.GaussianBlur(small, (0, 0), (blur**2 - reached**2) ** 0.5 / 4)
-        smooth.append(cv2.resize(blurred, size, interpolation=cv2.INTER_LINEAR))
-    return [picture - smooth[0], smooth[0] - smooth[1], smooth[1] - smooth[2], smooth[3] - smooth[4]]
+def _is_blurred(fine: NDArray[np.float64], rest: NDArray[np.float64], number: int) -> bool:
+    """Whether one photograph lacks the detail that its coarse structure and the others predict, from tiles (T, d, n)."""
+    others = np.delete(np.arange(fine.shape[1]), number)
+    predicted = []
+    for group in (others[::2], others[1::2]):
+        group = group[:: -(-len(group) // PREDICTING)]
+        known = rest[:, group]
+        values, vectors = np.linalg.eigh(known @ known.transpose(0, 2, 1))
+        values, vectors = values[:, None, -BASIS:], vectors[..., -BASIS:]
+        inverse = (vectors / np.maximum(values, 1e-6 * values[..., -1:] + 1e-30)) @ vectors.transpose(0, 2, 1)
+        shares = inverse @ (known @ rest[:, number, :, None])
+        predicted.append((fine[:, group] * shares).sum(axis=1))
+    (one, other), own = predicted, fine[:, number]
+    common = (one * other).sum(axis=1)
+    alike = common > ALIKE * np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1)) + 1e-12
+    if alike.sum() < FEWEST_TILES:
+        return False
+    surest = np.argsort(-common * alike)[: max(FEWEST_TILES, int(alike.sum()) // 2)]
+    energy = (own[surest] ** 2).sum(axis=1) / common[surest]
+    share = (own[surest] * (one + other)[surest]).sum(axis=1) / (2 * common[surest])
+    return bool(np.median(energy) < ENERGY and np.median(share) < SHARE)
 
 
 def _tile_means(values: Pictures, side: int) -> NDArray[np.float64]:

@@ -97,10 +97,11 @@ class Alignment:
         moved = np.flatnonzero(self.corrected.any(axis=1))
         if len(moved):
             most, turn = self.farthest[moved].max(), np.degrees(np.abs(self.corrected[:, 2]).max())
-            turned = f" and {turn:.2f}°" if turn > 0 else ""
+            turned = f" and {turn:.2f}°" if turn >= 0.005 else ""
+            were = "was" if len(moved) == 1 else "were"
             notes.append(
-                f"the camera moved: {len(moved)} of {len(files)} photographs were moved back, by up to {most:.1f} pixels"
-                f"{turned} ({_some(files, moved)})"
+                f"the camera moved: {len(moved)} of {len(files)} photographs {were} moved back, by up to {most:.1f} "
+                f"pixels{turned} ({_some(files, moved)})"
             )
         doubtful = np.flatnonzero(self.uncertain)
         if len(doubtful):
