@@ -1,9 +1,8 @@
 """Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 × 3 solve.
 
-Every pixel runs alone until it has converged, so a finished pixel costs nothing more, and the work is split
-over the cores by pixel. One iteration is one pass over the d photographs, with a handful of sums in
-registers: linear in d, and no memory beyond a few d-vectors per thread, which are filled up with zeros so that no entry is
-left over by the vector instructions.
+Pixels are worked on side by side, one in each lane of the vector instructions: nothing is summed across lanes, and the
+3 × 3 algebra of all of them is done at once. A lane whose pixel has converged takes the next one, so a finished pixel costs
+nothing more. All is in the precision of the intensities: single precision turns normals by 1e-4° in the mean.
 """
 
 from __future__ import annotations
@@ -13,8 +12,12 @@ import numpy as np
 from photostereo.reflectance.algebra_kernels import SUMS, inverse_by_cofactors, times_3x3
 from photostereo.runtime.loops import njit, prange
 
-#: Entries that vector instructions take at a time.
-LANES = 8
+#: Pixels side by side. Times of 16, 32, 64 in single precision with 24 photographs: 1.18, 1, 0.91; in double with 64, 1.4.
+LANES = 32
+#: Pixels that a thread takes at a time; at their end, lanes wait for the last one.
+CHUNK = 2048
+#: The smallest variance of an error.
+LEAST_VARIANCE = 1e-10
 
 
 @njit(cache=True, parallel=True, fastmath=SUMS, error_model="numpy")
@@ -29,66 +32,131 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     """
     pixels, d = Y.shape
     keep = weights.shape[0] == pixels
-    precision = 1.0 / prior_variance
-    wide = -(-d // LANES) * LANES
-    for i in prange(pixels):
-        own = L[min(np.int64(i), len(L) - 1)]
-        top = scale[i]
-        if top == 0.0:
-            n[i, :] = 0.0
-            iterations[i] = 0
-            if keep:
-                weights[i, :] = 1.0
-            continue
-        l0, l1, l2 = np.zeros(wide), np.zeros(wide), np.zeros(wide)
-        y, v = np.zeros(wide), np.zeros(wide)  # v = 1 / S; γ begins at 1
-        for j in range(d):
-            l0[j], l1[j], l2[j] = own[0, j], own[1, j], own[2, j]
-            y[j] = Y[i, j] / top
-            v[j] = 1.0 / (1.0 + noise)
-        x0 = x1 = x2 = 0.0
-        done = -max_iter
-        step = np.inf
-        for it in range(max_iter):
-            a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
-            for j in range(wide):
-                v0, v1, v2 = v[j] * l0[j], v[j] * l1[j], v[j] * l2[j]
-                a00 += v0 * l0[j]
-                a01 += v0 * l1[j]
-                a02 += v0 * l2[j]
-                a11 += v1 * l1[j]
-                a12 += v1 * l2[j]
-                a22 += v2 * l2[j]
-                b0 += v0 * y[j]
-                b1 += v1 * y[j]
-                b2 += v2 * y[j]
-            c00, c01, c02, c11, c12, c22 = inverse_by_cofactors(
-                a00 + precision, a01, a02, a11 + precision, a12, a22 + precision
-            )
-            z0, z1, z2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
-            step = max(abs(z0 - x0), abs(z1 - x1), abs(z2 - x2))
-            x0, x1, x2 = z0, z1, z2
-            if step < tol:
-                done = it + 1
+    real = Y.dtype.type
+    for chunk in prange(-(-pixels // CHUNK)):
+        ahead, last = chunk * CHUNK, min((chunk + 1) * CHUNK, pixels)
+        # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros makes their number even.
+        room = LANES * (d + d % 2)
+        l0, l1, l2 = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
+        y, v = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
+        sums, x, step = np.zeros(9 * LANES, Y.dtype), np.zeros(3 * LANES, Y.dtype), np.zeros(LANES, Y.dtype)
+        pixel, done = np.full(LANES, -1), np.zeros(LANES, np.int64)
+        while True:
+            busy = False
+            for lane in range(LANES):
+                while pixel[lane] < 0 and ahead < last:
+                    if scale[ahead] > 0.0:
+                        _take(
+                            lane,
+                            Y[ahead],
+                            L[min(ahead, len(L) - 1)],
+                            scale[ahead],
+                            noise,
+                            l0,
+                            l1,
+                            l2,
+                            y,
+                            v,
+                            x,
+                        )
+                        pixel[lane], done[lane] = ahead, 0
+                    else:
+                        n[ahead, 0] = n[ahead, 1] = n[ahead, 2] = 0.0
+                        iterations[ahead] = 0
+                        for j in range(d if keep else 0):
+                            weights[ahead, j] = 1.0
+                    ahead += 1
+                busy |= pixel[lane] >= 0
+            if not busy:
                 break
-            for j in range(wide):
-                p0, p1, p2 = l0[j], l1[j], l2[j]
-                r = y[j] - (p0 * x0 + p1 * x1 + p2 * x2)
-                q = (
-                    p0 * (c00 * p0 + 2.0 * (c01 * p1 + c02 * p2))
-                    + p1 * (c11 * p1 + 2.0 * c12 * p2)
-                    + p2 * c22 * p2
-                )
-                k = 1.0 - noise * v[j]  # γ / S
-                g = max(k * (k * (r * r + q) + noise), 1e-10)
-                v[j] = 1.0 / (g + noise)
-        n[i, 0] = x0 * top
-        n[i, 1] = x1 * top
-        n[i, 2] = x2 * top
-        iterations[i] = max_iter if done < 0 and step < settled else done
-        if keep:
-            for j in range(d):
-                weights[i, j] = noise * v[j]
+            _sum(l0, l1, l2, y, v, sums)
+            _solve(sums, x, step, real(1.0 / prior_variance))
+            for lane in range(LANES):
+                i = pixel[lane]
+                done[lane] += 1
+                if i < 0 or (step[lane] >= tol and done[lane] < max_iter):
+                    continue
+                for c in range(3):
+                    n[i, c] = x[c * LANES + lane] * scale[i]
+                iterations[i] = done[lane] if step[lane] < max(tol, settled) else -max_iter
+                for j in range(d if keep else 0):
+                    weights[i, j] = noise * v[j * LANES + lane]
+                pixel[lane] = -1
+            _reweigh(l0, l1, l2, y, v, sums, x, real(noise), real(LEAST_VARIANCE))
+
+
+@njit(cache=True)
+def _take(lane, values, lights, scale, noise, l0, l1, l2, y, v, x):  # type: ignore[no-untyped-def]
+    """Put a pixel into a lane; γ begins at 1."""
+    for j in range(values.size):
+        k = j * LANES + lane
+        l0[k], l1[k], l2[k] = lights[0, j], lights[1, j], lights[2, j]
+        y[k] = values[j] / scale
+        v[k] = 1.0 / (1.0 + noise)
+    for c in range(3):
+        x[c * LANES + lane] = 0.0
+
+
+@njit(cache=True, fastmath=SUMS)
+def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
+    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``; of two photographs at a time, to store sums half as often."""
+    for k in range(sums.size):
+        sums[k] = 0
+    for j in range(0, y.size, 2 * LANES):  # slices, so that every index is known not to be negative
+        lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
+        for lane in range(LANES):
+            next_ = LANES + lane
+            p0, p1, p2, q0, q1, q2 = lx[lane], ly[lane], lz[lane], lx[next_], ly[next_], lz[next_]
+            a0, a1, a2 = own[lane] * p0, own[lane] * p1, own[lane] * p2
+            b0, b1, b2 = own[next_] * q0, own[next_] * q1, own[next_] * q2
+            sums[lane] += a0 * p0 + b0 * q0
+            sums[LANES + lane] += a0 * p1 + b0 * q1
+            sums[2 * LANES + lane] += a0 * p2 + b0 * q2
+            sums[3 * LANES + lane] += a1 * p1 + b1 * q1
+            sums[4 * LANES + lane] += a1 * p2 + b1 * q2
+            sums[5 * LANES + lane] += a2 * p2 + b2 * q2
+            sums[6 * LANES + lane] += a0 * values[lane] + b0 * values[next_]
+            sums[7 * LANES + lane] += a1 * values[lane] + b1 * values[next_]
+            sums[8 * LANES + lane] += a2 * values[lane] + b2 * values[next_]
+
+
+@njit(cache=True, fastmath=SUMS, error_model="numpy")
+def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
+    """The normals x, their largest step, and in place of the first six sums the covariance, twice beside its diagonal."""
+    for lane in range(LANES):
+        i, j, k = lane, LANES + lane, 2 * LANES + lane
+        c00, c01, c02, c11, c12, c22 = inverse_by_cofactors(
+            sums[i] + precision,
+            sums[j],
+            sums[k],
+            sums[3 * LANES + lane] + precision,
+            sums[4 * LANES + lane],
+            sums[5 * LANES + lane] + precision,
+        )
+        b0, b1, b2 = sums[6 * LANES + lane], sums[7 * LANES + lane], sums[8 * LANES + lane]
+        z0, z1, z2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
+        step[lane] = max(abs(z0 - x[i]), abs(z1 - x[j]), abs(z2 - x[k]))
+        x[i], x[j], x[k] = z0, z1, z2
+        sums[i], sums[j], sums[k] = c00, c01 + c01, c02 + c02
+        sums[3 * LANES + lane], sums[4 * LANES + lane], sums[5 * LANES + lane] = c11, c12 + c12, c22
+
+
+@njit(cache=True, fastmath=SUMS, error_model="numpy")
+def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untyped-def]
+    """v = 1 / S for the variances γ that explain the residuals."""
+    one = noise / noise
+    for j in range(0, y.size, LANES):
+        lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
+        for lane in range(LANES):
+            p0, p1, p2 = lx[lane], ly[lane], lz[lane]
+            r = values[lane] - (p0 * x[lane] + p1 * x[LANES + lane] + p2 * x[2 * LANES + lane])
+            q = (
+                p0 * (sums[lane] * p0 + sums[LANES + lane] * p1 + sums[2 * LANES + lane] * p2)
+                + p1 * (sums[3 * LANES + lane] * p1 + sums[4 * LANES + lane] * p2)
+                + p2 * sums[5 * LANES + lane] * p2
+            )
+            k = one - noise * own[lane]  # γ / S
+            own[lane] = one / (max(k * (k * (r * r + q) + noise), least) + noise)
 
 
 @njit(cache=True, parallel=True, fastmath=SUMS)

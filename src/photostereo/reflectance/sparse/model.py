@@ -336,15 +336,15 @@ class SparseBayes(_Reweighted):
 
     def _expectation_maximization(self, control: Control, *, keep_weights: bool, tol: float) -> Fit:
         count, photographs = self._pixels.shape
-        scale = self._scales()
         noise = self._noise
-        if noise is None:
-            # One variance for the capture: the scale is the capture's too, except that a pixel without light
-            # keeps 0.
+        if noise is not None:
+            scale = self._scales()
+        else:
+            # One variance for the capture: the scale is the capture's too. Only weights tell a pixel without light.
             if self._threshold is None:
                 self._measure_noise(control)
             noise = float(self._thresholds()[0])
-            scale = cast(scale > 0, "float64")
+            scale = cast(self._scales() > 0, "float64") if keep_weights else self._everywhere(1.0)
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
