@@ -18,8 +18,9 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
 from typing import Any, Self, TypeVar
@@ -158,6 +159,22 @@ class Control:
         pool.shutdown(wait=False)
         return self.awaited(job)
 
+    @contextmanager
+    def meanwhile(self, work: Callable[[Control], T]) -> Iterator[Future[T]]:
+        """Do ``work`` in a thread of its own while the block goes on, which takes its result by :meth:`awaited`.
+
+        Its progress is not displayed. If the block fails or is cancelled, the work stops at its next step; nothing of it is
+        left behind.
+        """
+        part, pool = _Beside(self), ThreadPoolExecutor(1)
+        try:
+            yield pool.submit(work, part)
+        except BaseException:
+            part.cancel()
+            raise
+        finally:
+            pool.shutdown()
+
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a stage of ``total`` steps, if their number is known."""
         self.check()
@@ -196,6 +213,21 @@ class Control:
         if self._current is not None:
             self.seconds[self._current] = self.seconds.get(self._current, 0.0) + now - self._since
         self._since = now
+
+
+class _Beside(Control):
+    """Of work beside that of another control: cancelled with it, or alone."""
+
+    def __init__(self, other: Control) -> None:
+        self._other = other
+
+    @property
+    def cancelled(self) -> bool:
+        return super().cancelled or self._other.cancelled
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise Cancelled
 
 
 class _Silent(Control):

@@ -233,7 +233,7 @@ def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[
 
 
 def _about_result(result: Reconstruction) -> Iterator[Finding]:
-    away = float((result.normals[result.mask][:, 2] < 0).mean())
+    away = float((result.normals[..., 2][result.mask] < 0).mean())
     if away > AWAY:
         yield Finding(
             "notice",

@@ -37,6 +37,7 @@ class Plan:
     budget: int  #: bytes that may be used
     writing: int  #: bytes that surface, meshes and page take
     loads: bool  #: whether the photographs are held in memory
+    overlaps: bool  #: whether pictures and page may be made while the surface is integrated
     solving: int | None  #: bytes that are left for the solver; None on a GPU, which has its own
 
 
@@ -57,7 +58,9 @@ def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
     loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # so that solving has as much again
     if method.model.divisible and not on_gpu and stack > LOADED:
         loads = False
-    return Plan(budget, writing, loads, None if on_gpu else budget - (stack if loads else 0))
+    left = budget - (stack if loads else 0)
+    overlaps = OF_THE_PROGRAM + writing + OF_A_PAGE * capture.mask.size <= left
+    return Plan(budget, writing, loads, overlaps, None if on_gpu else left)
 
 
 def is_diagnosed_whole(capture: Capture, budget: int) -> bool:

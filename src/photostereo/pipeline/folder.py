@@ -39,23 +39,45 @@ def fill_results(
     made: Mapping[str, Any] | None = None,
     further: Callable[[], Mapping[str, Any]] | None = None,
     expected: ExpectedError | None = None,
+    overlap: bool = False,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write everything that belongs to a result into an empty folder that the caller moves into place; what
     ``summary.json`` holds.
 
     ``integrate`` gives the surface, if somebody keeps it. ``made`` is what is needed to repeat the result
-    (:func:`.provenance.provenance`); ``further`` gives more facts for the summary when everything else is written.
+    (:func:`.provenance.provenance`); ``further`` gives more facts for the summary when everything else is written. What
+    does not depend on the surface is made meanwhile if there is memory for an ``overlap``.
     """
     output = output or OutputSettings()
     size = PixelSize() if surface is None else surface.pixel_size
-    control.stage("arrays and pictures", 2)
-    result.save(folder, control)
-    control.advance()
-    conventions = write_pictures(
-        folder, result, flip_y=output.flip_y, size=None if surface is None else size, control=control
-    )
-    control.advance()
+    # Material and page take from the photographs what needs all of them in memory.
+    photographs = capture if capture is not None and capture.in_memory else None
+
+    def beside_surface(quiet: Control) -> tuple[dict[str, str], Mapping[str, Any] | None]:
+        """Arrays and pictures, what they mean, and the part of the page that is about the photographs."""
+        result.save(folder, quiet)
+        pictured = None if surface is None else size
+        meanings = write_pictures(folder, result, flip_y=output.flip_y, size=pictured, control=quiet)
+        if photographs is None or not (output.report and overlap):
+            return meanings, None
+        from photostereo.report.page import capture_evidence
+        from photostereo.report.pictures import frame_around
+
+        return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
+
+    control.stage("arrays and pictures")
+    began, facts, shown = time.perf_counter(), None, {}
+    with control.meanwhile(beside_surface) as begun:
+        if not overlap:
+            control.awaited(begun)
+        if surface is not None:
+            give_back_memory()
+            facts, shown = make_surface(
+                folder, result, surface, integrate, normal_map=False, flip_y=output.flip_y, control=control
+            )
+        seconds = time.perf_counter() - began
+        conventions, evidence = control.awaited(begun)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -73,17 +95,9 @@ def fill_results(
     origin = None if capture is None else capture.origin
     if about := {**read_about(None if origin is None else origin.path), **check_about(output.about)}:
         summary["about"] = about
-    shown: dict[str, Any] = {}
-    if surface is not None:
-        began = time.perf_counter()
-        give_back_memory()
-        facts, shown = make_surface(
-            folder, result, surface, integrate, normal_map=False, flip_y=output.flip_y, control=control
-        )
+    if facts is not None:
         record_surface(summary, facts)
-        summary["seconds"]["surface"] = time.perf_counter() - began
-    # Material and page take from the photographs what needs all of them in memory.
-    photographs = capture if capture is not None and capture.in_memory else None
+        summary["seconds"]["surface"] = seconds
     if output.material is not None:
         from photostereo.results.export import write_material
 
@@ -104,6 +118,7 @@ def fill_results(
             result,
             photographs,
             expected=expected,
+            evidence=evidence,
             pixel_size=size,
             about=about,
             control=control,

@@ -320,6 +320,7 @@ class Pipeline(ReadingStages):
             made=made,
             further=further,
             expected=expected,
+            overlap=self._plan.overlaps,
             control=self.control,
         )
         self.control.finish()

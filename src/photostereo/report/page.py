@@ -52,6 +52,7 @@ def write_report(
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
     expected: ExpectedError | None = None,
+    evidence: Mapping[str, Any] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -77,6 +78,8 @@ def write_report(
         Those paths to a description of their numbers.
     expected : ExpectedError, optional
         How sure the result is; by default what its method says of itself.
+    evidence : mapping, optional
+        What :func:`capture_evidence` has made of the capture, if that is known already.
     pixel_size : PixelSize
         Scale of measurements in the page; lengths are in pixels if it is not known.
     about : mapping, optional
@@ -141,7 +144,7 @@ def write_report(
         context |= error_evidence(result, capture.truth, frame)
     if capture is not None:
         control.check()
-        context |= capture_evidence(result, capture, frame, control)
+        context |= capture_evidence(result, capture, frame, control) if evidence is None else evidence
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     control.check()

@@ -70,10 +70,10 @@ if sys.platform == "linux":  # GNU OpenMP; the other systems start processes ane
 
 
 def njit(**options: Any) -> Any:
-    """``numba.njit`` whose parallel loops can be called from any thread."""
+    """``numba.njit`` whose parallel loops can be called from any thread, and let others work meanwhile."""
 
     def decorate(function: Any) -> Any:
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(nogil=True, **options)(function)
         if options.get("parallel"):
             compiled.__class__ = _Waiting
         return compiled

@@ -12,7 +12,7 @@ from photostereo.scenes.jets import Array
 BLOCK = 8
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)  # type: ignore[untyped-decorator]
 def march(
     heights: Array,
     inside: BoolArray,

@@ -43,7 +43,7 @@ def _slope(x: Floats, back: Floats, part: Floats, matrix: Floats, offset: Floats
             offset[j] += back[row, j]
 
 
-@njit(nogil=True, fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
+@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
 def descend(
     shown: Floats,
     taught: Floats,
