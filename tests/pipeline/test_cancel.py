@@ -196,3 +196,31 @@ def test_a_call_that_cannot_be_cancelled_is_left_behind() -> None:
         control.aside(lambda: ended.append(end.wait(60)))
     assert not ended
     end.set()
+
+
+def test_work_beside_a_block_ends_with_it() -> None:
+    """Its result and its error arrive; a block that fails or is cancelled stops it and leaves nothing of it running."""
+    control, running = ps.Control(), threading.Event()
+    with control.meanwhile(lambda quiet: 3) as begun:
+        assert control.awaited(begun) == 3
+    with pytest.raises(ZeroDivisionError), control.meanwhile(lambda quiet: 1 / 0) as begun:
+        control.awaited(begun)
+
+    def works(quiet: ps.Control) -> None:
+        running.set()
+        try:
+            while True:
+                quiet.check()
+                time.sleep(0.01)
+        finally:
+            running.clear()
+
+    with pytest.raises(KeyError), control.meanwhile(works):
+        assert running.wait(60)
+        raise KeyError
+    assert not running.is_set()
+    control.check()  # what it belongs to was not cancelled
+    threading.Timer(0.2, control.cancel).start()
+    with pytest.raises(Cancelled), control.meanwhile(works) as begun:
+        control.awaited(begun)
+    assert not running.is_set()
