@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
-from photostereo.priors.dictionary.pass_kernels import follow_pass, run_pass, squared_norm_by_chunks
+from photostereo.priors.dictionary.pass_kernels import follow_pass, products, run_pass, squared_norm_by_chunks
 
 Array = NDArray[Any]
 
@@ -114,7 +114,9 @@ def follow_atoms(
     _check_arrays(R, D, B, given)
     real = R.dtype.type
     new = np.ascontiguousarray(given, D.dtype)
-    gram, gram_new = D @ D.T, new @ D.T
+    gram, gram_new = (np.empty((len(D), len(D)), D.dtype) for _ in range(2))
+    products(D, D, gram.T)  # after a product of its own OpenBLAS would keep a core for 20 ms
+    products(new, D, gram_new.T)
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
         patches = first, min(first + FOLLOW_AT_ONCE, len(R))
