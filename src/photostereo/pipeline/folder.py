@@ -67,7 +67,8 @@ def fill_results(
         return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
 
     control.stage("arrays and pictures")
-    began, facts, shown = time.perf_counter(), None, {}
+    began, facts = time.perf_counter(), None
+    shown: dict[str, Any] = {}
     with control.meanwhile(beside_surface) as begun:
         if not overlap:
             control.awaited(begun)
