@@ -173,7 +173,7 @@ def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float,
     result = solve(capture, method)
     found = assess(result, capture)
     true = float(angular_error(result.normals, scene.truth, scene.mask)[scene.mask].mean())
-    why = found.reasons[0].text[:60] if found.reasons else ""
+    why = found.reasons[0].code if found.reasons else ""
     return f"{name:28s} {shape:7s}", true, found.degrees, found.grade, why
 
 
@@ -214,8 +214,8 @@ def good_one(number: int, seed: int, method: str) -> str:
         pipeline = Pipeline(folder, method=method)
         origin, expected = pipeline.capture.origin, pipeline.expected
         true = float(angular_error(pipeline.solution.normals, scene.truth, scene.mask)[scene.mask].mean())
-        problems = [f.text[:70] for f in pipeline.diagnosis.findings if f.is_mistake]
-        said = [str(fault) for fault in origin.faults] + problems
+        problems = [f.code for f in pipeline.diagnosis.findings if f.is_mistake]
+        said = [fault.finding for fault in origin.faults] + problems
         said += [
             note
             for note in origin.notes

@@ -21,7 +21,8 @@ from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.unseen import Unseen, unseen
 from photostereo import scenes
 from photostereo.core.conventions import srgb_from_linear
-from photostereo.diagnosis.checks import Mistake, find_mistakes
+from photostereo.core.findings import Finding
+from photostereo.diagnosis.checks import find_mistakes
 from photostereo.lights.axes import axes_matrix
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
@@ -30,10 +31,10 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Falsification:
-    """What is done to images, lights and mask, and the kinds of mistake that name it rightly."""
+    """What is done to images, lights and mask, and the codes of the mistakes that name it rightly."""
 
     name: str
-    kinds: tuple[str, ...]
+    codes: tuple[str, ...]
     change: Callable[[np.ndarray, np.ndarray, np.ndarray], Parts]
 
 
@@ -47,19 +48,19 @@ def curved(images, lights, mask) -> Parts:
 
 
 WAYS = (
-    Falsification("y downwards", ("axes",), with_lights(lambda n: n * [1, -1, 1])),
-    Falsification("x to the left", ("axes",), with_lights(lambda n: n * [-1, 1, 1])),
-    Falsification("x and y exchanged", ("axes",), with_lights(lambda n: n[:, [1, 0, 2]])),
-    Falsification("turned by 90°", ("axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])),
-    Falsification("y and z exchanged", ("axes",), with_lights(lambda n: n[:, [0, 2, 1]])),
-    Falsification("from lamp to object", ("arrows",), with_lights(lambda n: -n)),
-    Falsification("shifted by one", ("order",), with_lights(lambda n: np.roll(n, 1, axis=0))),
-    Falsification("from the last", ("order",), with_lights(lambda n: n[::-1])),
+    Falsification("y downwards", ("light-axes",), with_lights(lambda n: n * [1, -1, 1])),
+    Falsification("x to the left", ("light-axes",), with_lights(lambda n: n * [-1, 1, 1])),
+    Falsification("x and y exchanged", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]])),
+    Falsification("turned by 90°", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])),
+    Falsification("y and z exchanged", ("light-axes",), with_lights(lambda n: n[:, [0, 2, 1]])),
+    Falsification("from lamp to object", ("lights-reversed",), with_lights(lambda n: -n)),
+    Falsification("shifted by one", ("light-order",), with_lights(lambda n: np.roll(n, 1, axis=0))),
+    Falsification("from the last", ("light-order",), with_lights(lambda n: n[::-1])),
     Falsification(
-        "shuffled", ("order",), with_lights(lambda n: n[np.random.default_rng(7).permutation(len(n))])
+        "shuffled", ("light-order",), with_lights(lambda n: n[np.random.default_rng(7).permutation(len(n))])
     ),
-    Falsification("mask inverted", ("mask",), lambda images, lights, mask: (images, lights, ~mask)),
-    Falsification("sRGB as linear", ("curve",), curved),
+    Falsification("mask inverted", ("mask-inverted",), lambda images, lights, mask: (images, lights, ~mask)),
+    Falsification("sRGB as linear", ("tone-curve",), curved),
 )
 
 
@@ -105,7 +106,7 @@ def held_out() -> Iterator[tuple[str, Unseen]]:
         yield capture.name, capture
 
 
-def mends(found: tuple[Mistake, ...], falsified: np.ndarray, right: np.ndarray) -> bool:
+def mends(found: tuple[Finding, ...], falsified: np.ndarray, right: np.ndarray) -> bool:
     """Whether the options advised give the right directions back."""
     lights = falsified
     for mistake in found:
@@ -130,14 +131,14 @@ def main() -> None:
         unfalsified += 1
         alarms += [f"{name}: {mistake}" for mistake in find_mistakes(*parts)]
         for way in WAYS:
-            if "mask" in way.kinds and capture.mask.all():
+            if "mask-inverted" in way.codes and capture.mask.all():
                 continue
             falsified = way.change(*parts)
             began = time.perf_counter()
             found = find_mistakes(*falsified)
             seconds.append(time.perf_counter() - began)
-            named[way.name].append(any(mistake.kind in way.kinds for mistake in found))
-            if way.kinds[0] in ("axes", "arrows"):
+            named[way.name].append(any(mistake.code in way.codes for mistake in found))
+            if way.codes[0] in ("light-axes", "lights-reversed"):
                 mended[way.name].append(mends(found, falsified[1], directions))
             if "-v" in sys.argv or not named[way.name][-1]:
                 print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)

@@ -41,6 +41,41 @@ def test_plain_lines_with_the_time_left(clock, capsys) -> None:
     ]
 
 
+def drawn(width: int, note: str) -> str:
+    """The last line that a stage with a note shows in a terminal of this width."""
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=width, color_system=None)
+    with Terminal(err=console) as shown:
+        shown.stage("iterations", 50)
+        shown._note = note
+        shown.advance(7)
+        shown._bar.refresh()
+        return stream.getvalue().split("\r")[-1].split("\x1b[2K")[-1]
+
+
+def test_a_narrow_terminal_drops_the_note_and_keeps_bar_and_count() -> None:
+    note = "cost 3574.8, change 0.01, error 11.85°"
+    assert note in drawn(120, note)
+    narrow = drawn(60, note)
+    assert "━" in narrow and "iterations" in narrow and "7/50" in narrow and "…" not in narrow
+
+
+def test_a_table_fits_a_narrow_terminal(capsys) -> None:
+    header = ["method", "mean error", "median", "within 10°", "expected error", "seconds", "status"]
+    row = ["pdlnv", "15.89°", "12.73°", "37%", "25.6°, do not trust", "6.44", "converged"]
+    for width in (60, 100):
+        stream = io.StringIO()
+        Terminal(out=Console(file=stream, force_terminal=True, width=width, color_system=None)).table(
+            None, header, [row]
+        )
+        text = stream.getvalue()
+        assert (
+            max(map(len, text.splitlines())) <= width
+            and "converged" in text
+            and ("┃" in text) == (width > 60)
+        )
+
+
 def test_the_time_left_follows_recent_steps(clock) -> None:
     pace = Pace()
     for done in range(1, 21):

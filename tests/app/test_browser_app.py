@@ -131,7 +131,7 @@ def test_narrow_by_keyboard_with_cancel(tab, served, folder):
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Enter")
     served.wait(desk, lambda b: b["edits"].get("mask"))
-    # Best is begun and cancelled; another tab sees it, too.
+    # Best is begun and canceled; another tab sees it, too.
     page.focus("#steps [data-step=solve]")
     page.keyboard.press("Enter")
     page.focus("[data-choice=best]")

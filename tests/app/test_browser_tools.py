@@ -34,7 +34,7 @@ def desk(served, jpegs, tmp_path_factory):
     served.settled(desk)
     for choice in ({"method": "ls"}, {"method": "pls", "parameters": {"p": "2"}, "scale": 0.5}):
         assert served.client.post(f"/api/c/{desk}/solve", json=choice).status_code == 200
-        board = served.wait(desk, lambda b: b["job"]["state"] not in ("running", "cancelling"))
+        board = served.wait(desk, lambda b: b["job"]["state"] not in ("running", "canceling"))
         assert board["job"]["state"] == "done", board["job"]
         if "scale" not in choice:  # the photographs themselves gave what the page showed
             assert board["job"]["said"] == []

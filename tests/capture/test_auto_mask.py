@@ -8,6 +8,7 @@ import pytest
 
 from photostereo.capture import load, write_archive
 from photostereo.core.control import SILENT
+from photostereo.core.findings import by_code
 from photostereo.masks.automatic import FoundObject, find_object
 from photostereo.masks.ground import lit_as_ground
 from photostereo.masks.relaxed_cut import STEP, cheapest_outline, descend
@@ -72,7 +73,7 @@ def test_load_finds_it_with_mask_auto(tmp_path, vase):
     file = write_archive(vase, tmp_path / "vase.npz")
     capture = load(file, mask="auto")
     assert overlap(capture.mask, vase.mask) > 0.97
-    assert any("found in the photographs" in note for note in capture.origin.notes)
+    assert "mask-found" in by_code(capture.origin.notes)
     assert overlap(load(file, mask="bright").mask, vase.mask) > 0.8
 
 
@@ -160,12 +161,12 @@ def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
 
     arguments = (vase.frame, lambda: vase.images, None)
     mask, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
-    assert "in the photographs" in notes[0] and overlap(mask, vase.mask) > 0.96
+    assert notes[0].code == "mask-found" and overlap(mask, vase.mask) > 0.96
     monkeypatch.setattr(settled, "find_object", lambda frames, **_: FoundObject(vase.mask, "fog"))
     _, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
-    assert "from brightness" in notes[0] and "fog" in notes[0]
+    assert (notes[0].code, notes[0].values["doubt"]) == ("mask-not-found", "fog")
     _, notes = settled.choose_mask(ReadOptions(mask="auto"), *arguments, name="vase")
-    assert "in the photographs" in notes[0] and "may be wrong: fog" in notes[0]
+    assert (notes[0].code, notes[0].values["doubt"]) == ("mask-doubtful", "fog")
 
 
 def descend_readable(u, cost, length, iterations):

@@ -9,6 +9,7 @@ import tifffile
 
 from photostereo.capture import load
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import by_code
 
 
 def drop_lights(folder):
@@ -164,7 +165,7 @@ def test_soft_mask_is_cut_at_half_and_noted(folder):
     cv2.imwrite(str(folder / "mask.png"), mask)
     capture = load(folder)
     np.testing.assert_array_equal(capture.mask, mask > 127)
-    assert any("10 pixels between black and white" in note for note in capture.origin.notes)
+    assert by_code(capture.origin.notes)["soft-mask"].values["count"] == 10
 
 
 def test_mask_array_of_another_size(folder):
@@ -174,10 +175,13 @@ def test_mask_array_of_another_size(folder):
 
 def test_two_light_files_are_noted(folder, shots):
     shots.write_lights(folder, "lights.csv")
-    assert any("lights.csv is used, lights.txt not" in note for note in load(folder).origin.notes)
+    assert by_code(load(folder).origin.notes)["several-light-files"].values == {
+        "used": "lights.csv",
+        "others": "lights.txt",
+    }
 
 
 def test_lights_from_behind_are_noted(folder, shots):
-    assert not any("behind" in note for note in load(folder).origin.notes)
+    assert "lights-behind" not in by_code(load(folder).origin.notes)
     np.savetxt(folder / "lights.txt", -shots.lights)
-    assert any("11 of 11 lights in lights.txt come from behind" in note for note in load(folder).origin.notes)
+    assert by_code(load(folder).origin.notes)["lights-behind"].values["count"] == 11

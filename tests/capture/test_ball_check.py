@@ -65,7 +65,7 @@ def test_a_single_wrong_light_is_named(folder: Path) -> None:
     capture = read(folder, lights)
     assert capture.origin is not None and capture.origin.ball_check is not None
     check = capture.origin.ball_check
-    assert check.agrees and check.suspects == (4,) and "04.png" in check.words
+    assert check.agrees and check.suspects == (4,) and check.finding.code == "ball-doubts-some-lights"
     assert check.apart[4] == pytest.approx(np.degrees(np.arccos(lights[4] @ LIGHTS[4])), abs=1.5)
 
 

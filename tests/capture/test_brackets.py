@@ -14,6 +14,7 @@ from PIL.TiffImagePlugin import IFDRational
 from photostereo.capture import load
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import by_code
 from photostereo.io.camera import Shot
 from photostereo.photographs.brackets import find_brackets, merge_exposures
 from photostereo.scenes import dome_lights, render_scene
@@ -72,7 +73,7 @@ def test_exposures_of_a_light_are_merged(tmp_path, scene, how, kind):
     write_folder(tmp_path, scene, order(how), lights, kind=kind)
     found = load(tmp_path)
     assert len(found) == 5 and np.allclose(found.lights.directions, capture.lights.directions, atol=1e-6)
-    assert any("several exposures of 5 lights" in note for note in found.origin.notes)
+    assert by_code(found.origin.notes)["brackets-merged"].values["lights"] == 5
     inside = capture.mask & (radiance > 0.02).all(axis=0)
     ratio = found.images[:, inside] / radiance[:, inside]
     spread = np.abs(ratio / np.median(ratio) - 1)

@@ -11,6 +11,7 @@ import pytest
 
 from photostereo.capture import load
 from photostereo.core.conventions import linear_from_srgb
+from photostereo.core.findings import by_code
 from photostereo.io import camera
 from photostereo.io.camera import Shot, exposures, read_shot, shot_of
 
@@ -106,8 +107,8 @@ def test_the_curve_of_jpeg_and_tagged_png_is_undone_unless_told_otherwise(tmp_pa
     assert np.allclose(load(plain, srgb=True).images[0], expected, atol=1e-6)
     photographs = write(tmp_path / "jpeg", [jpeg(GRAY)] * 3)
     assert np.allclose(load(photographs).images[0], expected, atol=0.03)
-    assert any("sRGB curve is undone" in note for note in load(photographs).origin.notes)
-    assert not any("sRGB" in note for note in load(plain).origin.notes)
+    assert "srgb-undone" in by_code(load(photographs).origin.notes)
+    assert "srgb-undone" not in by_code(load(plain).origin.notes)
 
 
 def test_exposure_time_and_sensitivity_are_compensated(tmp_path):
@@ -118,7 +119,7 @@ def test_exposure_time_and_sensitivity_are_compensated(tmp_path):
     dark = double < 250  # what is not saturated
     assert np.abs(capture.images[1] / capture.images[0] - 1)[dark].max() < 0.06
     assert np.abs(capture.images[2] / capture.images[0] - 1)[dark].max() < 0.06
-    assert any("factor of 2" in note and "compensated" in note for note in capture.origin.notes)
+    assert by_code(capture.origin.notes)["exposure-compensated"].values["factor"] == pytest.approx(2)
 
 
 def _encoded(linear):
@@ -132,7 +133,7 @@ def test_what_changes_is_named_and_never_guessed():
     assert factors is None
     assert [word in " ".join(notes) for word in ("aperture", "focal length", "white balance")] == [True] * 3
     factors, notes = exposures([Shot(seconds=1), Shot(seconds=2), Shot()])
-    assert factors is None and "1 of them do not record it" in notes[0]
+    assert factors is None and by_code(notes)["exposure-not-recorded"].values["missing"] == 1
     assert exposures([Shot(seconds=0.02), Shot(seconds=0.02)]) == (None, ())
 
 
@@ -162,7 +163,7 @@ def test_ambient_light_is_subtracted_and_a_flat_field_divided(tmp_path, color):
     assert len(found) == 3
     assert np.abs(found.images - expected.images).max() < 1e-4
     assert np.allclose(load(with_both, color=color, crop=(3, 4, 10, 8)).images, found.images[:, 4:12, 3:13])
-    assert sum("ambient" in note or "flat" in note for note in found.origin.notes) == 2
+    assert {"ambient-subtracted", "divided-by-flat"} <= by_code(found.origin.notes).keys()
     elsewhere = _place(tmp_path, "elsewhere", (scene + room).astype(np.uint16))
     cv2.imwrite(str(tmp_path / "room.png"), room.astype(np.uint16))
     named = load(elsewhere, color=color, ambient=tmp_path / "room.png")
@@ -314,6 +315,6 @@ def test_photographs_that_viewers_turn_are_noted():
     from photostereo.io.camera import orientation_notes
 
     assert orientation_notes([Shot(), Shot(orientation=1)]) == ()
-    assert "90° clockwise" in orientation_notes([Shot(orientation=6)] * 2)[0]
-    assert "differs" in orientation_notes([Shot(orientation=6), Shot()])[0]
+    assert orientation_notes([Shot(orientation=6)] * 2)[0].code == "orientation-undone"
+    assert orientation_notes([Shot(orientation=6), Shot()])[0].code == "orientation-differs"
     assert orientation_notes([Shot(orientation=99)]) == ()

@@ -10,6 +10,7 @@ import pytest
 from photostereo.capture import Capture
 from photostereo.capture.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import by_code
 
 ALL = [
     lambda c, rng: add_poisson(c, 10, rng),
@@ -129,7 +130,7 @@ def test_noise_is_noted(tmp_path, clean):
     from photostereo.capture.capture import Origin
 
     known = replace(clean, origin=Origin(path=tmp_path, layout="npz", notes=("first",)))
-    assert add_poisson(known, 5, rng=0).origin.notes == ("first", "Poisson noise at 5 dB was added")
+    assert by_code(add_poisson(known, 5, rng=0).origin.notes).keys() == {"note", "noise-added"}
 
 
 def test_bad_parameters(clean):

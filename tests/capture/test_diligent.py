@@ -14,6 +14,7 @@ from photostereo.capture import Capture, load, write_diligent
 from photostereo.capture.corruptions import add_gaussian, add_poisson
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import CaptureError, OutputError
+from photostereo.core.findings import by_code
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def test_notes_on_eight_bits_and_unknown_truth(official, shots):
     savemat(place / "Normal_gt.mat", {"Normal_gt": normals})
     capture = load(place)
     assert capture.origin.bit_depth == 8
-    assert "8 bits" in capture.origin.notes[0]
-    assert "unknown (zero) at 2 mask pixels" in capture.origin.notes[1]
+    notes = by_code(capture.origin.notes)
+    assert notes["few-bits"].values["bits"] == 8 and notes["truth-unknown"].values["count"] == 2
     assert np.isfinite(capture.truth).all()
 
 

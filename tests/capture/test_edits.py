@@ -11,6 +11,7 @@ import pytest
 import photostereo as ps
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import by_code
 
 
 def paint_mask(folder, name="photostereo-mask.png"):
@@ -32,7 +33,7 @@ def test_everything_is_applied_by_python_and_by_the_pipeline(folder, shots):
         assert np.array_equal(capture.mask, mask)
         np.testing.assert_allclose(capture.lights.directions, left, atol=1e-12)
         assert capture.lights.source[1] == "moved by hand"
-        assert any(EDITS_FILE in note for note in capture.origin.notes)
+        assert by_code(capture.origin.notes)["edited-by-hand"].values["file"] == EDITS_FILE
 
 
 def test_they_can_be_ignored_and_options_come_first(folder):

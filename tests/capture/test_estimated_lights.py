@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import photostereo as ps
 from photostereo.cli.root import app
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
@@ -66,7 +67,7 @@ def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Cap
     assert calibration.relief_factor is not None and 1 <= calibration.relief_factor < 3
     facts = calibration.facts()
     assert facts["found_from"] == ["estimated"] and 0 < facts["expected_error_degrees"] < 15
-    assert any("estimated from the photographs" in note for note in estimated.origin.notes)
+    assert "lights-estimated" in by_code(estimated.origin.notes)
 
 
 def test_lights_that_are_not_in_the_file_are_estimated(folder: Path, tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_the_command_writes_a_file_that_serves_another_capture(folder: Path, tmp
     again = ps.load(other, lights=out, align="off")
     np.testing.assert_allclose(again.lights.directions, table.vectors, atol=1e-5)
     assert set(again.lights.source) == {"estimated"} and np.isfinite(again.lights.expected_error).all()
-    assert any("in their order" in note for note in again.origin.notes)
+    assert "lights-of-others" in by_code(again.origin.notes)
 
 
 def test_lights_that_cannot_be_estimated_are_refused(folder: Path, tmp_path: Path) -> None:

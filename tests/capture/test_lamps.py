@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import photostereo as ps
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import by_code
 from photostereo.lights.files.reading import read_lights
 from photostereo.scenes import dome_lights
 
@@ -58,7 +59,7 @@ def test_a_folder_with_a_ball_is_a_capture(folder: Path, shoot: Shoot) -> None:
     assert not (capture.mask & calibration.balls_mask()).any()
     overlap = (capture.mask & shoot.capture.mask).sum() / (capture.mask | shoot.capture.mask).sum()
     assert overlap > 0.9
-    assert any("light directions come from a shiny ball" in note for note in capture.origin.notes)
+    assert "lights-from-ball" in by_code(capture.origin.notes)
 
 
 def test_a_series_of_its_own_beside_the_object(folder: Path, shoot: Shoot, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from photostereo.capture import load, write_archive
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import CaptureError, OutputError
+from photostereo.core.findings import by_code
 from photostereo.io import safe
 
 
@@ -43,20 +44,21 @@ def test_harvard_strength_is_in_the_norm(harvard, shots):
     plain = load(place, lights="directions")
     np.testing.assert_allclose(plain.images, stored, rtol=1e-6)
     np.testing.assert_allclose(plain.lights.directions, shots.lights, atol=1e-14)
-    assert "lights from light_directions.txt" in plain.origin.notes
+    assert by_code(plain.origin.notes)["light-file"].values["file"] == "light_directions.txt"
 
 
 def test_harvard_choices(harvard, tmp_path, shots):
     place, _ = harvard
     assert load(place, mask="full").mask.all()
     (place / "refined_light.txt").unlink()
-    assert "lights from light_directions.txt" in load(place).origin.notes
+    assert by_code(load(place).origin.notes)["light-file"].values["file"] == "light_directions.txt"
     with pytest.raises(
         CaptureError, check=lambda e: e.code == "no-light-file" and e.file.name == "refined_light.txt"
     ):
         load(place, lights="refined")
     shots.write_lights(tmp_path, "other.txt")
-    assert "lights from other.txt" in load(place, lights=tmp_path / "other.txt").origin.notes
+    notes = load(place, lights=tmp_path / "other.txt").origin.notes
+    assert by_code(notes)["light-file"].values["file"] == "other.txt"
 
 
 # ---- RTI
@@ -94,7 +96,7 @@ def test_rti(tmp_path, shots, decimal, prefix):
         np.testing.assert_allclose(capture.lights.directions, shots.lights[order], atol=1e-9)
         assert capture.origin.layout == "RTI"
         assert capture.name == "coin"
-        assert "1 pictures that coin.lp does not list" in capture.origin.notes[0]
+        assert by_code(capture.origin.notes)["unlisted-photographs"].values == {"count": 1, "file": "coin.lp"}
 
 
 @pytest.mark.parametrize("home", ["assembly-files", "."])
@@ -194,7 +196,7 @@ def test_plain_folder_in_natural_order(folder, shots):
     assert capture.mask.all()
     assert capture.name == "thing"
     assert capture.origin.files[-1] == "shot11.png"
-    assert any("equally strong" in note for note in capture.origin.notes)
+    assert "no-light-strengths" in by_code(capture.origin.notes)
 
 
 def test_names_in_the_light_file_decide_the_order(folder, shots):
@@ -214,7 +216,7 @@ def test_strengths_in_their_own_file_and_far_from_one(folder, shots):
     np.savetxt(folder / "intensities.txt", np.linspace(1000, 2000, 11))
     far = load(folder)
     np.testing.assert_allclose(far.images, 1.5 * near.images, rtol=1e-6)
-    assert any("divided by their mean, 1500" in note for note in far.origin.notes)
+    assert by_code(far.origin.notes)["light-strengths-scaled"].values["mean"] == pytest.approx(1500)
 
 
 def test_masks_of_a_plain_folder(folder):
@@ -253,8 +255,8 @@ def test_jpeg_folder_in_srgb(tmp_path, shots):
     shots.write_lights(place)
     linear, curved = load(place, srgb=False), load(place)
     assert linear.origin.bit_depth == 8
-    assert any("sRGB curve is undone" in note for note in curved.origin.notes)
-    assert not any("sRGB curve is undone" in note for note in linear.origin.notes)
+    assert "srgb-undone" in by_code(curved.origin.notes)
+    assert "srgb-undone" not in by_code(linear.origin.notes)
     np.testing.assert_array_equal(load(place, srgb=True).images, curved.images)
     assert (curved.images <= linear.images + 1e-6).all()
     assert curved.images.mean() < 0.8 * linear.images.mean()

@@ -14,6 +14,7 @@ import pytest
 import photostereo as ps
 from photostereo.capture import write_archive
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import by_code
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.io.camera import Shot, focal_in_pixels, read_shot
 from photostereo.lights.files.reading import read_lights
@@ -63,7 +64,7 @@ def test_near_lamps_from_a_light_file(tmp_path: Path, color: bool) -> None:
     table = read_lights(tmp_path / "near" / "lights.csv")
     np.testing.assert_allclose(table.positions, positions)
     capture = ps.load(tmp_path / "near", color=color)
-    assert any("the lights are near" in note for note in capture.origin.notes)
+    assert "near-lights" in by_code(capture.origin.notes)
     assert normals_error(capture, normals) < 0.05
     text = (tmp_path / "near" / "lights.csv").read_text()
     (tmp_path / "near" / "lights.csv").write_text(text.replace("position_", "where_"))
@@ -189,8 +190,7 @@ def test_exif_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "lights.csv").write_text("x,y,z\n0,0,1\n0.5,0,1\n0,0.5,1\n")
     shot = read_shot(tmp_path / "0.jpg")
     assert shot.damaged and shot.srgb and shot.seconds is None
-    notes = ps.load(tmp_path).origin.notes
-    assert any("EXIF entries of 3 of 3 photographs cannot be read" in note for note in notes)
+    assert by_code(ps.load(tmp_path).origin.notes)["exif-damaged"].values["damaged"] == 3
     plain = cv2.imencode(".jpg", np.full((40, 60), 100, np.uint8))[1].tobytes()
     (tmp_path / "0.jpg").write_bytes(plain)
     assert not read_shot(tmp_path / "0.jpg").damaged  # none at all is nothing to speak of
@@ -209,8 +209,8 @@ def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: 
     capture = ps.load(tmp_path, srgb=False)
     level = np.asarray(capture.images).mean(axis=(1, 2)) * (1.05, 0.97, 1.0)
     np.testing.assert_allclose(level / level[0], 1, atol=0.02)
-    said = " ".join(capture.origin.notes)
-    assert ("include the exposure" in said) == contained and ("compensated" in said)
+    said = {"exposure-in-strengths", "exposure-compensated"} & by_code(capture.origin.notes).keys()
+    assert said == {"exposure-in-strengths" if contained else "exposure-compensated"}
 
 
 def in_widths(folder: Path, width: float, middle: tuple[float, float]) -> None:
@@ -234,7 +234,7 @@ def test_positions_in_object_widths(tmp_path: Path) -> None:
     found = ps.load(folder)
     np.testing.assert_allclose(found.lights.directions, expected.lights.directions, atol=1e-6)
     np.testing.assert_allclose(found.lights.positions, expected.lights.positions, rtol=1e-6)
-    assert any("the lights are near" in note for note in found.origin.notes)
+    assert "near-lights" in by_code(found.origin.notes)
     np.testing.assert_allclose(
         ps.load(folder, scale=0.5).lights.directions, expected.lights.directions, atol=0.02
     )

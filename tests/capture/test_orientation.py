@@ -15,6 +15,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.cli.root import app
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import by_code
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.photographs.develop import upright
 from photostereo.pipeline.pipeline import Pipeline
@@ -59,7 +60,7 @@ def test_mask_and_results_follow(tmp_path, pictures, mask_lies):
     assert capture.frame == (80, 60) and np.array_equal(capture.mask, turned > 0)
     plain = load(write(tmp_path / "plain", pictures), color=True)
     assert np.array_equal(capture.images[3], upright(plain.images[3], 6))
-    assert any("as viewers show them" in note for note in capture.origin.notes)
+    assert "orientation-undone" in by_code(capture.origin.notes)
 
 
 def test_every_result_has_a_mask_to_give_back_and_colors(tmp_path, pictures):
@@ -109,7 +110,7 @@ def test_heic(tmp_path, pictures):
         heif.from_pillow(Image.fromarray(picture)).save(folder / f"{number}.heic", quality=95)
     capture = read_lazily(folder, ReadOptions(color=True))
     assert capture.is_color and capture.frame == (60, 80)
-    assert any("sRGB curve is undone" in note for note in capture.origin.notes)
+    assert "srgb-undone" in by_code(capture.origin.notes)
     true, found = (Pipeline(place, method="ls").solution for place in (linear, folder))
     seen = pictures.max(axis=(0, 3)) > 60
     assert angular_error(found.normals, true.normals, seen)[seen].mean() < 1.5

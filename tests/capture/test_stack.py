@@ -129,7 +129,7 @@ def test_other_sizes_modes_and_depths(tmp_path, shots):
     files[4].write_bytes(shots.write(tmp_path / "eight", bits=8)[4].read_bytes())
     mixed = read_stack(files)
     assert mixed.bit_depth == 16
-    assert "different bit depth" in mixed.notes[0]
+    assert mixed.notes[0].code == "bit-depths-differ"
     files[4].write_bytes(whole)
     assert read_stack(files).notes == ()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture, Origin
+from photostereo.core.findings import by_code
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import dark_counts, matte_residual, saturation_share
 from photostereo.diagnosis.noise import Noise
@@ -118,7 +119,7 @@ def test_residual_is_zero_for_the_truth_and_the_sine_for_a_constant(sphere, capt
 
 
 def advice(capture, result=None):
-    return " ".join(diagnose(capture, result).advice)
+    return by_code(diagnose(capture, result).findings)
 
 
 def wall(lights, **options):
@@ -132,31 +133,30 @@ def wall(lights, **options):
 
 def test_nearly_coplanar_lights_are_said_so():
     lights = [[np.sin(a), 0.03 * (-1) ** i, np.cos(a)] for i, a in enumerate(np.linspace(-1, 1, 9))]
-    text = advice(wall(lights))
-    assert "The lights of all 9 photographs are nearly coplanar" in text
-    assert "add one from the top or the bottom" in text or "add one from the bottom or the top" in text
+    values = advice(wall(lights))["coplanar-lights"].values
+    assert values["photographs"] == 9 and {"top", "bottom"} <= set(values["missing"].split())
 
 
 def test_lights_from_one_place_and_a_missing_side_are_said_so():
     narrow = [[0.1 * np.cos(a), 0.1 * np.sin(a), 1] for a in np.arange(0, 6, 0.7)]
-    assert "nearly the same direction" in advice(wall(narrow))
+    assert "narrow-lights" in advice(wall(narrow))
     right = [[np.cos(a), np.sin(a), 1] for a in np.linspace(-1.5, 1.5, 10)]
-    assert "No light comes from the left" in advice(wall(right))
+    assert advice(wall(right))["gap-between-lights"].values["missing"] == "left"
 
 
 def test_few_dark_noisy_saturated_and_coarse_are_said_so(make_capture):
-    assert "With 4 photographs" in advice(make_capture(4))
-    assert "very noisy" in advice(noisy(make_capture(12), 0.2))
+    assert advice(make_capture(4))["few-photographs"].values["photographs"] == 4
+    assert "very-noisy" in advice(noisy(make_capture(12), 0.2))
     clipped = make_capture(12)
     assert "saturated" in advice(replace(clipped, images=np.minimum(clipped.images, 0.6)))
     coarse = replace(make_capture(12), origin=Origin(Path("x"), "test", 8))
-    assert "8 bits" in advice(coarse)
+    assert "eight-bits" in advice(coarse)
     unmasked = replace(make_capture(12), mask=np.ones(make_capture(12).frame, bool))
-    assert "exclude it with a mask" in advice(unmasked)
+    assert "black-background" in advice(unmasked)
 
 
 def test_a_result_is_judged_too(capture, make_result):
-    assert "point away from the camera" in advice(capture, make_result(tilt=60.0))
+    assert "normals-away" in advice(capture, make_result(tilt=60.0))
 
 
 def test_a_good_capture_is_not_nagged(make_capture):
@@ -206,9 +206,9 @@ def test_photographs_that_are_dark_altogether_are_told(make_capture):
     images = capture.images.copy()
     images[2:] *= 0.03
     findings = diagnose(replace(capture, images=images)).findings
-    dim = [finding for finding in findings if "13 of 15 photographs are nearly dark" in finding.text]
-    assert len(dim) == 1 and dim[0].severity == "problem"
-    assert not any("Shadows are mild" in finding.text for finding in findings)
+    dim = by_code(findings)["dim-photographs"]
+    assert dim.severity == "problem" and dim.values["count"] == 13
+    assert "mild-shadows" not in by_code(findings)
     assert diagnose(capture).dim_photographs == ()
 
 

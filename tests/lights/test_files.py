@@ -186,4 +186,5 @@ def test_bad_intensity_files(tmp_path):
 
 def test_a_note_about_lengths(tmp_path):
     assert read_lights(write(tmp_path, "0 0 1\n0 0.6 0.8\n")).length_note() == ()
-    assert "lengths from 1 to 2" in read_lights(write(tmp_path, "0 0 1\n0 0 2\n")).length_note()[0]
+    [note] = read_lights(write(tmp_path, "0 0 1\n0 0 2\n")).length_note()
+    assert (note.code, note.values["least"], note.values["most"]) == ("light-lengths-unused", 1, 2)

@@ -10,6 +10,7 @@ import pytest
 from photostereo.capture import load
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
+from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import Alignment, find_alignment
 from photostereo.photographs.alignment.motion import estimate_motion, moved_back
@@ -111,7 +112,7 @@ def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     source = PhotographFiles(written(photographs(moves, noise=0.0), tmp_path))
     alignment = find_alignment(survey(source).pictures, 1.0)
     assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
-    assert "4 of 12 photographs" in alignment.notes([file.name for file in source.files])[0]
+    assert by_code(alignment.notes([file.name for file in source.files]))["camera-moved"].values["count"] == 4
     aligned = source.moved_back(alignment.corrected)
     whole = aligned.all()
     still = photographs(np.zeros_like(moves), noise=0.0)
@@ -130,7 +131,7 @@ def test_load_undoes_movement_unless_told_not_to(tmp_path: Path) -> None:
     (tmp_path / "lights.csv").write_text("\n".join(["file,x,y,z", *rows]))
     capture = load(tmp_path)
     assert capture.origin is not None and capture.origin.alignment is not None
-    assert any("the camera moved" in note for note in capture.origin.notes)
+    assert "camera-moved" in by_code(capture.origin.notes)
     as_taken = load(tmp_path, align="off")
     assert as_taken.origin is not None and as_taken.origin.alignment is not None
     assert as_taken.origin.alignment.is_still
@@ -162,7 +163,7 @@ def test_turns_are_undone_and_reported() -> None:
     alignment = alignment_of(images)
     names = [f"{number}.png" for number in range(12)]
     assert alignment.as_dict(names)["turns"]["2.png"] == pytest.approx(np.degrees(0.017), abs=0.05)
-    assert "°" in alignment.notes(names)[0]
+    assert by_code(alignment.notes(names))["camera-moved"].values["degrees"] > 0.5
     for image, move, truth in zip(images, alignment.corrected, still, strict=True):
         assert np.abs(moved_back(image, move) - truth)[30:-30, 30:-30].max() < 0.05
 

@@ -1,4 +1,4 @@
-"""Work can be cancelled at every step of every stage, and leaves nothing behind."""
+"""Work can be canceled at every step of every stage, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from photostereo.capture import write_diligent
 from photostereo.core.control import Cancelled
 from photostereo.scenes import dome_lights
 
-#: Seconds within which a solve of six megapixels must end after it is cancelled; and processor seconds of all its threads
+#: Seconds within which a solve of six megapixels must end after it is canceled; and processor seconds of all its threads
 #: (two cores busy for as long), which count beside other programs.
 LATENCY, PROCESSOR_LATENCY = 0.5, 1.0
 #: Its stages, in their order.
@@ -123,7 +123,7 @@ class CancelsDuring(ps.Control):
 
 @pytest.mark.slow
 def test_every_stage_of_a_large_solve_ends_soon_after_it_is_cancelled(large, tmp_path) -> None:
-    """One pipeline, cancelled in each of its stages in turn; it goes on from the stages that were complete."""
+    """One pipeline, canceled in each of its stages in turn; it goes on from the stages that were complete."""
     ps.Pipeline(large, method="fast", scale=0.1).write(tmp_path / "warm")  # compiled kernels are loaded
     pipeline, late = ps.Pipeline(large, method="fast"), {}
     for stage in LARGE_STAGES:

@@ -11,9 +11,11 @@ import pytest
 import photostereo as ps
 from photostereo.capture import write_diligent
 from photostereo.core.errors import OutputError, ParameterError
-from photostereo.io import images
+from photostereo.core.findings import by_code
+from photostereo.io import camera, images
 from photostereo.photographs import files
 from photostereo.pipeline import provenance
+from photostereo.report import page
 
 
 @pytest.fixture
@@ -42,6 +44,29 @@ def test_everything_is_computed_once(folder, decoded):
     assert all(one is other for one, other in zip(stages, again, strict=True))
     assert sorted(decoded) == sorted(set(decoded))
     assert len(decoded) == 20
+
+
+@pytest.mark.parametrize("lights", ["given", "estimated"])
+def test_a_solve_reads_headers_and_photographs_once_and_renders_one_page(
+    folder, decoded, tmp_path, monkeypatch, lights
+):
+    headers, pages = [], []
+    honest_head, honest_page = camera.read_shot, page.render_page
+    monkeypatch.setattr(camera, "read_shot", lambda path: headers.append(path.name) or honest_head(path))
+    monkeypatch.setattr(page, "render_page", lambda *a, **k: pages.append(a) or honest_page(*a, **k))
+    if lights == "estimated":  # photographs alone: looked at for a ball, the mask and the lights
+        for file in [
+            *folder.glob("*.txt"),
+            *folder.glob("*.mat"),
+            *folder.glob("*.json"),
+            folder / "mask.png",
+        ]:
+            file.unlink()
+    pipeline = ps.Pipeline(folder, method="dlnet", max_iter=2)
+    pipeline.write(tmp_path / "out")
+    assert ("lights-estimated" in by_code(pipeline.capture.origin.notes)) == (lights == "estimated")
+    assert sorted(headers) == sorted(decoded) == [f"{number:03d}.png" for number in range(1, 21)]
+    assert len(pages) == 1
 
 
 def test_another_mask_does_not_read_the_photographs_again(folder, decoded):

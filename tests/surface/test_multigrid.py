@@ -1,4 +1,4 @@
-"""The matrix-free solver: its loops against array operations, a factorization, its memory and its response to cancelling."""
+"""The matrix-free solver: its loops against array operations, a factorization, its memory and its response to canceling."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_progress_is_a_percentage(shapes, heard) -> None:
 
 
 class Gaps(Control):
-    """Measures the longest time between two places where the work can be cancelled."""
+    """Measures the longest time between two places where the work can be canceled."""
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.process_time()

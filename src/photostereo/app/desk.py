@@ -162,7 +162,7 @@ class Desk:
         job = self.board["job"]
         if not self.is_solving():
             return
-        self.board.put(job={**job, "state": "cancelling"})
+        self.board.put(job={**job, "state": "canceling"})
         worker = self._solver if job["kind"] == "solve" else self._desk
         if worker is not None:
             for task in worker.running("solve", "preview"):
@@ -175,7 +175,7 @@ class Desk:
     def is_solving(self) -> bool:
         """Whether a solve or a preview is under way."""
         job = self.board["job"]
-        return job is not None and job["state"] in ("running", "cancelling")
+        return job is not None and job["state"] in ("running", "canceling")
 
     def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._stages = []

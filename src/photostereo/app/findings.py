@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from photostereo.core.findings import Finding
 from photostereo.io.images import decode_image
 from photostereo.lights.geometry import angles_between
 
@@ -66,13 +67,14 @@ def lights_facts(tasks: Tasks, lights: Lights, calibration: Calibration | None) 
         "found_from": list(lights.source),
         "balls": balls,
         "suspects": [] if calibration is None else [files[number] for number in calibration.suspects],
-        "warnings": [] if calibration is None else [original_names(w) for w in calibration.warnings],
+        "warnings": [] if calibration is None else [_shown(w) for w in calibration.warnings],
     }
 
 
-def original_names(sentence: str) -> str:
-    """A sentence about small copies as one about the photographs."""
-    return sentence.replace(".ppm", "")
+def _shown(finding: Finding) -> dict[str, Any]:
+    """A finding about small copies as one about the photographs."""
+    facts = finding.as_dict("app")
+    return {**facts, "text": facts["text"].replace(".ppm", "")}
 
 
 def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
@@ -94,32 +96,29 @@ def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
     for name in tasks.moved.intersection(names):
         note(names.index(name), "camera moved")
     return {
-        "general": [
-            {"severity": finding.severity, "text": original_names(finding.rendered("app"))}
-            for finding in diagnosis.findings
-        ],
+        "general": list(map(_shown, diagnosis.findings)),
         "photographs": about,
         "faults": tasks.faults,
     }
 
 
-def differences(capture: Capture, shown: Mapping[str, Any]) -> list[str]:
-    """Sentences on what the photographs themselves gave otherwise than their small copies, which the page showed."""
+def differences(capture: Capture, shown: Mapping[str, Any]) -> list[Finding]:
+    """What the photographs themselves gave otherwise than their small copies, which the page showed."""
     import cv2
 
     said = []
     files = list(capture.origin.files) if capture.origin else []
     if others := set(files) ^ set(shown["files"]):
-        said.append(f"At full size, other photographs are used than shown: {', '.join(sorted(others))}.")
+        said.append(Finding("other-photographs", names=", ".join(sorted(others))))
     both = [name for name in shown["files"] if name in files]
     here, there = ([every.index(name) for name in both] for every in (files, shown["files"]))
     were = np.reshape(shown["directions"], (-1, 3))[there]
     apart = float(angles_between(capture.lights.directions[here], were).max(initial=0))
     if apart > LIGHTS_APART:
-        said.append(f"At full size, the lights differ by up to {apart:.1f}° from those shown.")
+        said.append(Finding("lights-differ", degrees=apart))
     if Path(shown["mask"]).is_file():
         seen = cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1]) > 127
         differs = 1 - float((seen & capture.mask).sum() / (seen | capture.mask).sum())
         if differs > MASK_APART:
-            said.append(f"At full size, the mask differs from the one shown by {differs:.0%}.")
+            said.append(Finding("mask-differs", share=differs))
     return said

@@ -18,7 +18,7 @@ Event = dict[str, Any]
 _LINE = 16 << 20
 #: Lines of the log that are kept.
 _LOG = 400
-#: Seconds that a cancelled task has to stop by itself before its process is ended; loops check every 0.3 s.
+#: Seconds that a canceled task has to stop by itself before its process is ended; loops check every 0.3 s.
 PATIENCE = 4.0
 
 
@@ -56,7 +56,7 @@ class WorkerProcess:
         event = await future
         if event["event"] == "done":
             return dict(event["result"])
-        error = event.get("error") or {"code": "cancelled", "message": "Cancelled."}
+        error = event.get("error") or {"code": "cancelled", "message": "Canceled."}
         raise PhotostereoError(error["message"], code=error["code"])
 
     def running(self, *kinds: str) -> list[int]:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.app.small_copies import SmallCopies, make_copies
-from photostereo.capture.edits import EDITS_FILE, MASK_STEM, read_edits, write_edits
+from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.loading import find_capture
+from photostereo.capture.object_mask import ABOUT_MASK
 from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.findings import as_finding
 from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.png import encode_png
 
@@ -113,7 +115,7 @@ class Tasks:
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
         write_bytes(work / "mask.png", encode_png(mask))
         notes = list(capture.origin.notes) if capture.origin else []
-        about = [note for note in notes if "mask" in note and EDITS_FILE not in note]
+        about = [note for note in notes if as_finding(note).code in ABOUT_MASK]
         if read_edits(self.folder).mask in (None, "auto"):  # said when it was found
             about = self.mask_notes = about or self.mask_notes
         share = float(capture.mask.mean())

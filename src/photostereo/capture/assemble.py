@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from photostereo.capture.opening import Found, Opened, require_truth_size
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
 from photostereo.masks.ground import MOST_FRAMES
@@ -85,45 +87,35 @@ def put_together(
     lights, table, check = lighting.lights, found.lights, None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
-    check_notes: tuple[str, ...] = ()
+    further: list[Finding] = []
     if check is not None and check.agrees:
-        check_notes = () if check.suspects else (check.words,)
+        further += [] if check.suspects else [check.finding]
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
-    room_notes: tuple[str, ...] = ()
     if photographs.can_subtract and lights.known:
         room = _room_light(opened, lights, options, mask)
         if room is not None and room.is_certain:
-            room_notes = (
-                f"other light in the room adds about {room.share:.0%} to the photographs: estimated from the shadows and "
-                "subtracted. A photograph with the light off is more accurate",
-            )
+            further.append(Finding("room-light", share=room.share))
             framed = framed.less(_ambient_picture(photographs, room.share, control))
-    near_notes: tuple[str, ...] = ()
     if lights.is_near:
         focal = focal_of(found, found.files, full, options)
         lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
-        lights, near_notes = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape)
+        lights = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape, further)
     notes = [
         *found.notes,
-        *map(str, found.faults),
+        *(fault.finding for fault in found.faults),
         *_corrections(found, options),
         *notes_on(photographs),
         *alignment.notes([file.name for file in found.files]),
         *mask_notes,
         *lighting.notes,
-        *check_notes,
-        *room_notes,
-        *near_notes,
+        *further,
     ]
     if bit_depth(photographs) < found.expected_bits:
-        notes.append(
-            f"the photographs have {bit_depth(photographs)} bits, not the usual {found.expected_bits}: dark "
-            "values are coarse. Use the originals if possible"
-        )
+        notes.append(Finding("few-bits", bits=bit_depth(photographs), expected=found.expected_bits))
     if "truth" in truths and truths["truth"].ndim == 3:  # another shape is refused below
         unknown = int((~truths["truth"][mask].any(axis=1)).sum())
         if unknown:
-            notes.append(f"the true normal is unknown (zero) at {unknown} mask pixels")
+            notes.append(Finding("truth-unknown", count=unknown))
     origin = Origin(
         path=found.path,
         layout=found.layout,
@@ -167,26 +159,23 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     """That share of the mean photograph, nowhere more than the darkest one has."""
     total = darkest = None
     control.stage("photographs", len(photographs.files))
-    for frame in photographs.undivided().in_color(True).frames():
-        total = frame if total is None else total + frame
-        darkest = frame if darkest is None else np.minimum(darkest, frame)
-        control.advance()
+    with photographs.held():
+        for frame in photographs.undivided().in_color(True).frames():
+            total = frame if total is None else total + frame
+            darkest = frame if darkest is None else np.minimum(darkest, frame)
+            control.advance()
     assert total is not None and darkest is not None
     return np.asarray(np.minimum(share / len(photographs.files) * total, darkest), dtype=np.float32)
 
 
-def _near_lights(lights: Lights, frame: tuple[int, ...]) -> tuple[Lights, tuple[str, ...]]:
-    """The lights and a note; distant ones if they are so far that it makes no difference."""
+def _near_lights(lights: Lights, frame: tuple[int, ...], notes: list[Finding]) -> Lights:
+    """The lights, with a note; distant ones if they are so far that it makes no difference."""
     turn = lights.turn_over(frame)
     if turn <= NEAR_DEGREES:
-        return lights.as_distant(), ()
-    seen = (
-        ""
-        if lights.camera is None
-        else f", and the camera has a focal length of {lights.camera[2]:.0f} pixels"
-    )
-    note = f"the lights are near (their direction changes by {turn:.0f}° over the frame){seen}"
-    return lights, (note,)
+        return lights.as_distant()
+    focal = None if lights.camera is None else float(lights.camera[2])
+    notes.append(Finding("near-lights", degrees=turn, focal=focal))
+    return lights
 
 
 def build(path: Path, **parts: Any) -> Capture:
@@ -197,10 +186,13 @@ def build(path: Path, **parts: Any) -> Capture:
         raise error.about(path, f"(Read from {path}.)") from error
 
 
-def _corrections(found: Found, options: ReadOptions) -> list[str]:
+def _corrections(found: Found, options: ReadOptions) -> Iterator[Finding]:
     ambient = options.path_of("ambient") or found.ambient
     flat = options.path_of("flat") or found.flat
     edits = read_edits(found.path).used_in(options, found.path) if options.edits else Edits()
-    notes = [f"corrections by hand ({EDITS_FILE}): {edits.describe()}"] if edits else []
-    notes += [] if ambient is None else [f"the ambient light in {ambient.name} is subtracted"]
-    return notes + ([] if flat is None else [f"the photographs are divided by {flat.name}"])
+    if edits:
+        yield Finding("edited-by-hand", file=EDITS_FILE, edits=edits.describe())
+    if ambient is not None:
+        yield Finding("ambient-subtracted", file=ambient.name)
+    if flat is not None:
+        yield Finding("divided-by-flat", file=flat.name)

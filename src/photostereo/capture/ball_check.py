@@ -17,6 +17,7 @@ from photostereo.capture.opening import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.findings import Finding, listed
 from photostereo.lights.ball.geometry import Camera
 from photostereo.lights.ball.search import ball_at, scene_misfit
 from photostereo.lights.geometry import angles_between
@@ -70,18 +71,17 @@ class BallCheck:
         return np.where(np.isfinite(claimed), claimed, known)
 
     @property
-    def words(self) -> str:
-        """A sentence for the user."""
-        if not self.agrees:
-            return (
-                f"The light file and the ball in the photographs disagree by {self.usual:.0f}° (typically)."
-            )
-        if not self.suspects:
-            return f"a ball in the photographs confirms the light file, to about {max(self.usual, 0.1):.1f}°"
-        most = ", ".join(f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects[:NAMED])
-        more = f" and {len(self.suspects) - NAMED} more" if len(self.suspects) > NAMED else ""
-        return (
-            f"The light file disagrees with the ball in the photographs about {most}{more}; the others agree."
+    def finding(self) -> Finding:
+        """What it means."""
+        if self.agrees and not self.suspects:
+            return Finding("ball-confirms-lights", degrees=max(self.usual, 0.1))
+        return Finding(
+            "ball-doubts-some-lights" if self.agrees else "ball-doubts-lights",
+            "problem",
+            effect=float(np.nanmean(self.apart)),
+            is_mistake=True,
+            degrees=self.usual,
+            names=listed((f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects), NAMED),
         )
 
 

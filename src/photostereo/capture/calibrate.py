@@ -87,7 +87,7 @@ def calibrate_folder(
     require_matching(found, len(found.files))
     opened = open_capture(found, options, control)
     calibration = calibrate_photographs(opened, options, control)
-    notes = (*map(str, opened.found.faults), *opened.photographs.camera_notes)
+    notes = (*(fault.finding for fault in opened.found.faults), *opened.photographs.camera_notes)
     return replace(calibration, warnings=(*notes, *calibration.warnings))
 
 

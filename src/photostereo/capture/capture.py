@@ -22,6 +22,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.lights.lights import Lights, as_lights
 from photostereo.photographs.source import Photographs, PhotographsInMemory, digest_of, hash_of
 from photostereo.runtime.illumination import PixelLights
@@ -47,7 +48,7 @@ class Origin:
     layout: str  #: the name of the format, e.g. ``"DiLiGenT"``
     bit_depth: int = 0  #: bits per channel of the photographs on disk, 0 if not applicable
     files: tuple[str, ...] = ()  #: names of the photographs, in the order of the lights
-    notes: tuple[str, ...] = ()  #: anything the reader noticed that the user should know
+    notes: tuple[Finding, ...] = ()  #: anything the reader noticed that the user should know
     calibration: Calibration | None = None  #: how the lights were found from a ball, or None
     #: how far the lights of a file agree with a ball, or None
     ball_check: BallCheck | None = field(default=None, compare=False)

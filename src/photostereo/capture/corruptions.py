@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import Finding
 
 Rng = np.random.Generator | int | None
 
@@ -100,7 +101,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         # The generator counts up to 2^63; long before that a count has no noise that float32 would show.
         return generator.poisson(np.minimum(photons * values, 1e18)) / photons
 
-    return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB was added")
+    return _changed(capture, expose, Finding("noise-added", noise=f"Poisson noise at {snr_db:g} dB"))
 
 
 def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0) -> Capture:
@@ -143,7 +144,9 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
         return values
 
     return _changed(
-        capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries was added"
+        capture,
+        lose,
+        Finding("noise-added", noise=f"salt and pepper noise on a fraction {fraction:g} of the entries"),
     )
 
 
@@ -183,7 +186,11 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
     def disturb(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values + sigma * generator.standard_normal(values.shape)
 
-    return _changed(capture, disturb, f"Gaussian noise of standard deviation {sigma:g} was added")
+    return _changed(
+        capture,
+        disturb,
+        Finding("noise-added", noise=f"Gaussian noise of standard deviation {sigma:g}"),
+    )
 
 
 def signal_to_noise(clean: Capture, noisy: Capture) -> float:
@@ -197,7 +204,7 @@ def signal_to_noise(clean: Capture, noisy: Capture) -> float:
     return float(10 * np.log10(signal / noise)) if noise > 0 else float("inf")
 
 
-def _changed(capture: Capture, change: Any, note: str) -> Capture:
+def _changed(capture: Capture, change: Any, note: Finding) -> Capture:
     """The capture with ``change`` applied to each photograph's mask pixels in turn, zero outside the mask."""
     images = np.zeros_like(capture.images)
     for target, image in zip(images, capture.images, strict=True):

@@ -15,6 +15,7 @@ from photostereo.capture.opening import Found
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.lights.ball.calibration import Calibration, strengths_of_scene
 from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.files.reading import ESTIMATED
@@ -54,7 +55,7 @@ def complete_lights(
     given = lighting.lights
     if fixed.all():
         factors, source = _strengths(thumbnails, given.directions)
-        note = f"light strengths that are not known are estimated from the photographs: {source}"
+        note = Finding("strengths-estimated", source=source)
         lights = given.changed(
             strengths=_completed(given.strengths, factors, closed), strengths_source=source
         )
@@ -73,21 +74,19 @@ def complete_lights(
         source=[name if one else ESTIMATED for one in fixed],
         strengths_source=name if closed.all() else ESTIMATED,
     )
-    which = (
-        f"{int((~fixed).sum())} of {count} light directions are not in {name}: they"
-        if fixed.any()
-        else "the lights"
-    )
+    missing = int((~fixed).sum())
+    which = f"{missing} of {count} light directions are not in {name}: they" if fixed.any() else "the lights"
     notes = [
-        f"{which} are estimated from the photographs, to about {estimated.expected_error:.0f}°; the relief may be too "
-        f"flat or too deep by a factor of up to {verdict.depth_factor:.1f}. A shiny ball beside the object gives accurate "
-        "lights"
+        Finding(
+            "lights-estimated",
+            which=which,
+            missing=missing,
+            degrees=estimated.expected_error,
+            factor=verdict.depth_factor,
+        )
     ]
     if verdict.is_flat:
-        notes.append(
-            "the object is flat, so the depth of its relief is assumed rather than measured: lights of similar strength, "
-            "and a surface that faces the camera on average. If bumps come out as hollows, reverse x and y of all lights"
-        )
+        notes.append(Finding("relief-assumed"))
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
     calibration = Calibration(

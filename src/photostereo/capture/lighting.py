@@ -21,6 +21,7 @@ from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.io.camera import focal_in_pixels
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
@@ -39,7 +40,7 @@ class Lighting:
     calibration: Calibration | None = None  #: how a ball gave them, or None
     #: pixels of the whole photographs that show a ball, which is not the object; or None
     balls: BoolArray | None = None
-    notes: tuple[str, ...] = ()  #: what the user should know
+    notes: tuple[Finding, ...] = ()  #: what the user should know
     is_complete: bool = True  #: whether nothing is left to be estimated once the mask is known
 
 
@@ -51,9 +52,8 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
     (:func:`.estimating.complete_lights`).
     """
     found = opened.found
-    unknown = Lighting(
-        Lights(count=len(found.files)), notes=("no light file and no ball",), is_complete=False
-    )
+    none = Finding("no-lights")
+    unknown = Lighting(Lights(count=len(found.files)), notes=(none,), is_complete=False)
     if options.lights == ESTIMATE:
         return unknown
     if found.lights is not None:
@@ -88,10 +88,11 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
 
 def lights_of_ball(calibration: Calibration) -> Lighting:
     """The lights that a ball gave."""
-    sources = ", ".join(dict.fromkeys(calibration.found_from))
-    note = (
-        f"no light file: the light directions come from a {sources} (accurate to about "
-        f"{float(np.max(calibration.residual)):.1f}°), their strengths: {calibration.strengths_from}"
+    note = Finding(
+        "lights-from-ball",
+        source=", ".join(dict.fromkeys(calibration.found_from)),
+        degrees=float(np.max(calibration.residual)),
+        strengths=calibration.strengths_from,
     )
     balls = calibration.balls_mask() if calibration.in_frame else None
     return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
@@ -224,13 +225,10 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
     notes = [*options.axes_notes(), *table.notes]
     if table.errors is not None:
         about = float(np.nanmean(table.errors))
-        notes.append(f"lights in {table.path.name} were estimated from photographs, to about {about:.0f}°")
+        notes.append(Finding("light-file-estimated", file=table.path.name, degrees=about))
     behind = int((vectors[:, 2] <= 0).sum())
     if behind:
-        notes.append(
-            f"{behind} of {len(lights)} lights in {table.path.name} come from behind the object "
-            "(z is not positive): directions point from the object to the light, z toward the camera"
-        )
+        notes.append(Finding("lights-behind", count=behind, lights=len(lights), file=table.path.name))
     balls = None
     if table.balls:
         balls = np.zeros(photographs.full_frame, dtype=bool)

@@ -7,21 +7,23 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from photostereo.capture.assemble import put_together
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import with_edits
-from photostereo.capture.layouts import archive, diligent, folder, harvard, rti
+from photostereo.capture.layouts import folder
 from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.lighting import find_lights
 from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import as_finding
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
@@ -44,15 +46,19 @@ class Layout(Protocol):
         """Whether the path looks like this layout (cheap; decodes nothing)."""
 
 
-#: In the order in which they are tried: the more particular first.
-OWN: tuple[Layout, ...] = (archive, diligent, harvard, rti, folder)
+#: Notes of layouts that mean nothing if the light file is not used.
+ABOUT_LIGHT_FILE = ("light-file", "light-lengths-unused")
+#: Modules of :mod:`photostereo.capture.layouts`, in the order in which they are tried: the more particular first. To add a
+#: layout, write one and name it here.
+OWN = ("archive", "diligent", "harvard", "rti", "folder")
 
 
 @cache
 def layouts() -> tuple[Layout, ...]:
     """All layouts in the order in which they are tried; those of other packages (``photostereo.readers``) come first."""
+    own = (cast(Layout, import_module(f"photostereo.capture.layouts.{name}")) for name in OWN)
     # A protocol that can be checked at run time is no less a type than another.
-    return (*announced("photostereo.readers", Layout), *OWN)  # type: ignore[type-abstract]
+    return (*announced("photostereo.readers", Layout), *own)  # type: ignore[type-abstract]
 
 
 def load(
@@ -160,7 +166,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
         return without(found, options.leave_out)
     result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
     if estimated and isinstance(result, Found):
-        notes = tuple(note for note in result.notes if "light" not in note)  # they are about the light file
+        notes = tuple(note for note in result.notes if as_finding(note).code not in ABOUT_LIGHT_FILE)
         result = replace(result, lights=None, notes=notes)
     elif options.lights_strengths == "unknown":
         result = _without_strengths(result)
@@ -179,7 +185,7 @@ def _without_strengths(found: Found | Capture) -> Found | Capture:
     table = replace(
         found.lights, intensities=None, open_strengths=np.ones(len(found.lights.vectors), dtype=bool)
     )
-    notes = tuple(note for note in found.notes if not note.startswith("no light strengths"))
+    notes = tuple(note for note in found.notes if as_finding(note).code != "no-light-strengths")
     return replace(found, lights=table, notes=notes)
 
 

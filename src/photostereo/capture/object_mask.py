@@ -13,10 +13,21 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.masks.automatic import find_object
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 
-_FULL = "no mask: the full frame is used"
+#: Codes of what is said about masks.
+ABOUT_MASK = (
+    "full-mask",
+    "soft-mask",
+    "mask-found",
+    "mask-doubtful",
+    "mask-not-found",
+    "mask-from-brightness",
+    "ball-is-object",
+)
+_FULL = Finding("full-mask")
 Frames = Callable[[], Iterable[NDArray[Any]]]
 
 
@@ -32,7 +43,7 @@ def choose_mask(
     balls: BoolArray | None = None,
     orientation: int = 1,
     control: Control = SILENT,
-) -> tuple[BoolArray, tuple[str, ...]]:
+) -> tuple[BoolArray, tuple[Finding, ...]]:
     """The mask that the user chose, else the layout's ``file``, else the layout's default; and notes about it.
 
     ``full`` is the size of the photographs on disk; ``frames`` are the photographs one by one, framed, and an
@@ -58,7 +69,7 @@ def choose_mask(
     beside = mask & ~balls
     if 10 * np.count_nonzero(beside) > np.count_nonzero(mask):
         return beside, notes
-    return mask, (*notes, "the mask contains little else than the ball: the ball is taken as the object")
+    return mask, (*notes, Finding("ball-is-object"))
 
 
 def _found(
@@ -70,30 +81,28 @@ def _found(
     control: Control,
     *,
     certain: bool,
-) -> tuple[BoolArray, tuple[str, ...]]:
+) -> tuple[BoolArray, tuple[Finding, ...]]:
     """The object in the photographs; an automatic mask in doubt is used only if it is ``certain`` that the user wants it."""
-    words, doubt = "from brightness", ""
+    code, doubt = "mask-from-brightness", ""
     if how == "auto":
         result = find_object(colored(), without=balls, control=control)
-        mask, words, doubt = result.mask, "in the photographs", result.doubt
+        mask, doubt = result.mask, result.doubt
+        code = "mask-doubtful" if doubt else "mask-found"
         if doubt and not certain:
-            how, words = "bright", f"from brightness, as the object was not found with certainty ({doubt})"
-            doubt = ""
+            how, code = "bright", "mask-not-found"
     if how == "bright":
         brightest = _brightest(frames(), control)
         if balls is not None:
             brightest[balls] = 0
         mask = mask_from_brightness(brightest[None])
     if not mask.any() and balls is not None and balls.any():
-        return balls, ("nothing but the ball stands out from the background: it is taken as the object",)
+        return balls, (Finding("ball-is-object"),)
     if not mask.any():
         raise CaptureError(
             f"No object that stands out from its background was found in {name}. Provide a mask picture.",
             code="no-object",
         )
-    unsure = f"; it may be wrong: {doubt}. Check it, or provide a mask picture" if doubt else ""
-    share = f"{100 * mask.mean():.0f} % of the frame"
-    return mask, (f"no mask file: the mask was found {words} ({share}){unsure}",)
+    return mask, (Finding(code, share=float(mask.mean()), doubt=doubt),)
 
 
 def _brightest(frames: Iterable[NDArray[Any]], control: Control) -> NDArray[Any]:

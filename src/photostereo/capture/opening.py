@@ -20,6 +20,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads
 from photostereo.io.safe import exists
 from photostereo.lights.ball.search import FoundBall, find_balls
@@ -61,7 +62,7 @@ class Found:
     flat: Path | None = None
     #: if there are several exposures of a light, all of them for the one among ``files``
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  #: what the layout noticed
+    notes: tuple[Finding, ...] = ()  #: what the layout noticed
     heads: Heads = field(default_factory=Heads)  #: the headers of the files, each read once
     #: all photographs, if some of them are not among ``files`` any more (see :meth:`without`)
     taken: Sequence[Path] = ()

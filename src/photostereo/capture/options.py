@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from photostereo.core.errors import ParameterError, require_known
+from photostereo.core.findings import Finding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,11 +186,14 @@ class ReadOptions:
 
         return axes_words(self.in_our_axes(np.eye(3))) if self.axes_notes() else ""
 
-    def axes_notes(self) -> tuple[str, ...]:
+    def axes_notes(self) -> tuple[Finding, ...]:
         """What was done to the directions of the light file."""
-        axes = self.lights_axes
-        said = [] if axes is None else [f"the light file is read with the axes {axes}"]
-        return (*said, *(["the light directions are turned round"] if self.reverse_lights else []))
+        said = []
+        if self.lights_axes is not None:
+            said.append(Finding("light-axes-given", axes=self.lights_axes))
+        if self.reverse_lights:
+            said.append(Finding("light-directions-reversed"))
+        return tuple(said)
 
     def given(self) -> dict[str, Any]:
         """The options that say anything: those that differ from their defaults."""

@@ -63,6 +63,7 @@ def batch(
     if end.failed_earlier:
         words.append(f"{end.failed_earlier} failed earlier; use --retry-failed")
     terminal.say(", ".join(words))
+    terminal.say(terminal.summary())
     overview = out / "index.html"
     terminal.say(f"Overview: {overview}")
     counts = {"done": end.done, "failed": end.failed, "failed_earlier": end.failed_earlier}

@@ -114,9 +114,10 @@ def compare(
         if report:
             terminal.stage("report")
             comparison.write_comparison_page(
-                folder, capture, results, depths, size, [row["expected"] for row in rows]
+                folder, capture, results, depths, size, [row["expected"] for row in rows], terminal
             )
     terminal.table(None, table.header, table.rows)
+    terminal.say(terminal.summary())
     terminal.say(f"Results: {target}")
     if report:
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")

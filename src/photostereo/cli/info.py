@@ -11,6 +11,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.cli.options import CapturePath, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.findings import as_finding
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
@@ -53,7 +54,8 @@ def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str
         )
     if not diagnosis.findings:
         terminal.say("No problems were found.")
-    return {**facts, "advice": list(diagnosis.advice)}
+    findings = [finding.as_dict("terminal") for finding in diagnosis.findings]
+    return {**facts, "advice": list(diagnosis.advice), "findings": findings}
 
 
 def _say_photographs(terminal: Terminal, facts: Mapping[str, Any]) -> None:
@@ -94,6 +96,7 @@ def photograph_facts(capture: Capture) -> dict[str, Any]:
         "channels": "RGB" if capture.is_color else "gray",
         "bit_depth": origin.bit_depth if origin else 0,
         "notes": list(origin.notes) if origin else [],
+        "note_codes": [as_finding(note).code for note in origin.notes] if origin else [],
     }
 
 

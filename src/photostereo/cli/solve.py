@@ -51,10 +51,11 @@ def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: 
     for warning in written.warnings:
         terminal.say(f"Warning: {warning}")
     result = pipeline.solution
+    plural = "" if result.iterations == 1 else "s"
     how = {
         "closed form": "closed form",
-        "converged": f"converged after {result.iterations} iterations",
-        "iterations": f"{result.iterations} iterations",
+        "converged": f"converged after {result.iterations} iteration{plural}",
+        "iterations": f"{result.iterations} iteration{plural}",
     }[result.status]
     terminal.say(f"{result.method}: {how}, {sum(written.summary['seconds'].values()):.1f} s in total")
     if result.angular_error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from photostereo.capture import Capture
 from photostereo.cli.terminal import Terminal
+from photostereo.core.findings import as_finding
 from photostereo.pipeline.pipeline import Pipeline
 
 
@@ -28,7 +29,11 @@ def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
             for warning in origin.calibration.warnings:
                 terminal.say(f"Warning: {warning}.")
             said = origin.calibration.warnings
-            notes = tuple(n for n in notes if n not in said and not n.startswith("no light file"))
+            notes = tuple(
+                n
+                for n in notes
+                if n not in said and as_finding(n).code not in ("no-lights", "lights-from-ball")
+            )
         for note in notes:
             terminal.say(f"• {note}")
     findings = pipeline.diagnosis.findings

@@ -83,6 +83,9 @@ class Terminal(RunControl):
         from rich.text import Text
 
         if not isinstance(text, str):
+            # A table that is too wide for the terminal is shown without its frame.
+            if sum(column.min_width + 3 for column in text.columns) >= console.width:
+                text.box, text.pad_edge, text.collapse_padding = None, False, True
             console.print(text)
         else:
             console.print(Text(wrapped(printable(text), console)), soft_wrap=True)
@@ -92,7 +95,8 @@ class Terminal(RunControl):
             self.say(text_table(header, rows, title))
 
     def summary(self) -> str:
-        """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``."""
+        """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``; ends the last stage."""
+        self.finish()
         total = sum(self.seconds.values())
         named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
         named["other"] = total - sum(named.values())
@@ -164,20 +168,24 @@ class Terminal(RunControl):
                 "{task.fields[left]}",
                 "{task.fields[note]}",
             )
-            stage, *others = (TextColumn(column, markup=False) for column in columns)
-            self._bar = Bar(stage, BarColumn(30), *others, console=self.err, transient=True)
+            first, *others = (TextColumn(column, markup=False) for column in columns)
+            bar = BarColumn(min(30, self.err.width // 4))
+            self._bar = Bar(first, bar, *others, console=self.err, transient=True)
             self._task = self._bar.add_task("", total=None, count="", left="", note="")
-            self._bar.start()
-        left = self._pace.seconds_left(self._total)
+        seconds = self._pace.seconds_left(self._total)
+        stage, left = printable(self._stage), "" if seconds is None else f"{as_time(seconds)} left"
+        count = f"{self._done}/{self._total}" if self._total else ""
+        room = self.err.width - self._bar.columns[1].bar_width - len(f"{stage}  {count} {left} ")
         self._bar.update(
             self._task,
-            description=printable(self._stage),
+            description=stage,
             total=self._total,
             completed=self._done,
-            count=f"{self._done}/{self._total}" if self._total else "",
-            left="" if left is None else f"{as_time(left)} left",
-            note=self._note,
+            count=count,
+            left=left,
+            note=self._note if len(self._note) <= room else "",
         )
+        self._bar.start()  # nothing if it is there
 
     def _hide(self) -> None:
         """Take the line away, so that nothing is printed behind it."""

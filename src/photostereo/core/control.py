@@ -1,7 +1,7 @@
 """Progress and cancellation of long work.
 
 Everything that may take longer than a moment takes a :class:`Control`. It announces stages and steps, and every such
-call is a place where the work can be cancelled::
+call is a place where the work can be canceled::
 
     def integrate(..., control: Control = SILENT) -> Surface:
         control.stage("surface", total=len(levels))
@@ -31,7 +31,7 @@ LONGEST_WAIT = 0.1
 
 
 class Cancelled(BaseException):
-    """The work was cancelled through its :class:`Control`.
+    """The work was canceled through its :class:`Control`.
 
     Like ``KeyboardInterrupt`` it is not an :class:`Exception`, so that a handler for failures does not mistake it
     for one.
@@ -131,7 +131,7 @@ class Control:
     # Called by the work itself.
 
     def unreported(self) -> Control:
-        """A control for a part of the present stage: cancelled with this one, but its progress is not displayed."""
+        """A control for a part of the present stage: canceled with this one, but its progress is not displayed."""
         part = Control()
         part._cancelled = self._cancelled
         part.check = self.check  # type: ignore[method-assign]  # a subclass may have its own
@@ -150,7 +150,7 @@ class Control:
         return job.result()
 
     def aside(self, work: Callable[[], T]) -> T:
-        """The result of a long call that cannot be cancelled: made in a thread of its own, which is left behind if need be.
+        """The result of a long call that cannot be canceled: made in a thread of its own, which is left behind if need be.
 
         Not for compiled loops that use several threads: one caller at a time may start them.
         """
@@ -231,7 +231,7 @@ class _Beside(Control):
 
 
 class _Silent(Control):
-    """The default everywhere: shared by all callers, so it keeps nothing and cannot be cancelled."""
+    """The default everywhere: shared by all callers, so it keeps nothing and cannot be canceled."""
 
     def cancel(self) -> None:
         raise RuntimeError("The default control is shared. Pass a Control of your own to be able to cancel.")

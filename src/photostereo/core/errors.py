@@ -74,7 +74,7 @@ class PhotostereoError(Exception):
         if self.file is not None:
             facts["file"] = str(self.file)
         if self.values:
-            facts["values"] = {name: _plain(value) for name, value in self.values.items()}
+            facts["values"] = {name: plain(value) for name, value in self.values.items()}
         return facts
 
     def about(self, file: str | os.PathLike[str], note: str = "") -> PhotostereoError:
@@ -169,13 +169,13 @@ def require_known(name: str, known: Iterable[str], what: str, code: str = "") ->
         )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON can hold it."""
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return str(value)
+        return [plain(part) for part in value]
+    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
 def require_extra(library: str, extra: str, what: str) -> None:

@@ -9,13 +9,26 @@ In the other package's ``pyproject.toml``::
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import is_dataclass
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TypeVar, get_origin, get_type_hints
+from typing import Protocol, TypeVar, get_origin, get_type_hints
 
 from photostereo.core.errors import PhotostereoWarning
+from photostereo.core.findings import Finding
 
 Kind = TypeVar("Kind")
+
+
+class Named(Protocol):
+    """A description of something that has a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=Named)
 
 
 def announced(group: str, kind: type[Kind]) -> tuple[Kind, ...]:
@@ -40,6 +53,13 @@ def announced(group: str, kind: type[Kind]) -> tuple[Kind, ...]:
     return tuple(found)
 
 
+def registered(kind: type[Entry], group: str, modules: Iterable[str]) -> dict[str, Entry]:
+    """The entries in our own modules by name, then those of other packages, which never take a name of ours."""
+    parts = (part for module in modules for part in vars(import_module(module)).values())
+    own = {part.name: part for part in parts if isinstance(part, kind)}
+    return own | {entry.name: entry for entry in announced(group, kind) if entry.name not in own}
+
+
 def _wrong_field(value: object) -> str:
     """What is wrong with the fields of a description; empty if they hold what their annotations say."""
     if not is_dataclass(value):
@@ -55,7 +75,6 @@ def _wrong_field(value: object) -> str:
 
 def _say(group: str, what: str, problem: str) -> None:
     warnings.warn(
-        f"The plugin {what} ({group}) cannot be used: {problem}. Update or uninstall the package it comes from.",
-        PhotostereoWarning,
+        PhotostereoWarning(Finding("bad-plugin", name=what, group=group, problem=problem)),
         stacklevel=3,
     )

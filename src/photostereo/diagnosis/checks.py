@@ -6,14 +6,12 @@ If the photographs cannot decide, nothing is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.core.remedies import remedy_text
+from photostereo.core.findings import Finding
 from photostereo.diagnosis.ordering import OrderEvidence, order_evidence, usual_orders
 from photostereo.lights.axes import (
     Outline,
@@ -29,14 +27,12 @@ from photostereo.lights.second_opinion import Opinion, judge_axes
 from photostereo.lights.strength import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
-Kind = Literal["axes", "arrows", "order", "mask", "curve"]
-
 # On 92 rendered captures (eight, each as it is and falsified in up to eleven ways), dividing and multiplying a threshold of
 # this file by 1.5 changes the verdict on none, but for CLEARLY_BETTER (2 and 0), LIKE_CHANCE (3 and 0), CURVE_EXPONENT (0
 # and 1) and the half that a varying exposure must explain (0 and 1).
 #: By how many degrees mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
 #: the photographs contradict each other, so the error that a method expects includes it.
-EFFECTS: dict[Kind, float] = {"axes": 30.0, "arrows": 60.0, "mask": 30.0}
+EFFECTS = {"light-axes": 30.0, "lights-reversed": 60.0, "mask-inverted": 30.0}
 #: Beyond this share that no three lights explain the object is not matte enough to judge by (a mirror).
 NOT_MATTE = 0.12
 #: Another order must leave less than this part of what the given one leaves.
@@ -53,23 +49,6 @@ CURVED = 0.25
 INWARDS = -0.3
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """A likely mistake."""
-
-    kind: Kind  #: which part is wrong
-    text: str  #: what is wrong, with its evidence
-    remedy: str  #: a key of :mod:`photostereo.core.remedies`
-    values: Mapping[str, str] = field(default_factory=dict)  #: of the remedy, such as the right ``axes``
-
-    def rendered(self, shell: str = "python") -> str:
-        """The mistake and its remedy in the words of a shell."""
-        return f"{self.text}. {remedy_text(self.remedy, shell, self.values)}"
-
-    def __str__(self) -> str:
-        return self.rendered()
-
-
 def find_mistakes(
     images: FloatArray,
     lights: FloatArray,
@@ -77,7 +56,7 @@ def find_mistakes(
     *,
     axes_given: str = "",
     straightened: bool = False,
-) -> tuple[Mistake, ...]:
+) -> tuple[Finding, ...]:
     """The likely mistakes in a capture; none if all is well or the photographs cannot decide.
 
     What is advised takes the place of ``axes_given``, with which the light file was read; a tone curve that was
@@ -122,7 +101,11 @@ def find_mistakes(
     return tuple(mistake for mistake in found if mistake is not None)
 
 
-def _inverted_mask(images: FloatArray, mask: BoolArray) -> Mistake | None:
+def _mistake(code: str, remedy: str, **values: Any) -> Finding:
+    return Finding(code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values)
+
+
+def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
     """The mask holds the border of the frame, and what it leaves out is much brighter."""
     if mask.all():
         return None
@@ -139,40 +122,29 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Mistake | None:
     if left_out < 2 * max(kept, 1e-9):
         return None
     times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "far more than a hundred times"
-    return Mistake(
-        "mask",
-        f"The mask seems to be inverted: it contains {100 * border:.0f} % of the frame's border, and what it leaves out "
-        f"is {times} brighter",
-        "automatic-mask",
-    )
+    return _mistake("mask-inverted", "automatic-mask", border=float(border), times=times)
 
 
 def _open_sides(mask: BoolArray) -> tuple[bool, bool, bool, bool]:
     return bool(mask[0].any()), bool(mask[-1].any()), bool(mask[:, 0].any()), bool(mask[:, -1].any())
 
 
-def _wrong_order(order: OrderEvidence) -> Mistake | None:
-    explained = f"the lights leave {100 * order.given:.1f} % of the photographs unexplained"
-    if order.best_share < CLEARLY_BETTER * order.given and order.given - order.best_share > 0.002:
-        return Mistake(
-            "order",
-            f"The lights seem to be in another order than the photographs: {explained}, and {order.best.words} only "
-            f"{100 * order.best_share:.1f} %",
-            "lights-in-order",
-        )
-    if order.likeness_to_chance > LIKE_CHANCE:
-        return Mistake(
-            "order",
-            f"The lights do not fit the photographs, as if in another order: {explained}, a random order "
-            f"{100 * order.shuffled:.1f} %, and {100 * order.least:.1f} % would be possible",
-            "lights-in-order",
-        )
-    return None
+def _wrong_order(order: OrderEvidence) -> Finding | None:
+    given, best = order.given, order.best_share
+    why = f"they leave {given:.1%} of the photographs unexplained, "
+    if best < CLEARLY_BETTER * given and given - best > 0.002:
+        why += f"and {order.best.words} only {best:.1%}"
+    elif order.likeness_to_chance > LIKE_CHANCE:
+        best = order.least
+        why += f"a random order {order.shuffled:.1%}, and {best:.1%} would be possible"
+    else:
+        return None
+    return _mistake("light-order", "lights-in-order", why=why, given=given, best=best)
 
 
 def _wrong_axes(
     small: Thumbnail, lights: FloatArray, open_sides: tuple[bool, bool, bool, bool], axes_given: str
-) -> Mistake | None:
+) -> Finding | None:
     normals = small.on_grid(matte_fit(small.values, lights)[0])
     useful = useful_cells(small)
     outline = outline_of(small, useful, open_sides)
@@ -207,69 +179,63 @@ def _wrong_axes(
 
 def _axes_mistake(
     axes: FloatArray, given: SurfaceEvidence, seen: SurfaceEvidence, *, decided: bool, axes_given: str
-) -> Mistake:
+) -> Finding:
     further = axes_words(axes)
     words = axes_words(axes_matrix(axes_given) @ axes) if axes_given else further
     signs = []
     if given.away > 0.2:
         signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
-    if seen.curl < CLEARLY_BETTER * given.curl:
+    curls = seen.curl < CLEARLY_BETTER * given.curl
+    if curls:
         signs.append(f"the slopes belong to no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
     if decided and given.outwards < seen.outwards - 0.1:
         signs.append(
             f"normals along the outline point outwards in {100 * given.outwards_share:.0f} %, with {words} in "
             f"{100 * seen.outwards_share:.0f} %"
         )
-    why = "; ".join(signs)
+    facts = {"why": "; ".join(signs), "axes": words, "agree": ""}
     if words == "x,y,z":
-        return Mistake(
-            "axes",
-            f"The light file seems to have the default axes, not those given: {why}",
-            "default-axes",
-        )
+        return _mistake("light-axes", "default-axes", kind="the default axes, not those given", **facts)
     if words == "-x,-y,-z":
         instead = " instead of the axes given" if axes_given else ""
-        return Mistake(
-            "arrows",
-            f"The light directions seem to point from the light to the object: {why}",
-            "reverse-lights",
-            {"instead": instead},
-        )
+        return _mistake("lights-reversed", "reverse-lights", instead=instead, **facts)
     hollow = "" if decided else " If hollows then look like bumps, reverse x and y too."
-    if further == "-x,-y,z" and not signs[0].startswith("the slopes"):
+    if further == "-x,-y,z" and (given.away > 0.2 or not curls):
         hollow = " If the object is hollow, nothing is wrong."
-    instead = f" instead of {axes_given}" if axes_given else ""
-    names = {"x,-y,z": "with y pointing down", "y,x,z": "with x and y exchanged"}
-    return Mistake(
-        "axes",
-        f"The light file seems to have other axes{', ' + names[words] if words in names else ''}: {why}",
+    names = {"x,-y,z": ", with y pointing down", "y,x,z": ", with x and y exchanged"}
+    return _mistake(
+        "light-axes",
         "lights-axes",
-        {"axes": words, "instead": instead, "note": hollow},
+        kind=f"other axes{names.get(words, '')}",
+        instead=f" instead of {axes_given}" if axes_given else "",
+        note=hollow,
+        **facts,
     )
 
 
-def _compared(mistake: Mistake | None, opinion: Opinion | None, axes_given: str) -> Mistake | None:
+def _compared(mistake: Finding | None, opinion: Opinion | None, axes_given: str) -> Finding | None:
     """The mistake beside what lights estimated from the photographs say of the axes."""
-    if opinion is None or (mistake is not None and mistake.kind != "axes"):
+    if opinion is None or (mistake is not None and mistake.code != "light-axes"):
         return mistake
     words = axes_words(axes_matrix(axes_given) @ axes_matrix(opinion.axes)) if axes_given else opinion.axes
     if mistake is not None:
-        advised = mistake.values.get("axes", "x,y,z")
+        advised = mistake.values["axes"]
         if opinion.axes == "x,y,z":  # they fit as they are
             return mistake if advised[-2:] != ",z" else None
         agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
-        return replace(mistake, text=mistake.text + agree) if advised == words else mistake
+        return mistake.changed(agree=agree) if advised == words else mistake
     if opinion.axes == "x,y,z":
         return None
-    names = {"x,-y,z": "mirrored in y", "-x,y,z": "mirrored in x", "-x,-y,z": "turned by 180°"}
-    return Mistake(
-        "axes",
-        f"The lights seem to be {names.get(opinion.axes, 'in other axes')}: they differ from lights estimated from the "
-        f"photographs by {opinion.given_degrees:.0f}°, and with {words} by {opinion.degrees:.0f}°",
+    names = {"x,-y,z": ", mirrored in y", "-x,y,z": ", mirrored in x", "-x,-y,z": ", turned by 180°"}
+    return _mistake(
+        "light-axes",
         "default-axes" if words == "x,y,z" else "lights-axes",
-        {}
-        if words == "x,y,z"
-        else {"axes": words, "instead": f" instead of {axes_given}" if axes_given else "", "note": ""},
+        kind=f"other axes{names.get(opinion.axes, '')}",
+        why=f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°",
+        agree=f", and with {words} by {opinion.degrees:.0f}°",
+        axes=words,
+        instead=f" instead of {axes_given}" if axes_given else "",
+        note="",
     )
 
 
@@ -279,7 +245,7 @@ def _turned_ring(
     useful: BoolArray,
     outline: Outline,
     given: SurfaceEvidence,
-) -> tuple[Mistake | None, float]:
+) -> tuple[Finding | None, float]:
     """Lights on a ring that begin elsewhere on it: any place explains the photographs, but only one a surface.
 
     Returns the mistake and the curl that is left without it.
@@ -297,16 +263,11 @@ def _turned_ring(
             best = seen.curl, order.words
     if best is None or best[0] > CLEARLY_BETTER * given.curl:
         return None, given.curl
-    mistake = Mistake(
-        "order",
-        f"The lights seem to be in another order than the photographs: the slopes belong to no surface (curl "
-        f"{given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})",
-        "lights-in-order",
-    )
-    return mistake, best[0]
+    why = f"the slopes belong to no surface (curl {given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})"
+    return _mistake("light-order", "lights-in-order", why=why, given=given.curl, best=best[0]), best[0]
 
 
-def _curve(small: Thumbnail, lights: FloatArray) -> Mistake | None:
+def _curve(small: Thumbnail, lights: FloatArray) -> Finding | None:
     """Photographs with the sRGB curve fit a matte surface better once it is undone."""
     values = small.values[:, bright_enough(small.values)]
     values = np.maximum(values, 0) / max(
@@ -318,9 +279,4 @@ def _curve(small: Thumbnail, lights: FloatArray) -> Mistake | None:
     ]
     if misfits[0] < 0.01 or misfits[1] > CURVE_RATIO * misfits[0]:
         return None
-    return Mistake(
-        "curve",
-        f"The photographs seem to have a tone curve, as cameras put into pictures for viewing: a matte surface "
-        f"misses {100 * misfits[0]:.1f} % of their variation, with the curve undone {100 * misfits[1]:.1f} %",
-        "undo-srgb",
-    )
+    return _mistake("tone-curve", "undo-srgb", misfit=misfits[0], undone=misfits[1])

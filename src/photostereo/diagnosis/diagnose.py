@@ -14,8 +14,9 @@ from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.display import Displayed
-from photostereo.diagnosis.advice import Finding, advise
-from photostereo.diagnosis.checks import EFFECTS, Mistake, find_mistakes
+from photostereo.core.findings import Finding, by_code
+from photostereo.diagnosis.advice import advise
+from photostereo.diagnosis.checks import find_mistakes
 from photostereo.diagnosis.exposure import (
     dark_counts,
     dim_photographs,
@@ -72,7 +73,7 @@ class Diagnosis(Displayed):
     @property
     def advice(self) -> tuple[str, ...]:
         """The findings as plain sentences."""
-        return tuple(finding.text for finding in self.findings)
+        return tuple(map(str, self.findings))
 
     @property
     def poorly_lit(self) -> float:
@@ -120,22 +121,16 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     residual = matte_residual(shown.images, normals, lights, shown.mask, control)
     control.check()
     bare = replace(seen, residual=residual)
-    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
+    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result, control)))
 
 
 def _about_near(near: NearLights | None) -> tuple[Finding, ...]:
     if near is None:
         return ()
-    words = (
-        f"The lights seem to be close, at about {near.widths:.0f} widths of the frame: that bends the surface by about "
-        f"{near.degrees:.0f}°. Give their positions in the light file, or move them farther away."
+    degrees, widths = near.degrees, near.widths
+    return (
+        Finding("close-lights", "problem", effect=degrees, is_mistake=True, widths=widths, degrees=degrees),
     )
-    return (Finding("problem", words, effect=near.degrees, is_mistake=True),)
-
-
-def _as_finding(mistake: Mistake) -> Finding:
-    words = mistake.rendered("terminal")
-    return Finding("problem", str(mistake), words, effect=EFFECTS.get(mistake.kind, 0.0), is_mistake=True)
 
 
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
@@ -167,15 +162,15 @@ def _look_at(gray: Capture, control: Control) -> Diagnosis:
 def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[Finding]:
     """What photographs and lights say against each other."""
     if gray.lights.is_near:  # they differ over the object by more than most mistakes would make them
-        yield Finding("notice", "The lights are near, so their axes and their order were not checked.")
+        yield Finding("near-lights-unchecked")
         return
     given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
     images, lights, mask = gray.images, gray.lights.directions, gray.mask
     mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
-    yield from map(_as_finding, mistakes)
+    yield from mistakes
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)
-    if not any(mistake.kind == "order" for mistake in mistakes):  # the wrong light looks like a near one
+    if "light-order" not in by_code(mistakes):  # the wrong light looks like a near one
         yield from _about_near(find_near_lights(images, lights, mask, strengths.factors))
     control.check()
     yield from unequal_photographs(images, lights, mask, strengths)

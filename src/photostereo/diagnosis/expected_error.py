@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.diagnosis.advice import Finding
+from photostereo.core.findings import Finding
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import coarse_curl, turn_of_lights
 
@@ -89,12 +89,12 @@ class ExpectedError:
 
     def as_dict(self) -> dict[str, Any]:
         """For ``summary.json``."""
-        reasons = [reason.text for reason in self.reasons]
         return {
             "degrees": round(self.degrees, 2),
             "grade": self.grade,
             "words": self.words,
-            "reasons": reasons,
+            "reasons": list(self.reasons),
+            "reason_codes": [reason.code for reason in self.reasons],
         }
 
 
@@ -154,24 +154,11 @@ def _own(result: HasMaps) -> float | None:
 def _about_accuracy(lights: Lights, degrees: float) -> list[Finding]:
     if degrees < 1.0:
         return []
-    remedy = "A shiny ball beside the object gives accurate lights."
-    if "estimated" not in lights.source:
-        remedy = "Use a larger ball with a clear outline, on gray ground."
-    return [
-        Finding(
-            "notice",
-            f"The light directions are accurate to about {degrees:.1f}° only. {remedy}",
-            effect=degrees,
-        )
-    ]
+    code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
+    return [Finding(code, effect=degrees, degrees=degrees)]
 
 
 def _about_turn(turn: FloatArray, effect: float) -> Finding:
     degrees = float(np.linalg.norm(turn))
     axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
-    return Finding(
-        "problem",
-        f"The normals do not belong to a surface unless all lights are turned by about {degrees:.0f}°, mostly about the "
-        f"{axis}. Check the light directions, and whether the camera or the object moved after they were measured.",
-        effect=effect,
-    )
+    return Finding("turned-lights", "problem", effect=effect, degrees=degrees, axis=axis)

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.diagnosis.advice import Finding, percent
+from photostereo.core.findings import Finding
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
 
@@ -47,18 +47,19 @@ def unequal_photographs(
     fit, blurred = np.linalg.pinv(lights).T, _not_sharp(images, lights, mask)
     if blurred.mean() >= MANY:
         yield Finding(
+            "blurred-photographs",
             "problem",
-            f"{int(blurred.sum())} of {len(images)} photographs show much less detail than the others: they seem to be "
-            "blurred or displaced. Leave them out.",
+            count=int(blurred.sum()),
+            photographs=len(images),
             effect=float(mean_angle(pixels @ fit, pixels[:, ~blurred] @ np.linalg.pinv(lights[~blurred]).T)),
             is_mistake=True,
         )
     if not found.corrects and found.left < EXPLAINED:
         varies = float(np.log(found.relative).std())
         yield Finding(
+            "varying-exposure",
             "problem",
-            f"The exposure seems to vary by {percent(varies)} from photograph to photograph, and cannot be corrected with "
-            "certainty. Was the camera on automatic? Give the strengths of the lights.",
+            share=varies,
             effect=float(mean_angle(pixels @ fit, (pixels / found.relative) @ fit)),
             is_mistake=True,
         )

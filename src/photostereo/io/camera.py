@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
 from photostereo.io.headers import (
     JPEG_SIGNATURE,
@@ -172,7 +173,7 @@ def exposure_of(shot: Shot) -> float | None:
     return shot.seconds * (shot.iso or 100.0) if shot.seconds else None
 
 
-def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...]]:
+def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding, ...]]:
     """How strongly each photograph was exposed, 1 on (geometric) average, and notes for the user.
 
     None if all are alike or one does not say. Exposure time and sensitivity are compensated; other changes
@@ -184,46 +185,36 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[str, ...
     notes = []
     damaged = sum(shot.damaged for shot in shots)
     if damaged:
-        notes.append(
-            f"the EXIF entries of {damaged} of {len(shots)} photographs cannot be read: their exposure is assumed to be "
-            "that of the others, and their focal length is not known"
-        )
+        notes.append(Finding("exif-damaged", damaged=damaged, photographs=len(shots)))
     notes += [*orientation_notes(shots), *changes(shots)]
     strengths = [exposure_of(shot) for shot in shots]
     certain = [strength for strength in strengths if strength is not None]
     if not certain or max(certain) <= (1 + SAME) * min(certain):
         return None, tuple(notes)
     if len(certain) < len(shots):
-        missing = len(shots) - len(certain)
-        notes.append(
-            f"the exposure changes between the photographs, but {missing} of them do not record it, so it is not compensated"
-        )
+        notes.append(Finding("exposure-not-recorded", missing=len(shots) - len(certain)))
         return None, tuple(notes)
     product = 1.0
     for strength in certain:
         product *= strength ** (1 / len(certain))
-    ratio = max(certain) / min(certain)
-    notes.append(f"the exposure changes by a factor of {ratio:.3g} between the photographs; compensated")
+    notes.append(Finding("exposure-compensated", factor=max(certain) / min(certain)))
     return [strength / product for strength in certain], tuple(notes)
 
 
-def changes(shots: Sequence[Shot]) -> tuple[str, ...]:
+def changes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     """What changed between photographs and cannot be compensated, in words.
 
     >>> changes([Shot(aperture=8), Shot(aperture=11)])[0][:36]
     'the aperture changes (f/8 to f/11): '
     """
     notes = []
-    for label, words in (
-        ("aperture", "the aperture changes (f/{} to f/{}): brightness and sharpness change with it"),
-        ("focal", "the focal length changes ({} to {} mm): the photographs do not lie on each other"),
-    ):
+    for label in ("aperture", "focal"):
         known = [value for shot in shots if (value := getattr(shot, label)) is not None]
         if known and max(known) > (1 + SAME) * min(known):
-            notes.append(f"{words.format(f'{min(known):g}', f'{max(known):g}')}. Set it by hand")
+            notes.append(Finding(f"{label}-changes", least=min(known), most=max(known)))
     balances = {shot.white_balance for shot in shots if shot.white_balance is not None}
     if len(balances) > 1:
-        notes.append("the white balance changes between the photographs. Set it by hand")
+        notes.append(Finding("white-balance-changes"))
     return tuple(notes)
 
 
@@ -249,24 +240,18 @@ def common_orientation(shots: Sequence[Shot]) -> int:
     return turn if turn in _TURNS else 1
 
 
-def orientation_notes(shots: Sequence[Shot]) -> tuple[str, ...]:
+def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     """Notes on photographs that viewers turn.
 
     >>> orientation_notes([Shot(orientation=6)] * 3)[0][:48]
     'the photographs are turned by 90° clockwise, as '
     """
     if len({int(shot.orientation or 1) for shot in shots}) > 1:
-        return (
-            "the EXIF orientation differs between the photographs: some were taken with the camera turned. All are used as "
-            "they are stored",
-        )
+        return (Finding("orientation-differs"),)
     turn = common_orientation(shots)
     if turn == 1:
         return ()
-    return (
-        f"the photographs are {_TURNS[turn]}, as viewers show them (EXIF orientation {turn}); masks and light directions "
-        "belong to what viewers show",
-    )
+    return (Finding("orientation-undone", turned=_TURNS[turn], orientation=turn),)
 
 
 def _jpeg_exif(head: Content) -> bytes:

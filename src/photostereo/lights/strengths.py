@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from photostereo.core.conventions import FloatArray
+from photostereo.core.findings import Finding
 from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import known_medians
@@ -113,20 +114,18 @@ def strength_sample(count: int) -> slice:
     return slice(0, None, max(1, count // SAMPLE))
 
 
-def describe_correction(factors: NDArray[Any] | None) -> str:
-    """One sentence for users about the photographs that were corrected; empty if none was.
+def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
+    """What to say about the photographs that were corrected; None if none was.
 
     >>> describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
-    'Exposure varied by 61 %: corrected in 2 photographs. Was the camera on automatic?'
+    'Exposure varied by 61%: corrected in 2 of 4 photographs. Was the camera on automatic?'
     >>> describe_correction(np.ones(4))
-    ''
     """
     if factors is None or not (np.asarray(factors) != 1.0).any():
-        return ""
+        return None
     number = int((np.asarray(factors) != 1.0).sum())
     span = max(float(np.max(factors)), 1.0) / min(float(np.min(factors)), 1.0) - 1.0
-    which = "1 photograph" if number == 1 else f"{number} photographs"
-    return f"Exposure varied by {100 * span:.0f} %: corrected in {which}. Was the camera on automatic?"
+    return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))
 
 
 def _matte(

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.images import decode_image
 from photostereo.io.safe import exists
 from photostereo.photographs.develop import upright
 
 
-def read_mask(path: Path, frame: tuple[int, int], orientation: int = 1) -> tuple[BoolArray, tuple[str, ...]]:
+def read_mask(
+    path: Path, frame: tuple[int, int], orientation: int = 1
+) -> tuple[BoolArray, tuple[Finding, ...]]:
     """A mask picture as bool, and notes. Everything brighter than half of its brightest value is the object.
 
     With the EXIF ``orientation`` of the photographs, a mask that lies on its side as their stored pixels do is
@@ -39,7 +42,7 @@ def read_mask(path: Path, frame: tuple[int, int], orientation: int = 1) -> tuple
 
 def mask_from_values(
     values: NDArray[Any], label: str, frame: tuple[int, int]
-) -> tuple[BoolArray, tuple[str, ...]]:
+) -> tuple[BoolArray, tuple[Finding, ...]]:
     """A mask from any array, and notes: everything brighter than half of its brightest value is the object.
 
     So 0 and 1, 0 and 255, true and false all mean the same. ``label`` says where it came from, to begin a sentence
@@ -68,8 +71,8 @@ def mask_from_values(
             remedy="whole-frame",
         )
     soft = int(((values > 0) & (values < top)).sum())
-    notes = () if soft == 0 else (f"{label} has {soft} pixels between black and white; cut at half",)
-    return np.asarray(values > 0.5 * top), notes
+    note = Finding("soft-mask", mask=label, count=soft)
+    return np.asarray(values > 0.5 * top), (note,) if soft else ()
 
 
 def mask_from_brightness(images: NDArray[Any]) -> BoolArray:

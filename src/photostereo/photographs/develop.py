@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import GRAY_WEIGHTS, linear_from_srgb
+from photostereo.core.findings import Finding
 
 
 def develop_into(
@@ -101,10 +102,7 @@ def as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
 
 
 #: If the strengths of a light file follow the exposures.
-CONTAINED = (
-    "the exposure changes between the photographs, and the strengths in the light file change with it: they are assumed "
-    "to include the exposure, which is not compensated again"
-)
+CONTAINED = Finding("exposure-in-strengths")
 #: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
 #: Independent strengths leave more than 1, measured ones that include it less than 0.1.
 _LEFT = 0.35

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.photographs.alignment.tiles import cut_tiles
 
 Pictures = NDArray[np.float32]
@@ -77,18 +78,17 @@ class Fault:
         """The reason in words."""
         return WORDS.get(self.reason, "it cannot be used").format(other=self.other)
 
-    def __str__(self) -> str:
+    @property
+    def finding(self) -> Finding:
         """One line.
 
-        >>> print(Fault("b.jpg", "duplicate", "a.jpg"))
+        >>> print(Fault("b.jpg", "duplicate", "a.jpg").finding)
         b.jpg is left out: it is a copy of a.jpg
         """
-        if self.used:
-            reason = (
-                "as asked" if self.wanted else f"because fewer than {FEWEST_LEFT} photographs would be left"
-            )
-            return f"{self.file} is used although {self.why}, {reason}"
-        return f"{self.file} is left out: {self.why}"
+        if not self.used:
+            return Finding("left-out", file=self.file, reason=self.reason, why=self.why)
+        because = "as asked" if self.wanted else f"because fewer than {FEWEST_LEFT} photographs would be left"
+        return Finding("used-all-the-same", file=self.file, reason=self.reason, why=self.why, because=because)
 
     def as_error(self, path: Path) -> CaptureError:
         """For those who want no photograph to be left out."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.memory import require_memory
@@ -108,7 +109,7 @@ class PhotographFiles:
         if self._brackets:
             every = [shot for group in self._bracket_shots.values() for shot in group]
             total = len(files) - len(self._brackets) + len(every)
-            merged = f"the {total} photographs are several exposures of {len(files)} lights: merged, one for each light"
+            merged = Finding("brackets-merged", photographs=total, lights=len(files))
             self.camera_notes = tuple(dict.fromkeys((merged, *self.camera_notes, *changes(every))))
         self._framing = framing or Framing()
         self.workers = workers or processors()

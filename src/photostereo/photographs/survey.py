@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.photographs.alignment.motion import LONGEST
 from photostereo.photographs.files import PhotographFiles
 
@@ -62,17 +63,15 @@ def bit_depth(source: PhotographFiles) -> int:
     return max(kind.itemsize * 8 for kind in source.kinds.values())
 
 
-def notes_on(source: PhotographFiles) -> tuple[str, ...]:
+def notes_on(source: PhotographFiles) -> tuple[Finding, ...]:
     """Notes on bit depth, color and tone curve, and on what the camera recorded."""
     files, kinds = source.files, [source.kinds[file] for file in source.files if file in source.kinds]
     notes = []
     if len(set(kinds)) > 1:
         other = next(number for number, kind in enumerate(kinds) if kind != kinds[0])
-        notes.append(
-            f"photographs of different bit depth: {files[0].name} is {kinds[0]}, {files[other].name} "
-            f"{kinds[other]}; each is divided by its own full scale"
-        )
+        one, another = f"{files[0].name} is {kinds[0]}", f"{files[other].name} {kinds[other]}"
+        notes.append(Finding("bit-depths-differ", one=one, another=another))
     if source.curved_by_file and any(source.curved):
         some = "" if all(source.curved) else f"{sum(source.curved)} of "
-        notes.append(f"{some}the photographs are JPEG or tagged as sRGB: the sRGB curve is undone")
+        notes.append(Finding("srgb-undone", some=some))
     return (*notes, *source.camera_notes)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray, encode_normals
 from photostereo.core.errors import CaptureError
 from photostereo.core.units import PixelSize
@@ -59,6 +60,7 @@ def write_comparison_page(
     depths: Sequence[FloatArray | None],
     pixel_size: PixelSize,
     expected: Sequence[float | None] = (),
+    control: Control = SILENT,
 ) -> None:
     """``report.html`` of a folder that holds a folder for each result."""
     from photostereo.report import write_comparison
@@ -81,6 +83,7 @@ def write_comparison_page(
         expected=expected,
         pixel_size=pixel_size,
         about=read_about(None if capture.origin is None else capture.origin.path),
+        control=control,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from photostereo.capture.options import NAMED_FILES
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning
+from photostereo.core.findings import Finding
 from photostereo.io.safe import exists
 from photostereo.pipeline.reading import ReadingStages
 from photostereo.pipeline.settings import Settings
@@ -94,7 +95,7 @@ class Pipeline(ReadingStages):
     ) -> None:
         super().__init__(path, settings or Settings(), control)
         self.deal = deal
-        self.warnings: tuple[str, ...] = ()  # of the solution
+        self.warnings: tuple[Finding, ...] = ()  # of the solution
         if changes:
             self.configure(**changes)
 
@@ -208,7 +209,7 @@ class Pipeline(ReadingStages):
                 control=self.control,
                 **solving.parameters,
             )
-        self.warnings = tuple(str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning))
+        self.warnings = tuple(w.message.args[0] for w in caught if isinstance(w.message, ConvergenceWarning))
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         result = self._tinted(result)

@@ -1,27 +1,27 @@
-"""Every prior: this package's, one line each, and those of other packages."""
+"""Every prior: this package's and those of other packages."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from photostereo.core.errors import require_known
-from photostereo.core.plugins import announced
-from photostereo.priors.dictionary.entry import DICTIONARY
+from photostereo.core.plugins import registered
 from photostereo.priors.entry import PriorEntry
-from photostereo.priors.smoothness.entry import SMOOTHNESS
 
-OWN = (DICTIONARY, SMOOTHNESS)
+#: The folders here. To add a prior, write one with an ``entry.py`` and name it.
+FOLDERS = ("dictionary", "smoothness")
 
 
 @cache
 def registered_priors() -> dict[str, PriorEntry]:
-    """All priors by name. Another package's prior never takes the name of one of ours.
+    """All priors by name.
 
     >>> "dictionary" in registered_priors()
     True
     """
-    theirs = {entry.name: entry for entry in announced("photostereo.priors", PriorEntry)}
-    return {**theirs, **{entry.name: entry for entry in OWN}}
+    return registered(
+        PriorEntry, "photostereo.priors", (f"{__package__}.{folder}.entry" for folder in FOLDERS)
+    )
 
 
 def find_prior(name: str) -> PriorEntry:

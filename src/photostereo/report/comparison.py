@@ -69,7 +69,10 @@ def write_comparison(
     mask = basis.mask
     entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)
     frame = frame_around(mask, max_pixels=_pixels_allowed(len(entries)))
-    shown = [{"entry": entry, **_maps(entry, mask, frame)} for entry in entries]
+    shown = []
+    for entry in entries:
+        control.check()
+        shown.append({"entry": entry, **_maps(entry, mask, frame)})
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
     grids = _grids(entries, mask, frame)
     best = _best(results, entries, mask)

@@ -106,6 +106,7 @@ def write_report(
     """
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
+    control.check()
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     control.check()
     surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
@@ -216,7 +217,7 @@ def capture_evidence(
     calibration = None if capture.origin is None else capture.origin.calibration
     if calibration is not None and calibration.picture is None:
         calibration = None
-    problems = [finding.text for finding in diagnosis.findings if finding.severity == "problem"]
+    problems = [str(finding) for finding in diagnosis.findings if finding.severity == "problem"]
     if calibration is not None:
         problems += [f"{wording.begun(said)}." for said in calibration.warnings]
     return {

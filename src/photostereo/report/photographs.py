@@ -45,6 +45,7 @@ def find_verdicts(
     chosen: Sequence[int],
     photographs: Sequence[FloatArray],
     frame: Frame,
+    control: Control = SILENT,
 ) -> Verdicts:
     """The method's own weights or errors; for others, the photographs minus a matte surface with their normals.
 
@@ -60,19 +61,26 @@ def find_verdicts(
         maps = [pictures.shrink_map(errors[..., j], capture.mask, frame) for j in chosen]
         return Verdicts("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5, maps)
     gray = np.stack([_small_gray(photograph, frame) for photograph in photographs])
+    control.check()
     words = ("darker than a matte surface", "brighter")
-    maps = matte_differences(gray, result, capture.lights.directions[list(chosen)], frame)
+    maps = matte_differences(gray, result, capture.lights.directions[list(chosen)], frame, control)
     return Verdicts("Difference from the model", words, -0.75, 0.75, maps)
 
 
 def matte_differences(
-    images: FloatArray, result: Reconstruction, lights: FloatArray, frame: Frame
+    images: FloatArray,
+    result: Reconstruction,
+    lights: FloatArray,
+    frame: Frame,
+    control: Control = SILENT,
 ) -> list[FloatArray]:
     """Small gray photographs (d, h, w) minus the matte surface that fits them best, relative to each pixel's brightness."""
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     # Pixels that are partly background cannot be compared.
     known &= pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
+    control.check()
     fit = matte_fit(images, normals, lights, known)
+    control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)
     maps = []
     for image, light in zip(images, lights, strict=True):
@@ -139,7 +147,7 @@ def contact_sheet(
         control.check()
         smalls.append(small_map(frame.cut(capture.images[index]) / white, side))
     verdicts = find_verdicts(
-        result, capture, chosen, smalls, _verdict_frame(capture, frame, len(chosen), side)
+        result, capture, chosen, smalls, _verdict_frame(capture, frame, len(chosen), side), control
     )
     names = capture.origin.files if capture.origin and len(capture.origin.files) == count else ()
     photographs = []

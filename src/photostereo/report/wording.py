@@ -30,7 +30,7 @@ def status_words(result: Reconstruction) -> str:
     The three states of a :class:`~photostereo.solver.reconstruction.Reconstruction`, in words.
     """
     if result.status == "converged":
-        return f"converged after {result.iterations} iterations"
+        return f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     if result.status == "iterations":
         return f"stopped at the limit of {result.iterations} iterations"
     return result.status

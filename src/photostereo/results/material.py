@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import encode_normals, srgb_from_linear
 from photostereo.core.errors import PhotostereoWarning
+from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
 from photostereo.io.png import encode_png
@@ -101,9 +102,7 @@ def make_material(
     bow = max(float(np.ptp(slope - flatten(slope))) for slope in measured_slopes)
     if n[..., 0].size < FLAT_SHARE * mask.sum() or bow > MOST_BOW:
         warnings.warn(
-            "A material is meant for flat samples such as paper, fabric or stone. This object is not flat: only "
-            f"{n.shape[1]} × {n.shape[0]} pixels of it are used, and its overall shape is removed.",
-            PhotostereoWarning,
+            PhotostereoWarning(Finding("material-not-flat", width=n.shape[1], height=n.shape[0])),
             stacklevel=2,
         )
     color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)

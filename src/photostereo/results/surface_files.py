@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
+from photostereo.core.findings import Finding
 from photostereo.io.atomic import write_array, write_bytes
 from photostereo.io.memory import give_back_memory
 from photostereo.results.choice import USUAL, SurfaceChoice
@@ -103,6 +104,7 @@ def write_surface(
     if surface.tears:
         write_array(job.folder / "tears.npy", surface.torn_right | surface.torn_down)
         said["tears.npy"] = "True where a link to the right or downward neighbor is cut."
+    control.check()
     if normal_map:
         write_normal_png(job.folder / "normals.png", job.normals, job.mask, flip_y=flip_y, size=size)
         said["normals.png"] = describe_normals(flip_y, signed=False)
@@ -193,13 +195,11 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
     return said
 
 
-def _simplified(kinds: Sequence[str], mesh: Mesh) -> str:
+def _simplified(kinds: Sequence[str], mesh: Mesh) -> Finding:
     """What was done to a mesh that would have too many triangles for most programs."""
     names = " and ".join(f"mesh.{kind}" for kind in kinds)
-    return (
-        f"{names} simplified from {mesh.full_triangles:,} to {len(mesh.faces):,} triangles, "
-        f"within {mesh.tolerance:.2g} pixels of the full surface."
-    )
+    before, after = mesh.full_triangles, len(mesh.faces)
+    return Finding("mesh-simplified", names=names, before=before, after=after, tolerance=mesh.tolerance)
 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:

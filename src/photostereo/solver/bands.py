@@ -188,6 +188,7 @@ def solve_band(
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(Pictures(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), {}))
     model = model_of_band(capture, entry, learned, band, device, control)
+    control.check()
     control.part(READING, 1.0)
     if entry.prior is None:
         solution = Problem(model, device=device).solve(control=control)

@@ -9,6 +9,9 @@ most and the network was trained for such captures, otherwise ``fast``. The resu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from photostereo.core.findings import Finding
 
 #: The default of ``solve``.
 DEFAULT_METHOD = "auto"
@@ -40,22 +43,18 @@ def choose(word: str, pixels: int | None = None, photographs: int | None = None)
     >>> choose("auto", 24_000_000, 60).name, choose("auto", 45_200, 3).name
     ('dlsr', 'dlsr')
     """
+    facts: dict[str, Any]
     if word == "fast":
-        return Choice(FAST, "fast: robust, and quick at any size")
+        return Choice(FAST, Finding("asked-for-fast"))
     if word == "best":
-        return Choice(BEST, "best: the most accurate on captures with truth")
+        return Choice(BEST, Finding("asked-for-best"))
     if word != "auto":
         return Choice(word)
     if photographs is not None and not FEWEST <= photographs <= MOST:
-        return Choice(
-            FAST,
-            f"chosen because the most accurate method ({BEST}) was trained for {FEWEST} to {MOST} photographs, not "
-            f"{photographs}",
-        )
+        facts = {"fewest": FEWEST, "most": MOST, "photographs": photographs}
+        return Choice(FAST, Finding("chosen-by-count", best=BEST, **facts))
     if pixels is not None and photographs is not None and pixels * photographs > INTENSITIES:
-        return Choice(
-            FAST,
-            f"chosen for {pixels / 1e6:.1f} million pixels × {photographs} photographs: the most accurate method ({BEST}) "
-            f"would take {pixels * photographs * SECONDS / 60:.0f} core-minutes",
-        )
-    return Choice(BEST, "chosen as the most accurate on captures with truth")
+        minutes = pixels * photographs * SECONDS / 60
+        facts = {"millions": pixels / 1e6, "photographs": photographs, "minutes": minutes}
+        return Choice(FAST, Finding("chosen-by-size", best=BEST, **facts))
+    return Choice(BEST, Finding("most-accurate"))

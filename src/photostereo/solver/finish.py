@@ -24,7 +24,7 @@ from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shadin
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Pixels that are tinted at a time: 0.1 s between two moments of cancelling. The result does not depend on it.
+#: Pixels that are tinted at a time: 0.1 s between two moments of canceling. The result does not depend on it.
 PIXELS_AT_A_TIME = 1_000_000
 
 
@@ -155,18 +155,22 @@ def _along_frames(
 ) -> NDArray[Any]:
     """:func:`_along` with one photograph at a time."""
     along, back, fall_off = np.zeros((len(unit), 3)), pseudo_inverse(lights.matrix), lights.fall_off
+    inside = np.flatnonzero(mask)
     for number, frame in enumerate(frames):
         control.check()
-        seen = frame[mask] if fall_off is None else frame[mask] / fall_off[:, number, None]
+        colors = frame.reshape(-1, 3)
         for part in _parts(len(unit)):
+            seen = colors[inside[part]]
+            if fall_off is not None:
+                seen = seen / fall_off[part, number, None]
             share = some_lights(back, part)[..., number, :, None]
-            along[part] += shading(unit[part], share) * seen[part]
+            along[part] += shading(unit[part], share) * seen
             control.check()
     return along
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Slices of the pixels, so that temporaries stay small and work can be cancelled in between."""
+    """Slices of the pixels, so that temporaries stay small and work can be canceled in between."""
     return (slice(first, first + PIXELS_AT_A_TIME) for first in range(0, count, PIXELS_AT_A_TIME))
 
 

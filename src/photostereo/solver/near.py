@@ -16,6 +16,7 @@ from photostereo.capture import Capture
 from photostereo.capture.capture import gray_of
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
+from photostereo.core.findings import Finding
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.lights import Lights
 from photostereo.runtime.matte_fits import fit_lit
@@ -37,8 +38,8 @@ BETTER = 0.9
 
 def with_depth(
     capture: Capture, solve: Callable[[Capture], Reconstruction], control: Control = SILENT
-) -> tuple[Capture, str]:
-    """The capture with near lights that know its depth, and a sentence on how it was found.
+) -> tuple[Capture, Finding]:
+    """The capture with near lights that know its depth, and how it was found.
 
     ``solve`` gives the normals of a small copy.
     """
@@ -60,11 +61,8 @@ def with_depth(
     assert depth is not None and positions is not None and given.positions is not None
     height = step * float(given.positions[0, 2] - positions[0, 2])
     depth = depth if step == 1 else enlarged(depth, step, capture.frame)
-    sentence = (
-        f"Near lights: normals and depth in turn, {rounds} rounds; the last moved the normals by {moved:.2f}°. "
-        f"The object lies {height:.0f} pixels above the origin of the positions."
-    )
-    return replace(capture, lights=capture.lights.lowered(height).changed(depth=depth)), sentence
+    said = Finding("near-lights-solved", rounds=rounds, degrees=moved, height=height)
+    return replace(capture, lights=capture.lights.lowered(height).changed(depth=depth)), said
 
 
 def camera_of(capture: Capture) -> Camera | None:

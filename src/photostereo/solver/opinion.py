@@ -10,7 +10,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
-from photostereo.diagnosis.advice import Finding
+from photostereo.core.findings import Finding
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angle_between

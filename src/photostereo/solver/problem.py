@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import ConvergenceWarning, ParameterError
+from photostereo.core.findings import Finding
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import CPU, Array, Device, namespace
@@ -167,8 +168,7 @@ class Problem:
         fit = self.model.alone(control)
         if not fit.converged:
             warnings.warn(
-                f"The model stopped at its limit of {fit.iterations} iterations before every pixel met its tolerance.",
-                ConvergenceWarning,
+                ConvergenceWarning(Finding("model-not-converged", iterations=fit.iterations)),
                 stacklevel=4,
             )
         status = "closed form" if fit.iterations == 0 else "converged" if fit.converged else "iterations"

@@ -27,7 +27,7 @@ MOST_PIXELS = 2_000_000
 ROWS, PIXELS = 400, 600_000
 #: No band has fewer rows of its own.
 SMALLEST = 64
-#: Photographs of a band that are read at a time: enough for the threads, few enough to be cancelled in between.
+#: Photographs of a band that are read at a time: enough for the threads, few enough to be canceled in between.
 READ_AT_A_TIME = 4
 #: Pixels of a band whose sums are formed at a time, if sums are all that a model keeps.
 SUMMED_AT_A_TIME = 250_000

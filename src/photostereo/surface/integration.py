@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
+from photostereo.core.findings import Finding
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.integrated import Camera, Surface
 from photostereo.surface.multigrid import Heights, center_parts
@@ -153,9 +154,7 @@ def integrate(
     depth[~inside] = np.nan
     if not found.converged:
         warnings.warn(
-            f"{method} stopped after {found.iterations} iterations before it met its tolerance. The surface is "
-            "usable; raise max_iter for the last digits.",
-            ConvergenceWarning,
+            ConvergenceWarning(Finding("surface-not-converged", method=method, iterations=found.iterations)),
             stacklevel=2,
         )
     return Surface(

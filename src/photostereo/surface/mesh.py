@@ -39,7 +39,7 @@ MOST_TRIANGLES = 2_000_000
 #: 0.6 to 2.2 and 0.7 to 1.5 times, and 8 takes up to twice as long.
 HEAD_START = 4
 #: Above this number the quadtree alone makes the mesh: quadric simplification would take seconds, and cannot be
-#: cancelled.
+#: canceled.
 MOST_BY_QUADRICS = 250_000
 
 #: White is found from at most this many pixels, which is enough for a percentile. Not tuned.

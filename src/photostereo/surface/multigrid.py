@@ -73,6 +73,7 @@ class Multigrid:
 
     def __init__(self, lattice: Lattice, control: Control = SILENT) -> None:
         self.control = control
+        control.check()
         self.levels = [_Level(lattice)]
         while lattice.right.size > COARSEST:
             control.check()
@@ -122,6 +123,7 @@ def conjugate_gradients(
     Stops when the residual falls below ``rtol`` times ``‖b‖`` or after ``max_iter`` iterations. ``side`` and ``start``
     are overwritten, by the residual and the solution. Progress is the percentage of digits gained.
     """
+    control.check()
     values, residual, image = start, side, np.empty_like(side)
     scale = float(np.sqrt(inner_product(side, side))) or 1.0
     residual -= lattice.apply(values, image)

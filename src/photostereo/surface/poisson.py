@@ -67,6 +67,7 @@ def assemble(
             side[rows][near] -= push
             total[axis] += weight.sum(dtype=np.float64)
             flow[axis] += push.sum()
+    control.check()
     slope = np.divide(flow, total, out=np.zeros(2), where=total > 0)
     start = slope[0] * np.arange(width) + slope[1] * np.arange(height)[:, None]
     start[~inside] = 0.0

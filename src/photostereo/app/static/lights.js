@@ -106,7 +106,7 @@ export class LightsStep {
     replace(this.words, h("p", { class: "lead" }, lights.kind === "ball" ? `From a ${lights.balls[0]?.kind ?? ""} ball` : lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`),
       h("p", {}, h("span", { class: `badge-line ${grade}` }, good)),
       lights.strengths_source ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`) : null,
-      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning))),
+      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))),
       state.capture.problem ? h("p", { class: "alert problem" }, state.capture.problem) : null);
   }
 

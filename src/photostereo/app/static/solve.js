@@ -42,7 +42,7 @@ export class SolveStep {
 
   update(parts) {
     const { state } = this.capture;
-    const running = ["running", "cancelling"].includes(state.job?.state);
+    const running = ["running", "canceling"].includes(state.job?.state);
     const ready = this.capture.ready && state.mask;
     for (const card of this.cards.children) card.disabled = !ready || running;
     for (const button of this.form.querySelectorAll("button")) button.disabled = !ready || running;
@@ -84,8 +84,8 @@ export class SolveStep {
   progress(job) {
     this.job.hidden = !job;
     if (!job) return;
-    const running = ["running", "cancelling"].includes(job.state);
-    const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, cancelling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", cancelled: "Cancelled" }[job.state];
+    const running = ["running", "canceling"].includes(job.state);
+    const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, canceling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", cancelled: "Canceled" }[job.state];
     // What is done several times, such as reading, has one line.
     const stages = [];
     for (const stage of job.stages ?? []) {
@@ -102,7 +102,7 @@ export class SolveStep {
     });
     this.title.textContent = title;
     this.stop.hidden = !running;
-    this.stop.disabled = job.state === "cancelling";
+    this.stop.disabled = job.state === "canceling";
     replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null, (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
       job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null);
     replace(this.list, job.state === "done" ? null : list);

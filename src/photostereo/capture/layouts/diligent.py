@@ -36,6 +36,7 @@ from photostereo.capture.edits import MASK_STEM
 from photostereo.capture.opening import Found, finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
 from photostereo.io.images import list_images
 from photostereo.io.png import write_photographs, write_png
@@ -85,7 +86,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
         truths={label: (file, _read_mat(file, _TRUTHS[label])) for label, file in truths.items()},
         expected_bits=16,
-        notes=tuple(str(note) for note in sidecar.get("notes", ())),
+        notes=tuple(Finding("note", note=note) for note in sidecar.get("notes", ())),
     )
 
 
@@ -119,10 +120,7 @@ def write_diligent(
     negative = sum(int((image < 0).sum()) for image in capture.images)
     if negative:
         share = 100 * negative / capture.images.size
-        notes.append(
-            f"{negative} negative intensities ({share:.2g} %) were written as 0: 16-bit files cannot hold "
-            "them"
-        )
+        notes.append(Finding("negative-intensities", count=negative, share=share))
     digits = max(3, len(str(len(capture))))
     names = [f"{number:0{digits}d}.png" for number in range(1, len(capture) + 1)]
     with replacing_directory(directory, force=force, keep=keep) as folder:

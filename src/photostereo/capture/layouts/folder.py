@@ -23,6 +23,7 @@ from photostereo.capture.edits import MASK_STEM
 from photostereo.capture.opening import Found, in_folder, require_matching
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
 from photostereo.lights.files.reading import read_intensities, read_lights
 
@@ -83,20 +84,22 @@ def find(path: Path, options: ReadOptions) -> Found:
     notes = list(table.length_note() if table.positions is None and options.pixel_size is None else ())
     if chosen is None and len(present) > 1:
         notes.append(
-            f"several light files: {source.name} is used, {', '.join(p.name for p in present[1:])} not"
+            Finding(
+                "several-light-files", used=source.name, others=", ".join(file.name for file in present[1:])
+            )
         )
     intensities = table.intensities
     strengths = next((path / name for name in _STRENGTH_FILES if (path / name).is_file()), None)
     if intensities is None and strengths is not None:
         intensities = read_intensities(strengths, len(table.vectors))
     elif intensities is None:
-        notes.append("no light strengths: all lights are assumed to be equally strong")
+        notes.append(Finding("no-light-strengths"))
     if intensities is not None:
         # Only ratios between lights matter; a scale such as watts would make the albedo unreadable.
         mean = float(np.mean(intensities))
         if not 0.1 < mean < 10:
             intensities = intensities / mean
-            notes.append(f"light strengths were divided by their mean, {mean:.4g}")
+            notes.append(Finding("light-strengths-scaled", mean=mean))
     ambient, flat = ambient_and_flat(path)
     return Found(
         ambient=ambient,

@@ -22,6 +22,7 @@ from pathlib import Path
 from photostereo.capture.opening import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import LightTable
@@ -50,7 +51,10 @@ def find(path: Path, options: ReadOptions) -> Found:
         lights=replace(table, intensities=table.lengths if use_length else table.intensities),
         mask_file=masks[0] if masks else None,
         mask_default="auto",
-        notes=(f"lights from {table.path.name}", *(() if use_length else table.length_note())),
+        notes=(
+            Finding("light-file", file=table.path.name),
+            *(() if use_length else table.length_note()),
+        ),
     )
 
 

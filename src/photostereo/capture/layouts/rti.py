@@ -14,6 +14,7 @@ import numpy as np
 from photostereo.capture.opening import Found, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.images import is_image
 from photostereo.io.safe import read_text
 from photostereo.lights.files.reading import base_name, content_lines, decimal, read_lights
@@ -55,9 +56,7 @@ def find(path: Path, options: ReadOptions) -> Found:
     unlisted = [
         file for file in files[0].parent.iterdir() if is_image(file) and file not in files and file != mask
     ]
-    notes = (
-        () if not unlisted else (f"{len(unlisted)} pictures that {source.name} does not list were left out",)
-    )
+    left = Finding("unlisted-photographs", count=len(unlisted), file=source.name)
     return Found(
         path=path,
         layout=LAYOUT,
@@ -65,7 +64,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         files=files,
         lights=table,
         mask_file=mask,
-        notes=notes,
+        notes=(left,) if unlisted else (),
     )
 
 

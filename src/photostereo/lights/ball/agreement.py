@@ -8,11 +8,13 @@ is another reflection.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding, listed
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.geometry import angles_between
 from photostereo.lights.unknown.shading import Matte, fit_lights, matte_normals
@@ -27,13 +29,9 @@ _SHADING = 0.5
 _BALLS_DISAGREE = 4.0
 
 
-#: A sentence for the user and the numbers of the photographs that it is about.
-Doubt = tuple[str, list[int]]
-
-
 def combine_balls(
     balls: Sequence[FoundBall], names: Sequence[str]
-) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Doubt]]:
+) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Finding]]:
     """One direction per photograph from all balls, and doubts about those that disagree or show two lights."""
     trusted = [ball for ball in balls if ball.kind == "shiny"] or list(balls)
     trusted += [ball for ball in balls if ball not in trusted]
@@ -49,7 +47,7 @@ def combine_balls(
     length = np.linalg.norm(mean, axis=1, keepdims=True)
     directions = np.where(total[:, None] > 0, mean / np.maximum(length, 1e-12), np.nan)
     residual = np.where(total > 0, 1.0 / np.sqrt(np.maximum(total, 1e-12)), np.nan)
-    doubts: list[Doubt] = []
+    doubts: list[Finding] = []
     sharp = shiny if shiny.any() else ~shiny
     if sharp.sum() > 1:
         apart = angles_between(stack, directions[None])[sharp]
@@ -57,19 +55,10 @@ def combine_balls(
         # Near lights make balls differ a little in every photograph; one that differs much more is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
-            words = (
-                f"{names[number]}: the balls disagree about the light by {2 * worst[number]:.0f}°: one of the "
-                "highlights is another reflection. Look at the picture of the calibration"
-            )
-            doubts.append((words, [number]))
+            doubts.append(_doubt("balls-disagree", names, [number], degrees=2 * float(worst[number])))
     double = np.any([ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0)
     if np.any(double):
-        numbers = np.flatnonzero(double).tolist()
-        words = (
-            f"two highlights that move in {_listed(names, numbers)}: two lights at once? The stronger one is used; "
-            "photometric stereo needs one light at a time"
-        )
-        doubts.append((words, numbers))
+        doubts.append(_doubt("two-lights-at-once", names, np.flatnonzero(double).tolist()))
     places = [f"{ball.kind} ball at {ball.circle.x:.0f},{ball.circle.y:.0f}" for ball in trusted]
     return directions, residual, (" and ".join(places),) * len(directions), doubts
 
@@ -80,10 +69,10 @@ def mend_and_check(
     words: tuple[str, ...],
     pixels: FloatArray | None,
     names: Sequence[str],
-) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Doubt]]:
+) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Finding]]:
     """Missing directions from the object's shading; and the photographs whose direction it contradicts."""
     missing = np.asarray(~np.isfinite(directions).all(axis=1))
-    doubts: list[Doubt] = []
+    doubts: list[Finding] = []
     if missing.all():
         raise CaptureError(
             "The ball shows no highlight in any photograph. Check that the light is on and reaches the ball.",
@@ -94,12 +83,11 @@ def mend_and_check(
         shaded = directions_from_shading(pixels, directions)
     if missing.any():
         numbers = np.flatnonzero(missing).tolist()
-        listed = _listed(names, numbers)
         if shaded is None:
             raise CaptureError(
-                f"The ball shows no highlight in {listed}. If the light was off there on purpose, rename that photograph "
-                "to ambient.* to have it subtracted; if it was hidden or behind the ball, or the photograph is blurred, "
-                "leave it out.",
+                f"The ball shows no highlight in {listed(names[n] for n in numbers)}. If the light was off there on "
+                "purpose, rename that photograph to ambient.* to have it subtracted; if it was hidden or behind the ball, "
+                "or the photograph is blurred, leave it out.",
                 code="no-highlight",
                 photographs=[names[number] for number in numbers],
             )
@@ -110,19 +98,14 @@ def mend_and_check(
         words = tuple(
             "shading of the object" if gone else word for word, gone in zip(words, missing, strict=True)
         )
-        doubts.append(
-            (f"no highlight in {listed}: the direction was found from the shading of the object", numbers)
-        )
+        doubts.append(_doubt("light-from-shading", names, numbers))
     if shaded is not None:
         apart = angles_between(shaded, directions)
         usual = float(np.median(apart[~missing]))
         limit = max(_DISAGREES, _UNUSUAL * usual)
         for number in np.flatnonzero((apart > limit) & ~missing).tolist():
-            said = (
-                f"{names[number]}: the ball says another direction than the shading of the object, by "
-                f"{apart[number]:.0f}° (usual: {usual:.0f}°). Look at the picture of the calibration"
-            )
-            doubts.append((said, [number]))
+            facts = {"degrees": float(apart[number]), "usual": usual}
+            doubts.append(_doubt("shading-disagrees", names, [number], **facts))
     return directions, residual, words, doubts
 
 
@@ -151,6 +134,6 @@ def _matte(pixels: FloatArray, directions: FloatArray) -> Matte:
     return matte_normals(gray, directions.astype(np.float32), np.ones(len(directions), np.float32))
 
 
-def _listed(names: Sequence[str], numbers: Sequence[int], most: int = 4) -> str:
-    listed = ", ".join(names[number] for number in numbers[:most])
-    return listed + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
+def _doubt(code: str, names: Sequence[str], numbers: list[int], **values: Any) -> Finding:
+    """A finding about some photographs, by their numbers."""
+    return Finding(code, numbers=numbers, names=listed(names[number] for number in numbers), **values)

@@ -16,6 +16,7 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, unknown_perspective
@@ -53,7 +54,7 @@ class Calibration:
     frame: tuple[int, int]  #: height and width of those photographs
     #: (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
     positions: FloatArray | None = None
-    warnings: tuple[str, ...] = ()  #: sentences for the user
+    warnings: tuple[Finding, ...] = ()  #: what is doubtful
     #: whether the balls are in the photographs of the object, not in a series of their own
     in_frame: bool = False
     suspects: tuple[int, ...] = ()  #: numbers of the photographs that the warnings are about
@@ -80,6 +81,7 @@ class Calibration:
             "strengths_from": self.strengths_from,
             "expected_error_degrees": round(float(np.nanmean(self.residual)), 2),
             "warnings": list(self.warnings),
+            "warning_codes": [warning.code for warning in self.warnings],
         }
         if self.relief_factor is not None:
             facts["relief_factor"] = round(self.relief_factor, 2)
@@ -129,35 +131,26 @@ def calibrate_lights(
     pixels = _scene_pixels(images, scene, mask, balls)
     directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
     doubts += further
-    more: list[str] = []
+    more: list[Finding] = []
     positions, distance = light_positions(balls, frame)
     if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
-        more.append(
-            f"the strengths of the lights ({strengths_from}) would differ by a factor of {factor:.0f}: they are assumed to "
-            "be equal. Check the directions; a matte ball or a gray card gives reliable strengths"
-        )
+        more.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
         strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
     if distance:
         more.append(distance)
     if not circles and float(np.median(residual)) > _VAGUE:
-        more.append(
-            f"light directions are accurate to about {float(np.median(residual)):.1f}°: the outline or the highlights of "
-            "the ball are faint. A larger ball, a brighter ground or a longer exposure help; so does marking the ball"
-        )
+        more.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
         trusted = [ball for ball in balls if ball.kind == "shiny"] or balls
         turned = np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0)
         residual = np.hypot(residual, np.hypot(*turned))
         if np.hypot(*turned) > _TURNED:
-            more.append(
-                f"light directions are accurate to about {float(np.median(residual)):.0f}°: the ball is away from the "
-                "middle of the frame, and the focal length is not known. Give it, or put the ball closer to the middle"
-            )
-    suspects = tuple(sorted({number for _, numbers in doubts for number in numbers}))
+            more.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
+    suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
     return Calibration(
         files=names,
         directions=directions,
@@ -168,7 +161,7 @@ def calibrate_lights(
         balls=tuple(balls),
         frame=frame,
         positions=positions,
-        warnings=(*(sentence for sentence, _ in doubts), *more),
+        warnings=(*doubts, *more),
         suspects=suspects,
         picture=calibration_picture(images, balls, directions, strengths, suspects),
     )

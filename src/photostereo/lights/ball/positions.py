@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from photostereo.core.conventions import FloatArray
+from photostereo.core.findings import Finding
 from photostereo.lights.ball.search import FoundBall
 
 #: Directions differ if they are this many standard errors apart.
@@ -33,19 +34,21 @@ def meeting_point(points: FloatArray, directions: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(moment, (project @ points[:, :, None]).sum(axis=0)[:, 0]))
 
 
-def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple[FloatArray | None, str]:
-    """Positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a sentence.
+def light_positions(
+    balls: Sequence[FoundBall], frame: tuple[int, int]
+) -> tuple[FloatArray | None, Finding | None]:
+    """Positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a finding if they are near.
 
-    None and an empty sentence if there are fewer than two balls, or the lights are too far away.
+    None if there are fewer than two balls, or the lights are too far away.
     """
     shiny = [ball for ball in balls if ball.kind == "shiny"]
     if len(shiny) < 2:
-        return None, ""
+        return None, None
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
     centers = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
     base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
     if not _differ(shiny):
-        return None, ""
+        return None, None
     count = len(shiny[0].directions)
     positions = np.full((count, 3), np.nan)
     for number in range(count):
@@ -58,21 +61,16 @@ def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> tuple
             positions[number] = meeting_point(*(np.array(part) for part in zip(*lines, strict=True)))
     known = np.isfinite(positions).all(axis=1) & (positions[:, 2] > 0)
     if known.mean() < 0.8:
-        return None, ""
+        return None, None
     distance = float(np.median(np.linalg.norm(positions[known], axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
     # One light on an arm: the spread of the distances shows how well they are known, if the base does not.
     if error * distance / base > 0.5 or not known.all():
-        return None, ""
+        return None, None
     width = float(max(frame))
     bend = np.degrees(np.arctan2(0.5 * width, distance))
-    sentence = (
-        f"the lights are near: {distance / width:.1f} times the width of the frame, so their direction turns by "
-        f"{bend:.0f}° from the middle to the edge"
-        if bend > 3
-        else ""
-    )
-    return positions, sentence
+    near = Finding("near-lights", widths=distance / width, degrees=float(bend))
+    return positions, near if bend > 3 else None
 
 
 def _differ(balls: Sequence[FoundBall]) -> bool:

@@ -112,7 +112,7 @@ def settle_circle(
         chosen = usable & (np.abs(cosine) > _TERMINATOR)
         miss = values - texture * _model(normals, lights, room)
         scale = 1.4826 * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
-        scale = np.maximum(scale, 1e-3 * bright)
+        scale = np.maximum(scale, np.maximum(1e-3 * bright, 1e-12))  # also if all is black
         weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
         facing = normals @ room[:3] > 0
         fixed = (values, weight, cosine > 0, facing if room.any() else None, texture)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.geometry import require_directions, row_lengths
 
@@ -55,7 +56,7 @@ class LightTable:
     open_strengths: NDArray[np.bool_] | None = None
     #: (d,) expected errors of directions that were estimated, in degrees, NaN for others; None if none was
     errors: NDArray[np.float64] | None = None
-    notes: tuple[str, ...] = ()  #: what the user should know
+    notes: tuple[Finding, ...] = ()  #: what the user should know
 
     @property
     def is_complete(self) -> bool:
@@ -108,15 +109,12 @@ class LightTable:
         typical = np.full(len(positions), np.median(row_lengths(positions)))
         return replace(self, positions=positions, unit="pixels", distances=typical)
 
-    def length_note(self) -> tuple[str, ...]:
+    def length_note(self) -> tuple[Finding, ...]:
         """A note for the user if the vectors are not unit and their lengths are not used."""
         low, high = self.lengths.min(), self.lengths.max()
         if high - 1 < 0.01 and 1 - low < 0.01:
             return ()
-        return (
-            f"the vectors in {self.path.name} have lengths from {low:.3g} to {high:.3g}; only their "
-            "directions are used. Give strengths in columns of their own if the lengths mean strength",
-        )
+        return (Finding("light-lengths-unused", file=self.path.name, least=float(low), most=float(high)),)
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
         """The lights in the order of the photographs, if the file names them; unchanged otherwise."""
@@ -138,7 +136,7 @@ class LightTable:
         named = {name.casefold() for name in self.files}
         missing = [name for name in present if name.casefold() not in named]
         if len(missing) == len(present) == len(self.files):
-            note = f"{self.path.name} names other photographs: its lights are used in their order"
+            note = Finding("lights-of-others", file=self.path.name)
             return replace(self, files=None, notes=(*self.notes, note))
         self.require_names_of(photographs)
         if not missing:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.findings import Finding, listed
 from photostereo.photographs.alignment.motion import Motion, estimate_motion, farthest
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
@@ -91,23 +92,29 @@ class Alignment:
         """Whether nothing is undone."""
         return not self.corrected.any()
 
-    def notes(self, files: Sequence[str]) -> tuple[str, ...]:
+    def notes(self, files: Sequence[str]) -> tuple[Finding, ...]:
         """What the user should know: which photographs were moved back, and which seem to be displaced."""
         notes = []
         moved = np.flatnonzero(self.corrected.any(axis=1))
         if len(moved):
             most, turn = self.farthest[moved].max(), np.degrees(np.abs(self.corrected[:, 2]).max())
             turned = f" and {turn:.2f}°" if turn >= 0.005 else ""
-            were = "was" if len(moved) == 1 else "were"
             notes.append(
-                f"the camera moved: {len(moved)} of {len(files)} photographs {were} moved back, by up to {most:.1f} "
-                f"pixels{turned} ({_some(files, moved)})"
+                Finding(
+                    "camera-moved",
+                    count=len(moved),
+                    photographs=len(files),
+                    were="was" if len(moved) == 1 else "were",
+                    pixels=float(most),
+                    degrees=float(turn),
+                    turned=turned,
+                    names=listed((files[number] for number in moved.tolist()), NAMED),
+                )
             )
         doubtful = np.flatnonzero(self.uncertain)
         if len(doubtful):
             notes.append(
-                f"these photographs may be displaced, blurred or of something else, and were left as they are: "
-                f"{_some(files, doubtful)}. Check them, and leave them out if they do not match the others"
+                Finding("not-aligned", names=listed((files[number] for number in doubtful.tolist()), NAMED))
             )
         return tuple(notes)
 
@@ -121,11 +128,6 @@ class Alignment:
             "turns": dict(zip(files, np.round(degrees, 4).tolist(), strict=True)),
             "uncertain": [file for file, doubt in zip(files, self.uncertain, strict=True) if doubt],
         }
-
-
-def _some(files: Sequence[str], which: NDArray[np.intp]) -> str:
-    names = ", ".join(files[number] for number in which[:NAMED])
-    return names if len(which) <= NAMED else f"{names} and {len(which) - NAMED} more"
 
 
 #: Fewer photographs do not predict each other.

@@ -38,7 +38,7 @@ Array = NDArray[Any]
 CHUNK = 768
 #: The same if patches do not depend on each other: they stay in the first-level cache with a block of atoms.
 FOLLOW_CHUNK = 18
-#: Patches between two places where a pass that follows can be cancelled.
+#: Patches between two places where a pass that follows can be canceled.
 FOLLOW_AT_ONCE = 8192
 #: Atoms whose products with the residual are taken at once.
 BLOCK = 24
@@ -101,7 +101,7 @@ def follow_atoms(
 ) -> None:
     """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
 
-    Patches then need no other, which is much faster than learning. It can be cancelled every few thousand patches, a few
+    Patches then need no other, which is much faster than learning. It can be canceled every few thousand patches, a few
     tenths of a second; R, D and B are then of no use.
 
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])

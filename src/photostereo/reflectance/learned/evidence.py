@@ -123,6 +123,7 @@ def _averaged(
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
+    control.check()
     averaged, share = average_neighbors(values, pixels, mask, noise, control)
     if colors is None:
         return averaged, None, noise * share

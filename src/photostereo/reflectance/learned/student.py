@@ -34,7 +34,7 @@ LEAST_PIXELS = 600_000
 VISITS, MOST_VISITS = 0.6, 2_500_000
 #: Numbers in a layer, answers in a step, and the rate of the first steps.
 WIDTH, BATCH, RATE = 96, 256, 4e-3
-#: Steps until that rate is reached, and between two moments of cancelling.
+#: Steps until that rate is reached, and between two moments of canceling.
 WARM_UP = 50
 #: A pixel is left to the set network if the expected squared miss is above FAR times the squared expected error, or is among
 #: the WORST share of the sample and above NEAR. On five scenes of up to three materials, noise of 0.3 to 2 %, errors

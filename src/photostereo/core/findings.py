@@ -1,0 +1,118 @@
+"""What was noticed about a capture or a result: facts, and a sentence or two about them.
+
+As with errors (:mod:`photostereo.core.errors`), the ``code`` identifies a finding for programs and tests, ``values`` are
+the numbers and names in its text (:mod:`photostereo.core.sentences`), and ``remedy`` names an entry of
+:mod:`photostereo.core.remedies`, which each shell puts into its own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from string import Formatter
+from typing import Any, Literal
+
+from photostereo.core.errors import plain
+from photostereo.core.remedies import remedy_text
+from photostereo.core.sentences import SENTENCES
+
+Severity = Literal["problem", "notice", "good"]
+
+
+class Finding(str):
+    """A sentence, in the words of Python, that knows what it says.
+
+    >>> found = Finding("normals-away", share=0.02)
+    >>> found[:33]
+    '2.0 % of the normals point away f'
+    >>> found.code, found.severity, found.values
+    ('normals-away', 'notice', {'share': 0.02})
+    """
+
+    code: str  #: identifies it; never changes, the text may
+    severity: Severity  #: how much it matters
+    remedy: str | None  #: a key of :mod:`photostereo.core.remedies`
+    effect: float  #: by how many degrees it turns a typical normal, as far as that is known
+    is_mistake: bool  #: whether something is wrong with the light file, the mask or the tone curve
+    values: dict[str, Any]  #: what the text names
+
+    def __new__(
+        cls,
+        code: str,
+        severity: Severity = "notice",
+        *,
+        remedy: str | None = None,
+        effect: float = 0.0,
+        is_mistake: bool = False,
+        **values: Any,
+    ) -> Finding:
+        self = super().__new__(cls, _words(code, remedy, "python", values))
+        self.code, self.severity, self.values = code, severity, values
+        self.remedy, self.effect, self.is_mistake = remedy, effect, is_mistake
+        return self
+
+    def rendered(self, shell: str = "python") -> str:
+        """The text with its remedy in the words of a shell: ``"python"``, ``"terminal"`` or ``"app"``."""
+        return _words(self.code, self.remedy, shell, self.values)
+
+    def changed(self, **values: Any) -> Finding:
+        """The same with other values."""
+        return Finding(self.code, **self._further() | values)
+
+    def as_dict(self, shell: str = "python") -> dict[str, Any]:
+        """For JSON: code, severity, text, values."""
+        values = {name: plain(value) for name, value in self.values.items()}
+        return {"code": self.code, "severity": self.severity, "text": self.rendered(shell), "values": values}
+
+    def __reduce__(self) -> Any:  # across processes with everything it carries
+        return partial(Finding, **self._further()), (self.code,)
+
+    def _further(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("severity", "remedy", "effect", "is_mistake")}
+        return own | self.values
+
+
+class _Formatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return percent(value) if format_spec == "percent" else format(value, format_spec)
+
+
+def _words(code: str, remedy: str | None, shell: str, values: dict[str, Any]) -> str:
+    said = _Formatter().format(SENTENCES[code], **values)
+    return said if remedy is None else f"{said} {remedy_text(remedy, shell, values)}"
+
+
+def as_finding(note: str) -> Finding:
+    """A finding as it is, or a plain sentence, which a layout of another package may give, as one."""
+    return note if isinstance(note, Finding) else Finding("note", note=note)
+
+
+def by_code(findings: Iterable[str]) -> dict[str, Finding]:
+    """Findings by their codes.
+
+    >>> by_code([Finding("low-noise", snr_db=40, degrees=1), "It is late."]).keys()
+    dict_keys(['low-noise', 'note'])
+    """
+    return {finding.code: finding for finding in map(as_finding, findings)}
+
+
+def listed(names: Iterable[Any], most: int = 4) -> str:
+    """The first names of many.
+
+    >>> listed("abcdef"), listed("ab")
+    ('a, b, c, d and 2 more', 'a, b')
+    """
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
+
+
+def percent(share: float) -> str:
+    """A share in words that fit its size.
+
+    >>> percent(0.1234), percent(0.0123), percent(0.00004)
+    ('12 %', '1.2 %', 'under 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"

@@ -1,0 +1,70 @@
+"""Findings have codes, values and words, all of them known beforehand."""
+
+from __future__ import annotations
+
+import ast
+import json
+import pickle
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from photostereo.core.findings import Finding, as_finding, by_code
+from photostereo.core.sentences import SENTENCES
+
+SOURCE = Path(__file__).parents[1] / "src" / "photostereo"
+#: Makers of findings, and the values that they add.
+MAKERS = {"Finding": set(), "_mistake": set(), "_doubt": {"names", "numbers"}}
+
+
+def calls() -> list[tuple[str, list[str], set[str | None], str]]:
+    """Where findings are made: the place, their codes, the names of their values, the maker."""
+    found = []
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
+            if name in MAKERS and file.name != "automatic.py":
+                parts = ast.walk(node.args[0])
+                codes = [part.value for part in parts if isinstance(part, ast.Constant)]
+                values = {keyword.arg for keyword in node.keywords}
+                found.append((f"{file.name}:{node.lineno}", codes, values | MAKERS[name], name))
+    return found
+
+
+def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
+    assert len(calls()) > 90
+    for place, codes, values, _ in calls():
+        for code in codes:
+            if code == "-changes":  # of the aperture or the focal length
+                continue
+            assert re.fullmatch("[a-z]+(-[a-z]+)*", code), place
+            named = {field for _, field, _, _ in Formatter().parse(SENTENCES[code]) if field}
+            assert None in values or named <= values, (place, named - values)
+
+
+def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:
+    prose = re.compile(
+        r"""["'][a-z][a-z ]+["'] (not )?in (note|finding|reason|warning|sentence)\b"""
+        r"""|(note|finding|reason|warning|sentence|n|signs\[0\])\.startswith"""
+    )
+    guilty = [str(file) for file in SOURCE.rglob("*.py") if prose.search(file.read_text(encoding="utf-8"))]
+    assert guilty == []
+
+
+def test_a_finding_is_its_sentence_and_keeps_what_it_carries() -> None:
+    found = Finding(
+        "light-axes", "problem", remedy="lights-axes", effect=30.0, is_mistake=True,
+        kind="other axes", why="curl", agree="", axes="x,-y,z", instead="", note="",
+    )  # fmt: skip
+    assert found == found.rendered() != found.rendered("terminal")
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found and vars(again) == vars(found)
+    assert found.changed(axes="-x,y,z").values["axes"] == "-x,y,z"
+    assert json.loads(json.dumps([found, found.as_dict("terminal")]))[1]["code"] == "light-axes"
+
+
+@pytest.mark.parametrize("note", ["plain words", Finding("full-mask")])
+def test_plain_words_of_other_packages_are_findings_too(note: str) -> None:
+    assert as_finding(note) == note and by_code([note]).keys() <= {"note", "full-mask"}
