@@ -36,7 +36,7 @@ from photostereo.photographs.faults import (
     find_duplicates,
 )
 from photostereo.photographs.files import PhotographFiles
-from photostereo.photographs.survey import Survey, survey
+from photostereo.photographs.survey import survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,21 +199,23 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
             found = found.without({0: Fault(found.files[0].name, error.code)})
     with photographs.held():  # they are read again for the lights and the solution
         seen = survey(photographs.in_color(False), control)
-    if seen.errors and (options.strict or len(seen.numbers) < FEWEST_LEFT):
-        raise next(iter(seen.errors.values()))
-    look = _Look(found, photographs, seen, options)
-    look.leave_out({k: Fault(found.files[k].name, error.code) for k, error in seen.errors.items()})
+    if seen.errors:
+        if options.strict or len(seen.pictures) < FEWEST_LEFT:
+            raise next(iter(seen.errors.values()))
+        photographs = photographs.take([k for k in range(len(found.files)) if k not in seen.errors])
+        found = found.without({k: Fault(found.files[k].name, e.code) for k, e in seen.errors.items()})
+    look = _Look(found, photographs, seen.pictures, options)
     names = {file.name for file in look.found.files}
     judged = min(seen.pictures.shape[1:]) >= SMALLEST and not names <= set(options.keep)
     copies = find_duplicates(look.found.files, photographs.digests)
-    dark = find_dark(look.seen.pictures) if judged else {}
+    dark = find_dark(look.pictures) if judged else {}
     look.subtract_ambient([k for k, reason in dark.items() if reason == "light-off"])
     look.judge(dict.fromkeys(copies, "duplicate") | {k: dark[k] for k in dark if k not in copies}, copies)
     if judged:
-        blurred = control.aside(partial(find_blurred, look.seen.pictures))
+        blurred = control.aside(partial(find_blurred, look.pictures))
         look.judge(dict.fromkeys(blurred, "blurred"))
-    small = np.stack([coarse(picture * picture, SMALL) for picture in look.seen.pictures])
-    alignment = find_alignment(look.seen.pictures, seen.scale, control)
+    small = np.stack([coarse(picture * picture, SMALL) for picture in look.pictures])
+    alignment = find_alignment(look.pictures, seen.scale, control)
     if options.align == "off":
         alignment = alignment.as_taken()
     kept = look.judge(dict.fromkeys(np.flatnonzero(alignment.mismatched).tolist(), "mismatched"))
@@ -227,7 +229,7 @@ class _Look:
 
     found: Found
     photographs: PhotographFiles
-    seen: Survey
+    pictures: NDArray[np.float32]
     options: ReadOptions
 
     def judge(
@@ -245,15 +247,10 @@ class _Look:
             used += [replace(fault, used=True) for fault in suspects.values()]
             suspects = {}
         self.found = replace(self.found, faults=(*self.found.faults, *used))
-        return self.leave_out(suspects)
-
-    def leave_out(self, faults: Mapping[int, Fault]) -> list[int]:
-        """Go on without these; the numbers of those that are left."""
-        kept = [number for number in range(len(self.found.files)) if number not in faults]
-        if faults:
-            places = {place for place, number in enumerate(self.seen.numbers) if number in faults}
-            self.seen, self.photographs = self.seen.without(places), self.photographs.take(kept)
-            self.found = self.found.without(faults)
+        kept = [number for number in range(len(names)) if number not in suspects]
+        if suspects:
+            self.found, self.photographs = self.found.without(suspects), self.photographs.take(kept)
+            self.pictures = self.pictures[kept]
         return kept
 
     def subtract_ambient(self, off: Sequence[int]) -> None:

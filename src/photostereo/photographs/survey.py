@@ -20,16 +20,10 @@ from photostereo.photographs.files import PhotographFiles
 class Survey:
     """Reduced gray pictures of photographs."""
 
-    numbers: list[int]  #: which photographs could be read
-    #: (n, h, w) roots of their linear intensities: bright parts count no more than others
+    #: (n, h, w) roots of the linear intensities of those that could be read: bright parts count no more than others
     pictures: NDArray[np.float32]
     scale: float  #: reduced size over full size
     errors: dict[int, CaptureError]  #: why the others could not be read, by their number
-
-    def without(self, left_out: set[int]) -> Survey:
-        """The same without some of the photographs, by their place among ``numbers``; they are counted anew."""
-        kept = [place for place in range(len(self.numbers)) if place not in left_out]
-        return Survey(list(range(len(kept))), self.pictures[kept], self.scale, {})
 
 
 def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
@@ -37,17 +31,16 @@ def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
     height, width = source.shape[1:3]
     scale = min(1.0, LONGEST / max(height, width))
     control.stage("photographs", len(source.files))
-    numbers, pictures, errors = [], [], {}
+    pictures, errors = [], {}
     for number, frame in enumerate(source.frames_or_errors(control)):
         if isinstance(frame, CaptureError):
             errors[number] = frame
         else:
-            numbers.append(number)
             pictures.append(reduced(frame, scale))
         control.advance()
     shape = (0, max(1, round(height * scale)), max(1, round(width * scale)))
     stack = np.stack(pictures) if pictures else np.empty(shape, np.float32)
-    return Survey(numbers, stack, scale, errors)
+    return Survey(stack, scale, errors)
 
 
 def reduced(frame: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
