@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import Capture
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import Finding
+from photostereo.photographs.source import LARGEST_INTENSITY
 
 Rng = np.random.Generator | int | None
 
@@ -72,12 +73,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     >>> bool(abs(signal_to_noise(wall, noisy) - 10) < 0.1)
     True
     """
-    _require_finite(snr_db, "signal-to-noise ratio")
-    if abs(snr_db) > SNR_LIMIT:
-        raise ParameterError(
-            f"The signal-to-noise ratio must lie between -{SNR_LIMIT:g} and {SNR_LIMIT:g} dB, not {snr_db:g}.",
-            code="bad-noise",
-        )
+    _require_within(snr_db, "signal-to-noise ratio in decibels", -SNR_LIMIT, SNR_LIMIT)
     total, squares = 0.0, 0.0
     for image in capture.images:
         values = image[capture.mask].astype(np.float64)
@@ -130,11 +126,7 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
     >>> [round(float((noisy.images == value).mean()), 2) for value in (0, 0.5, 1)]
     [0.05, 0.9, 0.05]
     """
-    _require_finite(fraction, "fraction of lost entries")
-    if not 0 <= fraction <= 1:
-        raise ParameterError(
-            f"The fraction of lost entries must lie between 0 and 1, not {fraction:g}.", code="bad-noise"
-        )
+    _require_within(fraction, "fraction of lost entries", 0.0, 1.0)
     generator = np.random.default_rng(rng)
 
     def lose(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -175,12 +167,7 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
     >>> round(float(add_gaussian(wall, 0.1, rng=0).images.std()), 2)
     0.1
     """
-    _require_finite(sigma, "standard deviation")
-    if sigma < 0:
-        raise ParameterError(
-            f"The standard deviation of Gaussian noise must not be negative, but is {sigma:g}.",
-            code="bad-noise",
-        )
+    _require_within(sigma, "standard deviation of Gaussian noise", 0.0, LARGEST_INTENSITY)
     generator = np.random.default_rng(rng)
 
     def disturb(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -215,6 +202,9 @@ def _changed(capture: Capture, change: Any, note: Finding) -> Capture:
     return replace(capture.with_images(images), origin=origin)
 
 
-def _require_finite(value: float, words: str) -> None:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
-        raise ParameterError(f"The {words} must be a finite number, not {value!r}.", code="bad-noise")
+def _require_within(value: float, words: str, low: float, high: float) -> None:
+    # Written so that NaN does not pass.
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not low <= value <= high:
+        raise ParameterError(
+            f"The {words} must be a number from {low:g} to {high:g}, not {value!r}.", code="bad-noise"
+        )
