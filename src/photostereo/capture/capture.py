@@ -216,7 +216,7 @@ class Capture(Displayed):
         from photostereo.photographs.survey import bit_depth, notes_on
 
         source, origin = self.photographs, self.origin
-        images = source.all(control) if isinstance(source, PhotographFiles) else self.images
+        images = source.all(control)
         if origin is not None and isinstance(source, PhotographFiles):
             notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
             origin = replace(origin, bit_depth=bit_depth(source), notes=notes)

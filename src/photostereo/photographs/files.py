@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
-from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
-from photostereo.io.memory import require_memory
 from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.alignment.motion import moved_back
 from photostereo.photographs.brackets import merge_exposures
@@ -32,8 +29,7 @@ from photostereo.photographs.develop import (
 )
 from photostereo.photographs.faults import companion_mismatch, mode_mismatch, not_finite, require_alike
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.source import Float32, bad_values
-from photostereo.runtime.threads import in_turn, processors
+from photostereo.photographs.source import Float32, Photographs, bad_values
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
@@ -41,7 +37,7 @@ DARKEST_FLAT = 0.05
 HELD_BYTES = 200_000_000
 
 
-class PhotographFiles:
+class PhotographFiles(Photographs):
     """Photographs in files.
 
     Parameters
@@ -112,7 +108,7 @@ class PhotographFiles:
             merged = Finding("brackets-merged", photographs=total, lights=len(files))
             self.camera_notes = tuple(dict.fromkeys((merged, *self.camera_notes, *changes(every))))
         self._framing = framing or Framing()
-        self.workers = workers or processors()
+        self.place, self.workers = files[0].parent, workers
         #: SHA-256 of every file that has been read, by its path.
         self.digests: dict[Path, str] = {}
         first = self._decode(files[0])
@@ -143,7 +139,6 @@ class PhotographFiles:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(d, H, W), or (d, H, W, 3) in color."""
         channels = (3,) if self.color and self.is_color else ()
         return len(self.files), *self._framing.frame(self.full_frame), *channels
 
@@ -234,7 +229,6 @@ class PhotographFiles:
         return self.take(chosen.tolist()).in_color(color)
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
-        """Decode one photograph and write these rows of it."""
         if self._moves[number].any():
             still = self._view(_moves=np.zeros_like(self._moves), _framing=Framing())
             whole = np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
@@ -326,53 +320,3 @@ class PhotographFiles:
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
             raise companion_mismatch(path, self.files[0])
         return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)
-
-    def frames(self, control: Control = SILENT) -> Iterator[Float32]:
-        """Every photograph in turn; the next ones are decoded meanwhile, one for each thread."""
-        for frame in self.frames_or_errors(control):
-            if isinstance(frame, CaptureError):
-                raise frame
-            yield frame
-
-    def frames_or_errors(self, control: Control = SILENT) -> Iterator[Float32 | CaptureError]:
-        """Every photograph in turn, or why it cannot be read."""
-
-        def read(number: int) -> Float32 | CaptureError:
-            target = np.empty(self.shape[1:], dtype=np.float32)
-            try:
-                self.develop(number, target)
-            except CaptureError as error:
-                return error
-            return target
-
-        yield from in_turn(read, len(self.files), self.workers, control)
-
-    def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
-        """These rows of all photographs, or of some, decoded in parallel."""
-        chosen = range(len(self.files))[which]
-        images = np.empty((len(chosen), last - first, *self.shape[2:]), dtype=np.float32)
-        self._develop_all(images, slice(first, last), chosen)
-        return images
-
-    def all(self, control: Control = SILENT) -> Float32:
-        """The whole stack."""
-        height, width = self.shape[1:3]
-        require_memory(
-            4 * math.prod(self.shape),
-            f"The {len(self.files)} photographs of {width} × {height} pixels in {self.files[0].parent}",
-            "Scale them down, crop them, or use fewer.",
-        )
-        images = np.empty(self.shape, dtype=np.float32)
-        control.stage("photographs", len(self.files))
-        self._develop_all(images, slice(None), range(len(self.files)), control)
-        return images
-
-    def _develop_all(
-        self, images: Float32, rows: slice, chosen: Sequence[int], control: Control = SILENT
-    ) -> None:
-        def read(place: int) -> None:
-            self.develop(chosen[place], images[place], rows)
-
-        # In the order of the files: the first bad one is named.
-        for _ in in_turn(read, len(images), self.workers, control, ahead=len(images)):
-            control.advance()

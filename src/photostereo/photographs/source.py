@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.io.memory import require_memory
+from photostereo.runtime.threads import in_turn, processors
 
 Float32 = NDArray[np.float32]
 
@@ -26,32 +32,81 @@ def bad_values(image: NDArray[Any]) -> int:
     return int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
 
 
-@runtime_checkable
-class Photographs(Protocol):
-    """A source of photographs that need not be in memory."""
+class Photographs(ABC):
+    """Photographs that need not be in memory; threads develop them when they are asked for."""
+
+    place: Path | None = None  #: the folder or the file that holds them
+    workers: int | None = None  #: threads; None for one per processor
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """(d, H, W), or (d, H, W, 3) in color."""
 
+    @abstractmethod
     def take(self, chosen: Sequence[int]) -> Photographs:
         """Some of the photographs."""
 
+    @abstractmethod
+    def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
+        """Write these rows of one photograph."""
+
+    def keep_decoded(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Promise that they are asked for more than once: decoding is not to be repeated."""
+
     def frames(self, control: Control = SILENT) -> Iterator[Float32]:
-        """Every photograph, (H, W) or (H, W, 3), in the order of the lights."""
+        """Every photograph, (H, W) or (H, W, 3), in the order of the lights; the next ones are decoded meanwhile."""
+        for frame in self.frames_or_errors(control):
+            if isinstance(frame, CaptureError):
+                raise frame
+            yield frame
+
+    def frames_or_errors(self, control: Control = SILENT) -> Iterator[Float32 | CaptureError]:
+        """Every photograph in turn, or why it cannot be read."""
+
+        def read(number: int) -> Float32 | CaptureError:
+            target = np.empty(self.shape[1:], dtype=np.float32)
+            try:
+                self.develop(number, target)
+            except CaptureError as error:
+                return error
+            return target
+
+        yield from in_turn(read, self.shape[0], self.workers or processors(), control)
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
         """These rows of all photographs, or of some: (d, last − first, W) or (d, last − first, W, 3)."""
+        chosen = range(self.shape[0])[which]
+        images = np.empty((len(chosen), last - first, *self.shape[2:]), dtype=np.float32)
+        self._develop_all(images, slice(first, last), chosen)
+        return images
 
-    def all(self) -> Float32:
+    def all(self, control: Control = SILENT) -> Float32:
         """The whole stack."""
+        count, height, width = self.shape[:3]
+        require_memory(
+            4 * math.prod(self.shape),
+            f"The {count} photographs of {width} × {height} pixels in {self.place}",
+            "Scale them down, crop them, or use fewer.",
+        )
+        images = np.empty(self.shape, dtype=np.float32)
+        control.stage("photographs", count)
+        self._develop_all(images, slice(None), range(count), control)
+        return images
 
-    def keep_decoded(self) -> None:
-        """Promise that they are asked for more than once: decoding is not to be repeated."""
+    def _develop_all(
+        self, images: Float32, rows: slice, chosen: Sequence[int], control: Control = SILENT
+    ) -> None:
+        def read(place: int) -> None:
+            self.develop(chosen[place], images[place], rows)
+
+        # In the order of the files: the first bad one is named.
+        for _ in in_turn(read, len(images), self.workers or processors(), control, ahead=len(images)):
+            control.advance()
 
 
-class PhotographsInMemory:
-    """A stack that is in memory already."""
+class PhotographsInMemory(Photographs):
+    """A stack that is in memory already: parts of it are views."""
 
     def __init__(self, images: Float32) -> None:
         self._images = images.view()
@@ -64,17 +119,17 @@ class PhotographsInMemory:
     def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
         return PhotographsInMemory(self._images[chosen])
 
+    def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
+        target[:] = self._images[number, rows]
+
     def frames(self, control: Control = SILENT) -> Iterator[Float32]:
         yield from self._images
 
     def rows(self, first: int, last: int, which: slice = slice(None)) -> Float32:
         return self._images[which, first:last]
 
-    def all(self) -> Float32:
+    def all(self, control: Control = SILENT) -> Float32:
         return self._images
-
-    def keep_decoded(self) -> None:
-        """They are in memory."""
 
 
 def digest_of(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,8 @@ from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.opening import finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
-from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
-from photostereo.io.memory import require_memory
 from photostereo.io.safe import read_npz
 from photostereo.io.spool import SpooledStack
 from photostereo.lights.files.reading import read_lights
@@ -35,7 +33,7 @@ from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_values
 from photostereo.photographs.develop import develop_into
 from photostereo.photographs.faults import not_finite
-from photostereo.photographs.source import PhotographsInMemory, bad_values
+from photostereo.photographs.source import Photographs, PhotographsInMemory, bad_values
 
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
@@ -174,7 +172,7 @@ def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np
     return np.broadcast_to(strengths.reshape(count, -1), (count, 3))
 
 
-class ArchivePhotographs:
+class ArchivePhotographs(Photographs):
     """The photographs of an archive, developed when they are used.
 
     Parameters
@@ -193,42 +191,26 @@ class ArchivePhotographs:
         path: Path,
     ) -> None:
         self._stored, self._strengths, self._options, self._path = stored, strengths, options, path
-        count, height, width, *channels = stored.shape
-        self.shape = (count, *options.framing.frame((height, width)), *(channels if options.color else ()))
+        self.place = path
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        count, height, width, *channels = self._stored.shape
+        framing, color = self._options.framing, self._options.color
+        return count, *framing.frame((height, width)), *(channels if color else ())
 
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         part = self._stored.take(chosen, axis=0)
         return ArchivePhotographs(part, self._strengths[chosen], self._options, self._path)
 
-    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:
-        return (self._developed(number, slice(None)) for number in range(self.shape[0]))
-
-    def rows(self, first: int, last: int, which: slice = slice(None)) -> NDArray[np.float32]:
-        return np.stack(
-            [self._developed(number, slice(first, last)) for number in range(self.shape[0])[which]]
-        )
-
-    def all(self) -> NDArray[np.float32]:
-        require_memory(
-            4 * math.prod(self.shape), f"The photographs in {self._path}", "Scale them down, or use fewer."
-        )
-        images = np.empty(self.shape, dtype=np.float32)
-        for target, frame in zip(images, self.frames(), strict=True):
-            target[:] = frame
-        return images
-
-    def keep_decoded(self) -> None:
-        """They are decoded."""
-
-    def _developed(self, number: int, rows: slice) -> NDArray[np.float32]:
+    def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
         framing = self._options.framing
         if framing.changes:
-            values = framing.picture(self._linear(self._stored[number, :], number))[rows]
+            target[:] = framing.picture(self._linear(self._stored[number, :], number))[rows]
         else:
-            values = self._linear(self._stored[number, rows], number)
-        if bad := bad_values(values):
+            target[:] = self._linear(self._stored[number, rows], number)
+        if bad := bad_values(target):
             raise not_finite(self._path, bad)
-        return values
 
     def _linear(self, stored: NDArray[Any], number: int) -> NDArray[np.float32]:
         """Numbers as they were saved as intensities under a light of strength 1."""
