@@ -253,7 +253,7 @@ SILENT = _Silent()
 
 
 class Pace:
-    """Notes when steps are done.
+    """How long a stage still takes, from the later half of the steps that are done.
 
     >>> pace = Pace()
     >>> for done in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""How well a set of light directions determines a normal."""
+"""Light directions as vectors: their lengths, their angles, and how well a set of them determines a normal."""
 
 from __future__ import annotations
 

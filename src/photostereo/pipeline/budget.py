@@ -1,4 +1,4 @@
-"""Whether the photographs of a capture are held in memory, and what is left for solving it."""
+"""Whether the photographs of a capture are held in memory or glanced at, and what is left for solving it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of a light file, and checks of it."""
+"""The content of a light file, checks of it, and the balls that its comments name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the network looks at: the object's bounding square in every photograph, shrunk to a small picture.
+"""What the network looks at: the object's bounding square in every photograph, shrunk to a small picture, in the
+symmetries of the square.
 
 Photographs are taken one by one, so that no stack in full resolution is ever in memory.
 """

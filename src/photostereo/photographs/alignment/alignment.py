@@ -1,4 +1,4 @@
-"""Decide what an estimated camera movement means."""
+"""Estimate the movement of the camera from reduced pictures, and decide what it means."""
 
 from __future__ import annotations
 
