@@ -1,4 +1,4 @@
-"""The result of an integration: heights, the parts they belong to, where the surface is torn, and the camera that sees it."""
+"""The result of an integration: heights, the parts they belong to, where the surface is torn, and its camera."""
 
 from __future__ import annotations
 
