@@ -30,18 +30,17 @@ def develop_into(
     gray_limit: float | None,
 ) -> None:
     """Write stored values as intensities; see this module."""
-    top = full_scale(stored)
-    values: NDArray[np.float32]
-    if srgb:
-        values, top = decoded_srgb(stored), 1.0
-    else:
-        values = stored.astype(np.float32, copy=False)
+    values, top = (decoded_srgb(stored), 1.0) if srgb else (stored, full_scale(stored))
     weights = np.asarray(GRAY_WEIGHTS)
     if stored.ndim == 2:
         # A gray photograph was weighted by the camera; the light's strength gets the same weights.
         np.multiply(values, np.float32(1.0 / (top * float(weights @ strength))), out=target)
     elif target.ndim == 2:
-        cv2.transform(values, (weights / (top * strength)).astype(np.float32)[None], dst=target)
+        cv2.transform(
+            values.astype(np.float32, copy=False),
+            (weights / (top * strength)).astype(np.float32)[None],
+            dst=target,
+        )
     else:
         np.multiply(values, (1.0 / (top * strength)).astype(np.float32), out=target)
     if gray_limit is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.opening import finite_or_zero, in_folder, require_truth_size
 from photostereo.capture.options import ReadOptions
 from photostereo.capture.validation import require_count
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -203,19 +204,16 @@ class ArchivePhotographs(Photographs):
         part = self._stored.take(chosen, axis=0)
         return ArchivePhotographs(part, self._strengths[chosen], self._options, self._path)
 
+    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:  # nothing is decoded ahead
+        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
+
     def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
         framing = self._options.framing
+        stored = self._stored[number, slice(None) if framing.changes else rows]
+        whole = np.empty((*stored.shape[:2], *target.shape[2:]), np.float32) if framing.changes else target
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
+            develop_into(whole, stored, self._strengths[number], bool(self._options.srgb), None)
         if framing.changes:
-            target[:] = framing.picture(self._linear(self._stored[number, :], number))[rows]
-        else:
-            target[:] = self._linear(self._stored[number, rows], number)
+            target[:] = framing.picture(whole)[rows]
         if bad := bad_values(target):
             raise not_finite(self._path, bad)
-
-    def _linear(self, stored: NDArray[Any], number: int) -> NDArray[np.float32]:
-        """Numbers as they were saved as intensities under a light of strength 1."""
-        color = stored.ndim == 3 and self._options.color
-        values = np.empty(stored.shape if color else stored.shape[:2], np.float32)
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
-            develop_into(values, stored, self._strengths[number], bool(self._options.srgb), None)
-        return values
