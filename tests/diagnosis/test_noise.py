@@ -12,6 +12,7 @@ from photostereo.capture.corruptions import add_gaussian
 from photostereo.diagnosis import blocks
 from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
 from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.sample import choose_sample
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,33 @@ def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
     assert found.blocks
     error = float(np.std(compressed.images - relief.images))
     assert 0.5 * error < found.sigma < 2.0 * error
+
+
+def as_jpeg(images: np.ndarray) -> np.ndarray:
+    """Read back from files of quality 90, in the intensities that a camera would store."""
+    pictures = np.round(255 * np.clip(images, 0, 1) ** (1 / 2.2)).astype(np.uint8)
+    files = [cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1] for picture in pictures]
+    return (np.stack([cv2.imdecode(f, cv2.IMREAD_GRAYSCALE) for f in files]) / np.float32(255)) ** 2.2
+
+
+def test_blocks_are_seen_in_a_sample_whose_crops_lie_one_below_the_other() -> None:
+    noisy = add_gaussian(render_scene("coin", size=320, lights=dome_lights(8)), 0.002, rng=0)
+    sample = choose_sample(noisy.mask, crops=60)
+    found = [
+        blocks.has_blocks(images.reshape(8, -1)[:, sample.index].T, noisy.lights.matrix, sample.mask)
+        for images in (noisy.images, as_jpeg(noisy.images))
+    ]
+    assert found == [False, True]
+
+
+def test_edges_of_shadows_are_no_noise_that_blocks_share() -> None:
+    """Pixels eight apart, across the edges, would make it twice as large."""
+    clean = render_scene("figure", size=128, lights=dome_lights(20), cast_shadows=True)
+    read = as_jpeg(add_gaussian(clean, 0.01, rng=0).images)[:, clean.mask].T
+    noise = Noise(read, clean.lights.matrix, clean.mask)
+    error = float(np.std(read - clean.images[:, clean.mask].T))
+    assert noise.has_blocks
+    assert np.sqrt(noise.by_brightness().at(read).coarse.mean()) == pytest.approx(error, rel=0.3)
 
 
 def test_blocks_under_noise_are_told_by_many_photographs(monkeypatch) -> None:

@@ -293,6 +293,21 @@ def test_many_photographs_tell_neighbors_apart_more_finely() -> None:
     assert kept[96] > 1.5 * kept[8]
 
 
+def test_noise_that_blocks_share_hides_no_gloss_around() -> None:
+    """In blocks of 8 × 8 pixels with one error each, 49 pixels are no more than about two."""
+    rng, lights, mask = np.random.default_rng(0), scenes.dome_lights(12).T, np.ones((64, 64), bool)
+    shared = np.kron(rng.normal(0, 0.05, (8, 8, 12)), np.ones((8, 8, 1))).reshape(-1, 12)
+    matte, noise = (0.5 * lights[2] + shared).astype(np.float32), np.full(64 * 64, 0.05**2, np.float32)
+    glossy = matte + np.float32(0.2) * (np.arange(12) < 2)
+    found = {
+        (name, blocks): (misfits_around(fit_both(pixels, lights, noise), noise, mask, blocks)[0] > 0).mean()
+        for name, pixels in (("matte", matte), ("glossy", glossy))
+        for blocks in (False, True)
+    }
+    assert found["matte", False] > 0.2 and found["matte", True] < 0.03
+    assert found["glossy", True] > 0.9
+
+
 def test_what_jpeg_leaves_is_no_misfit_of_a_matte_surface() -> None:
     """Noise that hangs together over blocks: the learned model stays beside least squares, where the network is not."""
     rng = np.random.default_rng(0)

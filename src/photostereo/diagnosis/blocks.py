@@ -19,14 +19,18 @@ JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
 LOOKED_AT, LOOKED_VALUES, BAND, ACROSS = 12, 1 << 20, 96, 512
 #: Jumps beyond this quantile are edges of shadows; they are clipped to it.
 EDGES = 0.9
+#: Rows after which another crop begins if the pixels are a sample (:mod:`photostereo.solver.sample`): no pair of rows
+#: across is looked at, whether they are or not.
+CROP = 32
 
 
 def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     """Whether the jumps of the matte residuals follow the 8 × 8 blocks of a JPEG, which begin at the corner of the file.
 
     Between blocks the errors are independent, within they are smooth, or ripple; so the power of a jump depends on its place
-    in the block. A block looks the same from both of its ends. What the object does to the eight places has no reason to be
-    symmetric, so the asymmetric part shows how much of the rest may be chance: an analysis of variance.
+    in the block. It is taken relative to the jumps around, because the object is not equally rough everywhere. A block looks
+    the same from both of its ends. What the object does to the eight places has no reason to be symmetric, so the asymmetric
+    part shows how much of the rest may be chance: an analysis of variance.
 
     >>> rng = np.random.default_rng(0)
     >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
@@ -40,7 +44,8 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
         return False
     # A band of rows around the middle of the object tells enough.
     middle, center = rows[len(rows) // 2], columns[len(columns) // 2]
-    around = np.s_[max(middle - BAND, 0) : middle + BAND, max(center - ACROSS, 0) : center + ACROSS]
+    top, left = (max(first, 0) // CROP * CROP for first in (middle - BAND, center - ACROSS))
+    around = np.s_[top : middle + BAND, left : center + ACROSS]
     band = np.zeros_like(mask)
     band[around] = mask[around]
     inside = np.flatnonzero(band[mask])
@@ -55,7 +60,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
         fit = values @ cast(like(np.linalg.pinv(lights), values), str(values.dtype).removeprefix("torch."))
         expected = like(np.ascontiguousarray(lights[:, chosen].T), values) @ cast(fit, "float64").T
         residual = values[:, chosen].T - expected
-    places = np.stack([to_numpy(_power_by_place(residual, band, axis)) for axis in (0, 1)])
+    places = np.stack([_power_by_place(residual, band[around], axis) for axis in (0, 1)])
     if not np.isfinite(places).all():
         return False
     # Places 0 and 6, 1 and 5, 2 and 4 lie alike in the block; 3 is its middle, 7 the border.
@@ -66,24 +71,38 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     return bool(by_blocks > BLOCK_EVIDENCE * by_chance + 1e-6)
 
 
-def _power_by_place(residual: Array, band: BoolArray, axis: int) -> Array:
-    """(8,) the mean power of jumps to the next pixel by their place in a block, without edges; nan where a place has none.
+def block_corners(shape: tuple[int, int]) -> BoolArray:
+    """Where the four pixels from here to the right and below belong to four blocks, and to one crop of a sample."""
+    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    last = JPEG_SIDE - 1
+    of_rows = (rows % JPEG_SIDE == last) & (rows % CROP != CROP - 1)
+    return np.asarray(of_rows & (columns % JPEG_SIDE == last))
 
-    ``residual`` (photographs, n) is of the n pixels of ``band``.
+
+def _power_by_place(residual: Array, band: BoolArray, axis: int) -> FloatArray:
+    """(8,) the mean power of jumps to the next pixel by their place in a block, relative to that of the jumps around.
+
+    ``residual`` (photographs, n) is of the n pixels of ``band``; nan where a place has no jumps.
     """
     number = np.full(band.shape, -1)
     number[band] = np.arange(residual.shape[1])
     here, there = (number[:-1], number[1:]) if axis == 0 else (number[:, :-1], number[:, 1:])
     both = (here >= 0) & (there >= 0)
+    if axis == 0:
+        both[CROP - 1 :: CROP] = False
     if not both.any():
         return np.full(JPEG_SIDE, np.nan)
     xp = namespace(residual)
-    place, first, second = (
-        like(part, residual) for part in (np.nonzero(both)[axis] % JPEG_SIDE, here[both], there[both])
-    )
-    squares = (residual[:, second] - residual[:, first]) ** 2
+    squares = (residual[:, like(there[both], residual)] - residual[:, like(here[both], residual)]) ** 2
     widest = row_quantiles(squares, EDGES)
-    power = (xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0)
-    count = xp.bincount(place, minlength=JPEG_SIDE)
-    total = xp.bincount(place, weights=power, minlength=JPEG_SIDE)
-    return xp.where(count > 0, total / xp.where(count > 0, count, 1), np.nan)
+    power = np.full(both.shape, np.nan)
+    power[both] = to_numpy((xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0))
+    # One period, its ends counted half: every place once, and as much before as after.
+    periods = np.lib.stride_tricks.sliding_window_view(power, JPEG_SIDE + 1, axis)
+    middle = np.take(periods, JPEG_SIDE // 2, -1)
+    around = (periods[..., :-1] + periods[..., 1:]).mean(-1) / 2.0
+    known = around > 0
+    place = (np.nonzero(known)[axis] + JPEG_SIDE // 2) % JPEG_SIDE
+    count = np.bincount(place, minlength=JPEG_SIDE)
+    total = np.bincount(place, middle[known] / around[known], JPEG_SIDE)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
-from photostereo.diagnosis.blocks import JPEG_SIDE, has_blocks
+from photostereo.diagnosis.blocks import JPEG_SIDE, block_corners, has_blocks
 from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
 from photostereo.runtime.illumination import some_lights, without_matte
 from photostereo.runtime.order import interpolate, median, quantiles, row_quantiles
@@ -90,7 +90,7 @@ class Noise:
     @cached_property
     def sigma(self) -> float:
         """The standard deviation of one intensity's error from noise and steps; 0 if the mask holds no 2 × 2 block."""
-        return float(np.sqrt(max(self._power(1), self.step**2 / 12.0)))
+        return float(np.sqrt(max(self._power(), self.step**2 / 12.0)))
 
     @cached_property
     def step(self) -> float:
@@ -104,8 +104,11 @@ class Noise:
 
     @cached_property
     def over_blocks(self) -> float:
-        """σ from pixels eight apart, or :attr:`sigma` if it is larger: also of noise that is correlated over blocks."""
-        return max(self.sigma, float(np.sqrt(self._power(JPEG_SIDE))))
+        """Like :attr:`sigma`, also of noise that neighbors share; not smaller.
+
+        It is measured where four blocks of a JPEG meet, or from pixels eight apart.
+        """
+        return max(self.sigma, float(np.sqrt(self._power(shared=True))))
 
     @property
     def has_residual(self) -> bool:
@@ -115,7 +118,7 @@ class Noise:
     def by_brightness(self, *, blocks: bool = True) -> NoiseByBrightness:
         """The noise of pixels of every brightness; also over ``blocks`` if asked for, and if there are any."""
         return NoiseByBrightness(
-            self._table(1), self._table(JPEG_SIDE) if blocks and self.has_blocks else None
+            self._table(), self._table(shared=True) if blocks and self.has_blocks else None
         )
 
     def estimate(self, control: Control = SILENT) -> NoiseEstimate:
@@ -139,14 +142,18 @@ class Noise:
             blocks=self.has_blocks,
         )
 
-    def _differences(self, distance: int, most: int) -> tuple[NDArray[np.intp], Array]:
-        """``(a − b − c + d) / 2`` (blocks, d) of the corners of evenly spread blocks, and which pixels the corners a are.
+    def _differences(self, most: int, shared: bool) -> tuple[NDArray[np.intp], Array]:
+        """``(a − b − c + d) / 2`` (squares, d) of the corners of evenly spread squares, and which pixels the corners a are.
 
-        Without their matte fit, if that leaves a residual. ``distance`` is that between the corners; about ``most``
-        blocks are looked at, up to twice as many.
+        Without their matte fit, if that leaves a residual. About ``most`` squares are looked at, up to twice as many. The
+        corners are neighbors, and eight apart for noise that neighbors have ``shared``. Neighbors in four blocks of a JPEG
+        share none either, and no edge of a shadow is likely to run between them.
         """
-        k, mask, pixels = distance, self.mask, self.pixels
+        mask, pixels, meet = self.mask, self.pixels, shared and self.has_blocks
+        k = JPEG_SIDE if shared and not meet else 1
         whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
+        if meet:
+            whole &= block_corners(whole.shape)
         places = np.flatnonzero(whole)
         if not places.size:
             return places, np.empty((0, self.lights.shape[-1]))
@@ -161,17 +168,17 @@ class Noise:
             detail = without_matte(detail, some_lights(self.lights, chosen[0]))
         return chosen[0], detail
 
-    def _power(self, distance: int) -> float:
-        """σ² from the second differences of pixels so far apart."""
-        detail = self._differences(distance, BLOCKS)[1]
+    def _power(self, *, shared: bool = False) -> float:
+        """σ² from second differences."""
+        detail = self._differences(BLOCKS, shared)[1]
         if not len(detail):
             return 0.0
         freedom = detail.shape[1] - 3 if self.has_residual else detail.shape[1]
         return median((detail * detail).sum(1)) / chi_square_quantile(freedom, 0.5)
 
-    def _table(self, distance: int) -> NoiseTable | None:
+    def _table(self, *, shared: bool = False) -> NoiseTable | None:
         """Noise by brightness; None if there is no residual or the mask holds no block."""
-        a, detail = self._differences(distance, BLOCKS_BY_BRIGHTNESS)
+        a, detail = self._differences(BLOCKS_BY_BRIGHTNESS, shared)
         if not self.has_residual or not len(detail):
             return None
         detail = abs(detail) / np.sqrt(1.0 - 3.0 / self.lights.shape[-1])

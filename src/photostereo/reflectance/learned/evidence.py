@@ -78,9 +78,8 @@ def gather_evidence(
     fits = fit_both(pixels, lights, unexplained)
     control.check()
     around: tuple[Array | None, Array | None] = (None, None)
-    # Neighbors in one block of a JPEG share its errors: together they show no more than one of them does.
-    if mask is not None and noise.coarse is None:
-        around = misfits_around(fits, unexplained, mask)
+    if mask is not None:
+        around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)
     network = ask_network(matte, pixels, colors, lights, weights, student, control)
     return Evidence(pixels, colors, fine, unexplained, around, matte, network)
