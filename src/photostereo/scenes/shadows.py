@@ -34,16 +34,14 @@ def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: flo
     >>> shadow[0].astype(int)
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     """
-    from photostereo.scenes.shadow_march import BLOCK, march
+    from photostereo.scenes.shadow_march import march
 
     heights, inside, transposed, sign, drift, rise = oriented(depth, mask, light)
     if rise is None:
         return np.zeros(mask.shape, dtype=bool)
     rows, columns = heights.shape
-    ceilings = _block_maxima(heights, BLOCK)
-    top = float(heights.max(initial=NOTHING))
     shadow = np.zeros((rows, columns - 1), dtype=bool)
-    march(heights, inside, ceilings, top, sign, drift, rise, bias, shadow)
+    march(heights, inside, sign, drift, rise, bias, shadow)
     return np.ascontiguousarray(shadow.T) if transposed else shadow
 
 
@@ -62,14 +60,3 @@ def oriented(
     if abs(down) < 1e-9 * max(up, 1e-300):
         return heights, inside, transposed, 1, 0.0, None  # the light stands over the camera's axis
     return heights, inside, transposed, int(np.sign(down)), across / abs(down), up / abs(down)
-
-
-def _block_maxima(heights: Array, block: int) -> Array:
-    """Highest value that a sample in each block can take; one column of the next block counts too."""
-    rows, columns = heights.shape
-    neighbor = np.concatenate([heights[:, 1:], heights[:, -1:]], axis=1)
-    reach = np.maximum(heights, neighbor)
-    padded = np.full((-(-rows // block) * block, -(-columns // block) * block), NOTHING)
-    padded[:rows, :columns] = reach
-    blocks = padded.reshape(padded.shape[0] // block, block, padded.shape[1] // block, block)
-    return np.ascontiguousarray(blocks.max(axis=(1, 3)))
