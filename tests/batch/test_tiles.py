@@ -7,7 +7,7 @@ import pytest
 
 import photostereo as ps
 from photostereo.batch import worker
-from photostereo.batch.cluster import connect
+from photostereo.batch.options import connect
 from photostereo.batch.worker import OverWorkers, open_capture
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.cluster import worker_count
 from photostereo.batch.deal import Coordinator, Job
 from photostereo.batch.find import Item, Watch, find_captures, name_captures
 from photostereo.batch.fingerprint import fingerprint
 from photostereo.batch.ledger import Ledger, Outcome, failure
-from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
+from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, worker_count
 from photostereo.batch.page import write_overview
 from photostereo.batch.settings import check_settings, key_of
 from photostereo.batch.worker import run_capture, warm_up
@@ -54,22 +54,18 @@ def batch(
     return run.run(Watch(run.find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
 
 
+@dataclass(eq=False)
 class _Batch:
-    def __init__(
-        self,
-        places: list[Path],
-        out: Path,
-        settings: Settings,
-        command: list[str],
-        options: RunOptions,
-        control: RunControl,
-    ) -> None:
-        self.places, self.out, self.settings = places, out, settings
-        self.command, self.options, self.control = command, options, control
-        self.items: dict[str, Item] = {}
-        self.keys: dict[str, str] = {}
-        self.tally = Progress(0, unit="captures")
-        self.share = 1
+    places: list[Path]
+    out: Path
+    settings: Settings
+    command: list[str]
+    options: RunOptions
+    control: RunControl
+    items: dict[str, Item] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    tally: Progress = field(default_factory=lambda: Progress(0, unit="captures"))
+    share: int = 1
 
     def find(self) -> list[Path]:
         return find_captures(self.places, out=self.out)

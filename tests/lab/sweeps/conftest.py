@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from photostereo import render_scene
-from photostereo.batch.cluster import connect
+from photostereo.batch.options import connect
 from photostereo.capture import write_archive
 from photostereo.lab.sweeps.plan import CaptureSpec
 

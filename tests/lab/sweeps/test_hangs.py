@@ -11,8 +11,7 @@ import pytest
 from distributed.comm import connect as knock_at
 from distributed.security import Security
 
-from photostereo.batch.cluster import connect
-from photostereo.batch.options import RunControl, RunOptions
+from photostereo.batch.options import RunControl, RunOptions, connect
 from photostereo.core.errors import ParameterError
 from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
 from photostereo.lab.sweeps.store import Store

@@ -18,8 +18,7 @@ import pytest
 from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
-from photostereo.batch.cluster import connect
-from photostereo.batch.options import RunOptions
+from photostereo.batch.options import RunOptions, connect
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
