@@ -15,27 +15,20 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.report import figures, pictures
 from photostereo.report.about import about_lines
-from photostereo.report.compared import Basis, Entry, basis_of, entries_of, error_chart, figures_table
+from photostereo.report.compared import Entry, basis_of, entries_of, error_chart, figures_table
 from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.packing import pack_heights
-from photostereo.report.page import identity_of
+from photostereo.report.page import MODES, identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
-#: What the view can show of two results; the error only if the truth is known.
-MODES = (
-    ("albedo", "Albedo"),
-    ("clay", "Clay"),
-    ("normals", "Normals"),
-    ("slope", "Slope"),
-    ("curvature", "Curved"),
-)
 #: Where the scale of differences between two results ends, in degrees: methods that agree differ by a few.
 DIFFERENCE_TOP = 20.0
-HEIGHT_MODES = (("depth", "Depth"), ("occlusion", "Sky"))
+#: What the view can show only if there are heights.
+OF_HEIGHTS = ("depth", "occlusion")
 
 
 def write_comparison(
@@ -78,28 +71,28 @@ def write_comparison(
     best = _best(results, entries, mask)
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
+    shots = "" if capture is None else f", {len(capture)} photographs"
+    counted = f"{len(results)} {'results' if capture is None else 'methods'}{shots}"
     context = {
         "title": (about or {}).get("title") or basis.name,
         "about": about_lines(about or {}),
-        "kicker": ("Methods compared" if labels is None else "Results compared")
-        + f" · {_input_in_words(len(results), basis)}",
+        "kicker": f"{'Methods' if labels is None else 'Results'} compared · {counted}",
         "entries": shown,
         "results": results,
         "pair": _first_pair(entries, best),
         "surface_first": data["surface"]["first"] if grids else "",
         "modes": [
-            *MODES,
-            *(HEIGHT_MODES if grids else ()),
+            *(mode for mode in MODES if grids or mode[0] not in OF_HEIGHTS),
             *([("error", "Error")] if basis.truth is not None else []),
             ("difference", "Differ"),
         ],
         "table": figures_table(results, entries, basis, expected),
         "charts": error_chart(entries, mask),
-        "folders": _by_folder(safe_links(files or {})),
+        "links": safe_links(files or {}),
         "has_truth": basis.truth is not None,
         "has_photographs": capture is not None,
         "has_depth": bool(grids),
-        "surface_results": [(key, _label(entries, key)) for key in grids],
+        "surface_results": [(entry.key, entry.name) for entry in entries if entry.key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
     page = render_page("compare.html", **context)
@@ -120,12 +113,6 @@ def write_comparison(
     data["relight"]["difference_top"] = DIFFERENCE_TOP
     _align_heights(data["relight"], entries, mask)
     write_page(path, page.text(data))
-
-
-def _input_in_words(count: int, basis: Basis) -> str:
-    return (
-        f"{count} results" if basis.capture is None else f"{count} methods, {len(basis.capture)} photographs"
-    )
 
 
 def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> str:
@@ -181,23 +168,6 @@ def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
     if len(keys) == 1:
         return [keys[0], entries[-1].key]
     return [keys[0], best if best != keys[0] else keys[-1]]
-
-
-def _by_folder(links: Sequence[Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:
-    """Links by the folder that their labels begin with.
-
-    >>> _by_folder([{"label": "ls/mesh.ply", "href": "ls/mesh.ply"}])
-    {'ls': [{'label': 'mesh.ply', 'href': 'ls/mesh.ply'}]}
-    """
-    folders: dict[str, list[dict[str, str]]] = {}
-    for link in links:
-        folder, _, name = link["label"].rpartition("/")
-        folders.setdefault(folder, []).append({**link, "label": name})
-    return folders
-
-
-def _label(entries: Sequence[Entry], key: str) -> str:
-    return next(entry.name for entry in entries if entry.key == key)
 
 
 def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str, Any]:
