@@ -24,7 +24,6 @@ class Board:
         return self.parts[name]
 
     def put(self, **parts: Any) -> None:
-        """Replace parts."""
         for name, value in parts.items():
             self.parts[name] = value
             self._versions[name] = self._versions.get(name, 0) + 1

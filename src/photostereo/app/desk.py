@@ -93,7 +93,6 @@ class Desk:
             raise ParameterError("At least three photographs are needed.", code="too-few-photographs")
 
     async def paint_mask(self, picture: bytes) -> dict[str, Any]:
-        """Keep a painted mask."""
         file = self.work / f"painted-{secrets.token_hex(4)}.png"
         file.write_bytes(picture)
         done = await self.ask("paint", picture=str(file))
@@ -158,7 +157,6 @@ class Desk:
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
 
     async def cancel(self) -> None:
-        """Stop the solve or the preview."""
         job = self.board["job"]
         if not self.is_solving():
             return
@@ -173,7 +171,6 @@ class Desk:
         return [*self._desk.log, *([] if self._solver is None else self._solver.log)]
 
     def is_solving(self) -> bool:
-        """Whether a solve or a preview is under way."""
         job = self.board["job"]
         return job is not None and job["state"] in ("running", "canceling")
 
@@ -300,7 +297,6 @@ class Desk:
         }
 
     def result_folder(self, name: str) -> Path:
-        """The folder of a result by its name."""
         if all(entry["name"] != name for entry in self.board["results"]):
             raise CaptureError(f"There is no result {name}.", code="no-such-result")
         return self.folder / RESULTS / name

@@ -48,7 +48,6 @@ def make_server(
 
 
 def run_app(folder: Path | None, port: int, tell: Callable[[str], None], *, browse: bool) -> None:
-    """Serve until interrupted."""
     server, sockets, address = make_server(folder, port, compiling=True)
     tell(f"The app is running at {address.url}")
     tell("Press Ctrl-C to stop it.")

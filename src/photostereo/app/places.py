@@ -45,7 +45,6 @@ def captures_folder() -> Path:
 
 
 def new_capture_folder(name: str) -> Path:
-    """A new, empty folder for dropped photographs."""
     base, wanted = captures_folder(), folder_name(name)
     for number in range(1, 10_000):
         folder = base / (wanted if number == 1 else f"{wanted}-{number}")

@@ -71,7 +71,6 @@ class WorkerProcess:
         asyncio.get_running_loop().call_later(PATIENCE, self._end_if_running, task)
 
     async def close(self) -> None:
-        """End the process."""
         self._ended = True
         process = self._process
         if process is None or process.returncode is not None:

@@ -116,7 +116,6 @@ class SmallCopies:
         write_edits(self.capture, small)
 
     def shrink_mask(self, mask: NDArray[Any], name: str) -> None:
-        """Write a mask of the photographs as one of the copies."""
         rows, cols = self.scale.small
         small = cv2.resize(mask.astype(np.float32), (cols, rows), interpolation=cv2.INTER_AREA)
         write_bytes(self.capture / name, encode_png(np.where(small >= 0.5, 255, 0).astype(np.uint8)))

@@ -55,7 +55,6 @@ class Tasks:
         self.mask_notes: list[str] = []
 
     def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
-        """Find the photographs of a folder and copy them."""
         found, problem = self._find(folder)
         named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
         facts = {name: None if file is None else file.name for name, file in named.items()}
@@ -235,7 +234,6 @@ class Tasks:
     def do_export(
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
     ) -> dict[str, Any]:
-        """Write a result in other formats."""
         from photostereo.io.atomic import replacing_directory
         from photostereo.results.export import export_result
         from photostereo.solver.reconstruction import Reconstruction

@@ -54,7 +54,6 @@ class Reporter(Control):
 
 
 def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Reporter) -> None:
-    """Run one task; its end is an event, whatever it is."""
     emit = control.emit
     try:
         control.check()

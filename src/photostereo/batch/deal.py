@@ -57,8 +57,6 @@ class Job(Generic[O]):
 
 @dataclass(eq=False)
 class _Held(Generic[O]):
-    """A job that a worker has."""
-
     job: Job[O]
     worker: str
     since: float
@@ -174,7 +172,6 @@ class Coordinator(Generic[O]):
         return self.waiting[bundle].popleft()
 
     def finish(self, future: Any, result: Any) -> None:
-        """A job has ended, well or not."""
         from distributed.scheduler import KilledWorker
 
         if (held := self.held.get(future.key)) is None:  # overdue, or taken back
@@ -213,18 +210,15 @@ class Coordinator(Generic[O]):
         self.waiting, self.more = {}, None
 
     def settle(self, held: _Held[O], outcome: O) -> None:
-        """A held job has its outcome."""
         del self.held[held.future.key]
         self.count(held.job, outcome)
 
     def count(self, job: Job[O], outcome: O) -> None:
-        """Write an outcome, and count it."""
         self.write(job.key, outcome)
         done = outcome.status == "done"
         self.tally.done += done
         self.tally.failed += not done
 
     def report(self) -> None:
-        """Show the progress."""
         self.tally.running = len(self.held)
         self.control.progress(self.tally)

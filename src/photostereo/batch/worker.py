@@ -236,7 +236,6 @@ class OverWorkers:
 
 
 def solve_one(path: str, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
-    """One band, on a worker."""
     global _opened
     set_threads()
     if _opened is None or _opened[0] != (path, settings):

@@ -76,7 +76,6 @@ def export(
 
 
 def size_of_result(source: Path) -> PixelSize:
-    """The pixel size that the surface of a result was made with."""
     from photostereo.core.units import PixelSize
     from photostereo.solver.result_files import read_summary
 

@@ -85,7 +85,6 @@ def _what_there_is(
 
 
 def photograph_facts(capture: Capture) -> dict[str, Any]:
-    """Plain facts of the photographs."""
     origin = capture.origin
     height, width = capture.frame
     return {
@@ -101,7 +100,6 @@ def photograph_facts(capture: Capture) -> dict[str, Any]:
 
 
 def describe(capture: Capture) -> dict[str, Any]:
-    """The plain facts of a capture."""
     import numpy as np
 
     directions = capture.lights.directions

@@ -9,7 +9,6 @@ from photostereo.pipeline.pipeline import Pipeline
 
 
 def capture_line(capture: Capture) -> str:
-    """A capture in a line."""
     height, width = capture.frame
     kind = "in color" if capture.is_color else "gray"
     return f"{capture.name}: {len(capture)} photographs, {width} × {height} pixels, {kind}"

@@ -157,7 +157,6 @@ class Terminal(RunControl):
         self._print(self.err, line)
 
     def _show(self) -> None:
-        """Draw the line of the present stage."""
         if self._bar is None:
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar

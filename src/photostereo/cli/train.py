@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class Model(StrEnum):
-    """What can be trained."""
-
     REFLECTANCE = "reflectance"
     CONTEXT = "context"
     LIGHTS = "lights"
@@ -82,7 +80,6 @@ def train(
 
 
 def _task(model: Model, device: str, minutes: float, seed: int) -> Task:
-    """What is trained."""
     from photostereo.lab.training.context.task import ContextSettings, ContextTask
     from photostereo.lab.training.lights.task import LightSettings, LightTask
     from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask

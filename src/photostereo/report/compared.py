@@ -114,7 +114,6 @@ def figures_table(
     basis: Basis,
     expected: Sequence[float | None] = (),
 ) -> list[dict[str, Any]]:
-    """The columns of the table; in each the best is marked."""
     columns = []
 
     def add(heading: str, values: Sequence[Any], words: Callable[[float], str], sign: int = -1) -> None:

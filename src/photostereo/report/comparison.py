@@ -141,7 +141,6 @@ def _pixels_allowed(count: int) -> int:
 
 
 def _maps(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
-    """Pictures for the cards."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     maps: dict[str, Any] = {

@@ -54,7 +54,6 @@ class Page:
 
 
 def render_page(template: str, **context: Any) -> Page:
-    """A template with its context."""
     style, script = bundle("static", STYLE_FILES), wrapped_script()
     text = (
         templates()

@@ -43,7 +43,6 @@ class MapFigure:
 
 
 def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Normal map") -> MapFigure:
-    """Normals as colors."""
     return _figure(
         title,
         "Red points right, green up, blue to the camera.",
@@ -53,7 +52,6 @@ def normals_figure(normals: FloatArray, inside: BoolArray, *, title: str = "Norm
 
 
 def albedo_figure(picture: NDArray[np.uint8], inside: BoolArray) -> MapFigure:
-    """The albedo, sRGB."""
     return _figure(
         "Albedo",
         "The object's own color, without shading. White is the 99.5th percentile.",

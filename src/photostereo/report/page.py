@@ -166,7 +166,6 @@ def identity_of(result: Reconstruction) -> str:
 
 
 def error_evidence(result: Reconstruction, truth: FloatArray, frame: Frame) -> dict[str, Any]:
-    """Error map, histogram and figures."""
     error = angular_error(result.normals, truth, result.mask)
     found = summarize_error(result.normals, truth, result.mask)
     chart = Chart(
@@ -209,7 +208,6 @@ def calibration_evidence(calibration: Calibration) -> dict[str, Any]:
 def capture_evidence(
     result: Reconstruction, capture: Capture, frame: Frame, control: Control = SILENT
 ) -> dict[str, Any]:
-    """Photographs, lights and the diagnosis."""
     diagnosis = diagnose(capture, result, control)
     control.check()
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)

@@ -196,7 +196,6 @@ def _drawn(plot: str, *facts: Any) -> Markup:
 
 
 def _scale(low: float, high: float, begin: float, end: float, log: bool = False) -> Scale:
-    """Data to plot coordinates."""
     if log:
         return lambda value: begin + math.log(value / low) / math.log(high / low) * (end - begin)
     return lambda value: begin + (value - low) / (high - low) * (end - begin)

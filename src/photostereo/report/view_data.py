@@ -38,7 +38,6 @@ class Channel:
         return webp(tile) if self.for_the_eye and level > 0 else webp_lossless(tile)
 
     def hold(self, layout: Layout, level: int) -> None:
-        """Keep all tiles of a level."""
         (self.held[level],) = _level([self], layout, level)
 
 

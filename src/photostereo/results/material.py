@@ -208,7 +208,6 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
 
 
 def _words(material: Material, size: PixelSize) -> dict[str, str]:
-    """What each picture means."""
     low, high = (bound * material.texel * size.millimeters for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {

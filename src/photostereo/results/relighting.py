@@ -151,5 +151,4 @@ def _linear(value: Float64) -> Float64:
 
 
 def encoding_in_words(linear: bool) -> str:
-    """What the values are."""
     return "linear intensities" if linear else "sRGB, as viewers show it"

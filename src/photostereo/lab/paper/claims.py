@@ -44,7 +44,6 @@ def check_claims(store: Store) -> list[Claim]:
 
 
 def claims_table(claims: Sequence[Claim]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows."""
     rows = [[c.run, c.statement, "yes" if c.holds else "no", c.evidence] for c in claims]
     return ["run", "claim", "holds", "figures"], rows
 

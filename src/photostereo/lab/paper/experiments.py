@@ -112,7 +112,6 @@ class Catalog:
             )
 
     def find(self, objects: list[str]) -> tuple[CaptureSpec, ...]:
-        """The objects that are there."""
         wanted = OBJECTS if objects == ["all"] else tuple(objects)
         return tuple(spec for words in wanted if (spec := self._first(words.split(" or "))) is not None)
 
@@ -134,7 +133,6 @@ class Catalog:
         return CaptureSpec.at(there[0], name) if there else None
 
     def notes(self) -> list[str]:
-        """What is missing."""
         replaced = {name: other for name, other in self.missing.items() if other}
         notes = [
             f"{name} is not in the data folder; {other} takes its place." for name, other in replaced.items()

@@ -37,7 +37,6 @@ def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column
 
 
 def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
-    """The trials of a sweep that have kept their maps."""
     store = Store(source, read_only=True)
     columns: list[Column] = []
     truth: FloatArray | None = None

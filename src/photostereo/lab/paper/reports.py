@@ -40,7 +40,6 @@ ROUNDING = 1e-6
 
 
 def write_report(run: NamedRun, out: RunOutputs) -> None:
-    """Write the tables and figures of a run."""
     if labels_of(out.plan) != labels_of(out.plan, "oracle") or run.facts["report"] == "runtime":
         out.say(OURS_NOTE)
     _REPORTS[run.facts["report"]](run.facts, out)
@@ -252,7 +251,6 @@ def _representation(facts: Mapping[str, Any], out: RunOutputs) -> None:
 
 
 def done_rows(out: RunOutputs, cell: Cell) -> list[Row]:
-    """The rows of a cell's grid that succeeded."""
     rows = [out.rows[trial.hash] for trial in cell.grid if trial.hash in out.rows]
     return [row for row in rows if row["status"] == "done"]
 

@@ -68,7 +68,6 @@ class Average:
 
 
 def results_of(plan: Plan, rows: Mapping[str, Row]) -> list[CellResult]:
-    """Oracle and defaults of every cell of a plan."""
     return [_result(cell, rows) for cell in plan.cells]
 
 
@@ -120,12 +119,10 @@ def labels_of(plan: Plan, protocol: Protocol = "defaults") -> list[str]:
 
 
 def captures_of(plan: Plan) -> list[str]:
-    """The captures of a plan, in its order."""
     return unique(cell.capture.name for cell in plan.cells)
 
 
 def unique(values: Iterable[Value]) -> list[Value]:
-    """Each value once, in the order of the first."""
     return list(dict.fromkeys(values))
 
 
@@ -244,7 +241,6 @@ class RunOutputs:
         self.page.append(f"![{caption}]({self.name}/{name}.png)\n\n*{caption}*\n")
 
     def say(self, text: str) -> None:
-        """A sentence for the page."""
         self.page.append(text + "\n")
 
     def failures(self) -> list[str]:

@@ -97,7 +97,6 @@ class Trial:
 
     @property
     def plain_parameters(self) -> dict[str, Any]:
-        """The parameters as JSON has them."""
         return {name: plain(value) for name, value in self.parameters.items()}
 
 
@@ -158,7 +157,6 @@ class Plan:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial once."""
         found: dict[str, Trial] = {}
         for cell in self.cells:
             for trial in (*((cell.default,) if cell.default else ()), *cell.grid):
@@ -166,7 +164,6 @@ class Plan:
         return tuple(found.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self)
 
     @classmethod

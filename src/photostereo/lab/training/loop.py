@@ -85,7 +85,6 @@ class Task(ABC):
         return self.draw_validation()
 
     def validate(self, network: nn.Module) -> dict[str, float]:
-        """Figures of the fixed validation set."""
         with torch.no_grad():
             return self.evaluate(network, self._fixed)
 

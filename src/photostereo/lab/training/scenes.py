@@ -50,7 +50,6 @@ class Pool:
 
     @property
     def places(self) -> Tensor:
-        """Points (S, G · G, 3) of the surface around its middle."""
         return places_of(self.heights, self.mask)
 
 
@@ -160,7 +159,6 @@ def _indirect(
 def _some(
     cells: Tensor, normals: Tensor, ray: Tensor, materials: Materials
 ) -> tuple[Tensor, Tensor, Materials]:
-    """Normals, rays and materials of some pixels."""
     scene = torch.arange(len(cells), device=cells.device)[:, None]
     flat = (scene * ray.shape[1] + cells).reshape(-1)
     return normals[flat], ray[scene, cells], materials[flat]

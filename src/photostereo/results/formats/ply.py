@@ -46,7 +46,6 @@ def ply_pieces(mesh: Mesh, unit: str) -> Iterator[bytes]:
 
 
 def encode_ply(mesh: Mesh, unit: str, name: str = "") -> bytes:
-    """The content of the file."""
     return b"".join(ply_pieces(mesh, unit))
 
 

@@ -16,7 +16,6 @@ HEAD = 80
 
 
 def encode_stl(mesh: Mesh, unit: str, name: str = "") -> bytes:
-    """The content of the file."""
     corners = mesh.vertices[mesh.faces].astype(np.float32)  # (F, 3, 3)
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(across, axis=1, keepdims=True)

@@ -162,6 +162,5 @@ class ContextTask(Task):
 
 
 def joined(parts: list[Examples]) -> Examples:
-    """Several groups as one."""
     names = ("maps", "network", "matte", "truth")
     return Examples(*(torch.cat([getattr(part, name) for part in parts]) for name in names))

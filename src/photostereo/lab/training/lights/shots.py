@@ -41,7 +41,6 @@ class Shot:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def show(pool: Pool, photographs: int) -> Shot:
-    """Photograph every scene of a pool."""
     count, device = len(pool.heights), pool.heights.device
     lights = draw_directions(count, photographs, device)
     strengths = draw_strengths(count, photographs, device)
