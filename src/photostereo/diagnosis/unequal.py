@@ -66,7 +66,7 @@ def unequal_photographs(
 
 
 def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:
-    index = np.flatnonzero(mask)[strength_sample(int(mask.sum()))]
+    index = np.flatnonzero(mask)[strength_sample(int(mask.sum()), len(images))]
     return np.ascontiguousarray(images.reshape(len(images), -1)[:, index].T)
 
 

@@ -70,7 +70,7 @@ def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bo
     noise = measured.by_brightness(blocks=model_needs_noise)
     if strengths == "given":
         return Conditions(noise)
-    some = strength_sample(len(measured.pixels))
+    some = strength_sample(*measured.pixels.shape)
     sample = measured.pixels[some]
     amplified = None if measured.amplified is None else measured.amplified[some]
     variance = noise.at(sample, amplified).fine
