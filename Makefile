@@ -1,8 +1,12 @@
-# Every target does its own set-up: a virtual environment in .venv, made again when pyproject.toml changes.
+# Every target does its own set-up: a virtual environment in .venv, made again when pyproject.toml changes. The demo needs
+# the plain package only; what development needs is added to it.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
+# Without --no-compile pip spends half of its time on modules that are never used. Python compiles the others, and keeps them.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The torch path is tested in an environment of its own, so that the other one shows what works without.
 # A CPU build is enough: make test-torch TORCH='torch --index-url https://download.pytorch.org/whl/cpu'
@@ -28,9 +32,12 @@ help:
 	@echo "make package        source archive and wheel, in dist/, both tried outside of the checkout"
 	@echo "make bench          benchmarks (minutes)"
 
-$(READY): pyproject.toml
+$(PLAIN): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	@touch $(PLAIN)
+
+$(READY): $(PLAIN)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
@@ -47,7 +54,7 @@ $(TORCH_READY): pyproject.toml
 	$(TORCH_BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(TORCH_READY)
 
-demo: $(READY)
+demo: $(PLAIN)
 	$(BIN)/photostereo demo --out demo --force
 
 # Two processes, a file of tests in one of them: make test PROCESSES=4 where there are the cores and the memory. In the order
