@@ -1,10 +1,16 @@
 """``photostereo`` and ``python -m photostereo``: the command line."""
 
+import gc
+
 from photostereo.runtime.signals import ended_by, leave, orderly_signals
+
+#: New objects between two searches for garbage. With Python's 700 a fifth of the time of importing is spent on them.
+OBJECTS = 10_000
 
 
 def main() -> None:
     """Take care of Ctrl-C first; only then load what the command line needs."""
+    gc.set_threshold(OBJECTS)
     with orderly_signals():
         from photostereo.cli import main as run
 

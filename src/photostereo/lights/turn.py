@@ -20,7 +20,6 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from photostereo.core.conventions import BoolArray
 
@@ -64,7 +63,7 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
             surest, least, where = turn, total, pair
     if np.linalg.norm(surest) <= SURE * least:
         return np.zeros(3)
-    undone = Rotation.from_rotvec(-surest, degrees=True).as_matrix()
+    undone = cv2.Rodrigues(-np.radians(surest))[0]
     left, before = (_share_of_curl(*where, turn) for turn in (undone, np.eye(3)))
     return surest if left < before else np.zeros(3)
 

@@ -56,6 +56,16 @@ def row_quantiles(values: Array, share: float) -> Array:
     return (ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below]))[:, None]
 
 
+def row_medians(values: NDArray[Any]) -> NDArray[Any]:
+    """``np.median`` along the last axis, which is kept; no NaN. A sort is three times as fast on rows of some hundreds.
+
+    >>> row_medians(np.array([[4.0, 1.0, 2.0, 8.0], [0.0, 0.0, 1.0, 1.0]])).tolist()
+    [[3.0], [0.5]]
+    """
+    ordered, count = np.sort(values, axis=-1), values.shape[-1]
+    return np.asarray(0.5 * (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]))
+
+
 def known_medians(values: NDArray[Any]) -> NDArray[Any]:
     """The median of each column's values that are not NaN, NaN where there are none; as ``np.nanmedian``, faster.
 
