@@ -68,3 +68,31 @@ with mp.get_context("fork").Pool(1) as pool:
 """
     environment = {**os.environ, "NUMBA_THREADING_LAYER": "omp", "NUMBA_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+
+
+def test_threads_share_the_rows_of_a_loop_also_in_a_forked_process() -> None:
+    """Every row once, whatever the number of threads; the threads of the pool do not survive a fork."""
+    code = """
+import multiprocessing as mp, sys
+import numpy as np
+from photostereo.runtime import loops
+from photostereo.runtime.loops import shared
+loops.WORTHWHILE = 0
+def add(first, last, values, out):
+    for i in range(first, last):
+        out[i] += 2 * values[i]
+loops.njit = lambda cache, **options: loops.numba.njit(**options)  # nothing to keep
+add = shared(of="values")(add)
+def job(n):
+    out = np.zeros(n)
+    add(np.arange(float(n)), out)
+    return out.tolist()
+for n in (0, 1, 2, 3, 10):
+    assert job(n) == [2.0 * i for i in range(n)], n
+assert len(loops._pool()._threads) == 2
+if sys.platform == "linux":
+    with mp.get_context("fork").Pool(1) as pool:
+        assert pool.map_async(job, [10]).get(60) == [job(10)]
+"""
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "3"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import shared
 
 
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
-def gather(frames: Any, index: Any, out: Any) -> None:
+@shared(of="out")  # type: ignore[untyped-decorator]
+def gather(first: int, last: int, frames: Any, index: Any, out: Any) -> None:
     """``out[j, i] = frames[j, index[i]]``: frames (d, S, c), index (N,), out (d, N, c)."""
-    photographs, count, channels = out.shape
-    for j in prange(photographs):
+    count, channels = out.shape[1:]
+    for j in range(first, last):
         for i in range(count):
             for c in range(channels):
                 out[j, i, c] = frames[j, index[i], c]

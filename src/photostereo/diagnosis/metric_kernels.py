@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import shared
 
 
-@njit(cache=True, parallel=True)
-def angles_between(a, b, degrees):  # type: ignore[no-untyped-def]
+@shared(of="degrees")
+def angles_between(first, last, a, b, degrees):  # type: ignore[no-untyped-def]
     """:func:`photostereo.diagnosis.metrics.angle_between` of the rows of two (N, 3) arrays.
 
     Sine and cosine are both zero only where one of the vectors is: there it is 90 degrees.
     """
-    for i in prange(len(degrees)):
+    for i in range(first, last):
         a0, a1, a2 = float(a[i, 0]), float(a[i, 1]), float(a[i, 2])
         b0, b1, b2 = float(b[i, 0]), float(b[i, 1]), float(b[i, 2])
         x, y, z = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0

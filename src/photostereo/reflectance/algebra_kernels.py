@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit, shared
 
 #: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
 #: NaN keep their meaning, and the result is the same on every run of one machine.
@@ -88,10 +88,10 @@ def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-de
     return b0 / xx - l10 * x1 - l20 * x2, x1, x2
 
 
-@njit(cache=True, parallel=True)
-def pulled_normals(hessian, linear, shift, pull, normals):  # type: ignore[no-untyped-def]
+@shared(of="normals")
+def pulled_normals(first, last, hessian, linear, shift, pull, normals):  # type: ignore[no-untyped-def]
     """Fill ``normals`` with the solution of (H + shift I) n = h + pull, one system per pixel."""
-    for i in prange(len(normals)):
+    for i in range(first, last):
         xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
         xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
         b0, b1, b2 = linear[i, 0] + pull[i, 0], linear[i, 1] + pull[i, 1], linear[i, 2] + pull[i, 2]

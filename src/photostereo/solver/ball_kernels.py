@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.reflectance.algebra_kernels import solve_3x3, times_3x3
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import shared
 
 Array = NDArray[Any]
 
@@ -16,8 +16,10 @@ Array = NDArray[Any]
 STEPS = 30
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+@shared(of="center")  # type: ignore[untyped-decorator]
 def step_within(
+    first: int,
+    last: int,
     hessian: Array,
     linear: Array,
     center: Array,
@@ -32,9 +34,9 @@ def step_within(
     With s = n − m and A = H + w I it is s(ν) = (A + ν I)⁻¹ (h + q − A m), and ν ≥ 0 the root of
     φ(ν) = 1/|s(ν)| − 1/radius, which is concave and grows: Newton's steps come from the left.
     """
-    shared, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
-    for i in prange(center.shape[0]):
-        k = np.int64(0) if shared else np.int64(i)
+    same, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
+    for i in range(first, last):
+        k = 0 if same else i
         w = weight[i]
         if isotropic:  # the nearest point of the ball
             a = hessian[k, 0] + w

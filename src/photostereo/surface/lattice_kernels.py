@@ -5,22 +5,22 @@ Rows write only their own results, so a result does not depend on the number of 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit, shared
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64) -> Any:
+@shared(of="values")  # type: ignore[untyped-decorator]
+def apply_laplacian(
+    first: int, last: int, right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64
+) -> None:
     """``out = A values``. An empty ``pull`` means none."""
     height, width = values.shape
-    for row in prange(height):
+    for row in range(first, last):
         for col in range(width):
             own = values[row, col]
             total = pull[row, col] * own if pull.size > 0 else 0.0
@@ -49,35 +49,51 @@ def plus_neighbors(total: float, right: Float32, down: Float32, values: Float32,
     return total
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def relax(right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, color: int) -> Any:
+@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
+def relax(
+    first: int,
+    last: int,
+    right: Float32,
+    down: Float32,
+    inverse: Float32,
+    side: Float32,
+    values: Float32,
+    color: int,
+) -> None:
     """One Gauss–Seidel sweep over the pixels of one color of a chessboard."""
-    height, width = values.shape
-    for row in prange(height):
+    width = values.shape[1]
+    for row in range(first, last):
         for col in range((row + color) % 2, width, 2):
             scale = inverse[row, col]
             if scale > 0:
                 values[row, col] = scale * plus_neighbors(side[row, col], right, down, values, row, col)
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def jacobi_change(
-    right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, out: Float32
-) -> Any:
+    first: int,
+    last: int,
+    right: Float32,
+    down: Float32,
+    inverse: Float32,
+    side: Float32,
+    values: Float32,
+    out: Float32,
+) -> None:
     """``out = D⁻¹ (side − A values)``."""
-    height, width = values.shape
-    for row in prange(height):
+    width = values.shape[1]
+    for row in range(first, last):
         for col in range(width):
             scale = inverse[row, col]
             change = scale * plus_neighbors(side[row, col], right, down, values, row, col) - values[row, col]
             out[row, col] = change if scale > 0 else 0.0
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> Any:
+@shared(of="out", fastmath={"contract"})  # type: ignore[untyped-decorator]
+def restrict(first: int, last: int, right: Float32, down: Float32, change: Float32, out: Float32) -> None:
     """``out = Pᵀ r`` at half the resolution, from ``change = D⁻¹ r``."""
     height, width = change.shape
-    for block_row in prange(out.shape[0]):
+    for block_row in range(first, last):
         for block_col in range(out.shape[1]):
             total = 0.0
             for row in range(2 * block_row, min(2 * block_row + 2, height)):
@@ -86,11 +102,13 @@ def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> An
             out[block_row, block_col] = total
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def prolong(right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32) -> Any:
+@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
+def prolong(
+    first: int, last: int, right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32
+) -> None:
     """``values += P coarse``."""
     height, width = values.shape
-    for row in prange(height):
+    for row in range(first, last):
         for col in range(width):
             total = 0.0
             if col > 0:

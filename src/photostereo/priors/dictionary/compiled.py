@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
-from photostereo.priors.dictionary.pass_kernels import follow_pass, products, run_pass, squared_norm_by_chunks
+from photostereo.priors.dictionary.pass_kernels import follow_pass, products, run_pass, squares_by_chunk
 
 Array = NDArray[Any]
 
@@ -132,7 +132,9 @@ def squared_norm(R: FloatArray) -> float:
     >>> squared_norm(np.full((10, 10), 2.0, np.float32))
     400.0
     """
-    return float(squared_norm_by_chunks(np.ascontiguousarray(R), CHUNK, np.zeros(-(-len(R) // CHUNK))))
+    squared = np.zeros(-(-len(R) // CHUNK))
+    squares_by_chunk(np.ascontiguousarray(R), CHUNK, squared)
+    return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
@@ -159,28 +161,33 @@ class _Workspace(NamedTuple):
     old: Array  # (block, w) its code before,
     new: Array  # (block, w) its code after
     flag: Array  # (chunks, chunk + 8) whether a patch of the chunk changes, and padding
+    eights: Array  # (chunks, ...) the same memory, eight flags at a time
     changes: Array  # (chunks, block) how many changes are listed
     gram_old: Array  # (block, block) [i, k] is d_k_old . d_i, for k < i
     gram_new: Array  # (block, block) [i, k] is d_k . d_i, for k < i
     toward: Array  # (chunks, m) R^T g_i over the patches of a chunk; so are the following
     overlap: Array  # (chunks,) g_i_old . g_i
     used: Array  # (chunks,) non-zeros of g_i
+    direction: Array  # (m,) the new atom before it has length one, in double precision
 
     @classmethod
     def make(cls, w: int, m: int, dtype: Any, chunk: int, block: int) -> _Workspace:
         chunks = -(-w // chunk)
         codes = (block, w)
+        flag = np.zeros((chunks, 8 * -(-chunk // 8) + 8), np.uint8)
         return cls(
             H=np.empty(codes, dtype),
             D_old=np.empty((block, m), dtype),
             patch=np.empty(codes, np.int32),
             old=np.empty(codes, dtype),
             new=np.empty(codes, dtype),
-            flag=np.zeros((chunks, 8 * -(-chunk // 8) + 8), np.uint8),
+            flag=flag,
+            eights=flag.view(np.uint64),
             changes=np.zeros((chunks, block), np.int64),
             gram_old=np.empty((block, block), dtype),
             gram_new=np.empty((block, block), dtype),
             toward=np.empty((chunks, m), dtype),
             overlap=np.zeros(chunks, dtype),
             used=np.zeros(chunks, np.int64),
+            direction=np.empty(m),
         )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit, prange, shared
 
 Array = NDArray[Any]
 
@@ -124,18 +124,17 @@ def correct(
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def list_changes(h: Array, g: Array, mu: Any, patch: Array, flag: Array) -> int:
+def list_changes(h: Array, g: Array, mu: Any, patch: Array, flag: Array, eights: Array) -> int:
     """The places where ``|h + g| >= mu`` or g is not zero, in order; how many.
 
     They are few and cannot be foreseen. So every place is flagged first, which vectorises, and the flags are
-    looked at eight at a time. ``flag`` has room for them, and for eight more.
+    looked at eight at a time. ``flag`` has room for them, and for eight more; ``eights`` is the same memory.
     """
     zero = mu - mu
     for p in range(h.size):
         flag[p] = (abs(h[p] + g[p]) >= mu) | (g[p] != zero)
     for p in range(h.size, h.size + 8):
         flag[p] = 0
-    eights = flag.view(np.uint64)
     count = np.uint32(0)  # without a sign: no index counts from the end
     for k in range(-(-h.size // 8)):
         if eights[k] != 0:
@@ -187,14 +186,18 @@ def accumulate(R: Array, patch: Array, new: Array, count: int, toward: Array) ->
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def new_atom(d: Array, is_used: bool, toward: Array, overlap: Array) -> None:
-    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order."""
+def new_atom(d: Array, is_used: bool, toward: Array, overlap: Array, direction: Array) -> None:
+    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order.
+
+    ``direction`` is where they are added, in double precision.
+    """
     if not is_used:
         for s in range(d.size):
             d[s] = 0
         d[0] = 1
         return
-    direction = np.zeros(d.size)
+    for s in range(d.size):
+        direction[s] = 0
     own = 0.0
     for c in range(toward.shape[0]):
         own += overlap[c]
@@ -235,12 +238,12 @@ def run_pass(
     R: Array, D: Array, B: Array, mu: Any, q: Any, update_atoms: bool, chunk: int, work: Any
 ) -> None:
     """The whole pass; ``work`` is a ``compiled._Workspace``."""
-    H, D_old, patch, old, new, flag, changes, gram_old, gram_new = work[:9]
-    toward, overlap, used = work[9:]
+    H, D_old, patch, old, new, flag, eights, changes, gram_old, gram_new = work[:10]
+    toward, overlap, used, direction = work[10:]
     w = R.shape[0]
     K = D.shape[0]
     chunks, block = changes.shape
-    for atom in range(K):
+    for atom in range(K + 1):  # the last turn applies what the last atom has changed
         start, i = atom - atom % block, atom % block
         size = min(block, K - start)
         before = (atom - 1) % block  # the row of the atom before, whose changes R still lacks
@@ -253,34 +256,32 @@ def run_pass(
                 apply_changes(
                     r, D_old[before], D[atom - 1], places[before], olds[before], news[before], count
                 )
+            if atom == K:
+                continue
             if i == 0:
                 products(r, D[start : start + size], h)
             correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
             g = B[atom, low:high]
-            count = list_changes(h[i], g, mu, places[i], flag[c])
+            count = list_changes(h[i], g, mu, places[i], flag[c], eights[c])
             kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
             changes[c, i], used[c], overlap[c] = count, kept, own
             if update_atoms:
                 accumulate(r, places[i], news[i], count, toward[c])
+        if atom == K:
+            break
         copy_row(D[atom], D_old[i])
         if update_atoms:
-            new_atom(D[atom], ordered_sum(used) > 0, toward, overlap)
+            new_atom(D[atom], ordered_sum(used) > 0, toward, overlap, direction)
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])
-    last = (K - 1) % block
-    for c in prange(chunks):
-        low, high = c * chunk, min((c + 1) * chunk, w)
-        places, olds, news = patch[last, low:high], old[last, low:high], new[last, low:high]
-        apply_changes(R[low:high], D_old[last], D[K - 1], places, olds, news, changes[c, last])
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def squared_norm_by_chunks(R: Array, chunk: int, squared: Array) -> float:
-    """``||R||_F^2``; ``squared`` has room for one number per chunk."""
-    for c in prange(squared.size):
+@shared(of="squared")  # type: ignore[untyped-decorator]
+def squares_by_chunk(first: int, last: int, R: Array, chunk: int, squared: Array) -> None:
+    """``||R||_F^2`` of each chunk."""
+    for c in range(first, last):
         squared[c] = sum_of_squares(R[c * chunk : min((c + 1) * chunk, R.shape[0])])
-    return float(ordered_sum(squared))
 
 
 # If the new atoms are known beforehand, patches do not depend on each other: codes and residual of a patch stay in the

@@ -10,15 +10,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit, shared
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def paste(n: Array, pixel_index: Array, picture: Array) -> None:
+@shared(of="pixel_index")  # type: ignore[untyped-decorator]
+def paste(first: int, last: int, n: Array, pixel_index: Array, picture: Array) -> None:
     """The normals of the mask pixels as a picture (3, H, W), zero outside the mask."""
-    for row in prange(picture.shape[1]):
+    for row in range(first, last):
         for col in range(picture.shape[2]):
             pixel = pixel_index[row, col]
             if pixel >= 0:
@@ -29,11 +29,13 @@ def paste(n: Array, pixel_index: Array, picture: Array) -> None:
                     picture[c, row, col] = 0
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def cut(picture: Array, window_rows: Array, window_cols: Array, windows: Array) -> None:
+@shared(of="window_rows")  # type: ignore[untyped-decorator]
+def cut(
+    first: int, last: int, picture: Array, window_rows: Array, window_cols: Array, windows: Array
+) -> None:
     """``windows[j, c, y, x] += picture[c, row_j + y, col_j + x]``."""
     w_y, w_x = windows.shape[2], windows.shape[3]
-    for j in prange(window_rows.size):
+    for j in range(first, last):
         for c in range(3):
             for y in range(w_y):
                 source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
@@ -61,15 +63,23 @@ def _sum_row(windows: Array, window_index: Array, row: int, line: Array) -> None
                             target[x] += source[x]
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+@shared(of="pixel_index")  # type: ignore[untyped-decorator]
 def pull_back(
-    windows: Array, window_index: Array, pixel_index: Array, count: Array, n: Array, lines: Array, out: Array
+    first: int,
+    last: int,
+    windows: Array,
+    window_index: Array,
+    pixel_index: Array,
+    count: Array,
+    n: Array,
+    lines: Array,
+    out: Array,
 ) -> None:
     """``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
 
     ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
     """
-    for row in prange(pixel_index.shape[0]):
+    for row in range(first, last):
         line = lines[row]
         _sum_row(windows, window_index, row, line)
         for col in range(pixel_index.shape[1]):

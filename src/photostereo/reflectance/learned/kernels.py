@@ -40,12 +40,13 @@ from photostereo.reflectance.learned.constants import (
 )
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit
+from photostereo.runtime.threads import in_turn
 
 Floats = NDArray[np.float32]
 
-#: Tokens between two reports of progress: about a tenth of a second on one core.
-TOKENS_AT_ONCE = 100_000
+#: Tokens that a thread takes through the network, some hundredths of a second: threads end at about the same time.
+TOKENS_AT_ONCE = 25_000
 #: Tokens that a core takes through a stage together: activations of about 80 kB.
 TOKENS_IN_CACHE = 192
 #: OpenBLAS stays on one thread up to this many multiplications: 28 rows of 96 × 96.
@@ -67,12 +68,16 @@ def predict(
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
     packed = [_packed(weights, stage) for stage in range(stages_of(weights.arrays))]
     size = max(1, TOKENS_AT_ONCE // colors.shape[1])
-    control.stage("network", count)
-    for first in range(0, count, size):
-        part = slice(first, min(first + size, count))
-        which = part if index is None else index[part]
+    parts = [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+    def answers(number: int) -> tuple[Floats, Floats]:
+        which = parts[number] if index is None else index[parts[number]]
         values = np.ascontiguousarray(colors[which], dtype=np.float32)
-        normals[part], errors[part] = _predict_batch(values, some_lights(lights, which), packed)
+        return _predict_batch(values, some_lights(lights, which), packed)
+
+    control.stage("network", count)
+    for part, found in zip(parts, in_turn(answers, len(parts), get_num_threads(), control), strict=True):
+        normals[part], errors[part] = found
         control.advance(part.stop - part.start)
     return normals, errors
 
@@ -103,9 +108,7 @@ def _predict_batch(
     together = max(1, TOKENS_IN_CACHE // photographs)
     for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one of each pixel
     for matrices, vectors in packed:
-        _run_stage(
-            gray, scaled, for_tokens, matrices, vectors, together, get_num_threads(), normal, log_error
-        )
+        _run_stage(gray, scaled, for_tokens, matrices, vectors, together, normal, log_error)
     return normal, np.exp(log_error)
 
 
@@ -120,12 +123,13 @@ def first_guess(gray: Floats, lights: Floats) -> Floats:
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
 
-@njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
+# Pixels do not need each other, so threads are left to :func:`predict`: parallel loops take three times as long to compile.
+@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
 def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
     """Channel means and channels, divided by the former's root mean square over the photographs."""
     pixels, photographs = gray.shape
     third = np.float32(1.0 / 3.0)
-    for p in prange(pixels):
+    for p in range(pixels):
         total = np.float32(0.0)
         for j in range(photographs):
             value = (colors[p, j, 0] + colors[p, j, 1] + colors[p, j, 2]) * third
@@ -138,7 +142,7 @@ def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
                 scaled[p, j, c] = colors[p, j, c] * scale
 
 
-@njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
 def _run_stage(
     gray: Floats,
     colors: Floats,
@@ -146,53 +150,48 @@ def _run_stage(
     matrices: tuple[Floats, ...],
     vectors: tuple[Floats, ...],
     together: int,
-    workers: int,
     normal: Floats,
     log_error: Floats,
 ) -> None:
     """One stage of all pixels, ``together`` at a time: refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
     pixels, d = gray.shape
     width = matrices[1].shape[1]
-    for worker in prange(workers):
-        tokens = np.empty((together * d, FEATURES), np.float32)
-        x = np.empty((together * d, width), np.float32)
-        y = np.empty((together * d, width), np.float32)
-        pool = np.empty((together, 2 * width), np.float32)
-        inner = np.empty((together, width), np.float32)
-        step = np.empty((together, 4), np.float32)
-        first = np.int64(worker) * pixels // workers
-        stop = (np.int64(worker) + 1) * pixels // workers
-        while first < stop:
-            n = min(np.int64(together), stop - first)
-            rows = n * d
-            for q in range(n):
-                p = first + q
-                own, rows_of = lights[p if len(lights) > 1 else 0], tokens[q * d : (q + 1) * d]
-                _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
-            _multiply(tokens[:rows], matrices[0], x[:rows])
-            _activate(x[:rows], vectors[0], vectors[1], vectors[2])
-            _multiply(x[:rows], matrices[1], y[:rows])
-            _activate(y[:rows], vectors[3], vectors[4], vectors[5])
-            for q in range(n):
-                _pool(y[q * d : (q + 1) * d], pool[q])
-            _multiply(pool[:n], matrices[5], inner[:n])
-            for q in range(n):
-                for w in range(width):
-                    inner[q, w] += vectors[15][w] + vectors[6][w]
-            _multiply(y[:rows], matrices[2], x[:rows])
-            for q in range(n):
-                _activate(x[q * d : (q + 1) * d], inner[q], vectors[7], vectors[8])
-            _multiply(x[:rows], matrices[3], y[:rows])
-            _activate(y[:rows], vectors[9], vectors[10], vectors[11])
-            for q in range(n):
-                _pool(y[q * d : (q + 1) * d], pool[q])
-            _multiply(pool[:n], matrices[4], inner[:n])
-            _activate(inner[:n], vectors[12], vectors[13], vectors[14])
-            _multiply(inner[:n], matrices[6], step[:n])
-            for q in range(n):
-                p = first + q
-                log_error[p] = _refine(normal[p], step[q], vectors[16])
-            first += n
+    tokens = np.empty((together * d, FEATURES), np.float32)
+    x = np.empty((together * d, width), np.float32)
+    y = np.empty((together * d, width), np.float32)
+    pool = np.empty((together, 2 * width), np.float32)
+    inner = np.empty((together, width), np.float32)
+    step = np.empty((together, 4), np.float32)
+    for first in range(0, pixels, together):
+        n = min(together, pixels - first)
+        rows = n * d
+        for q in range(n):
+            p = first + q
+            own, rows_of = lights[p if len(lights) > 1 else 0], tokens[q * d : (q + 1) * d]
+            _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
+        _multiply(tokens[:rows], matrices[0], x[:rows])
+        _activate(x[:rows], vectors[0], vectors[1], vectors[2])
+        _multiply(x[:rows], matrices[1], y[:rows])
+        _activate(y[:rows], vectors[3], vectors[4], vectors[5])
+        for q in range(n):
+            _pool(y[q * d : (q + 1) * d], pool[q])
+        _multiply(pool[:n], matrices[5], inner[:n])
+        for q in range(n):
+            for w in range(width):
+                inner[q, w] += vectors[15][w] + vectors[6][w]
+        _multiply(y[:rows], matrices[2], x[:rows])
+        for q in range(n):
+            _activate(x[q * d : (q + 1) * d], inner[q], vectors[7], vectors[8])
+        _multiply(x[:rows], matrices[3], y[:rows])
+        _activate(y[:rows], vectors[9], vectors[10], vectors[11])
+        for q in range(n):
+            _pool(y[q * d : (q + 1) * d], pool[q])
+        _multiply(pool[:n], matrices[4], inner[:n])
+        _activate(inner[:n], vectors[12], vectors[13], vectors[14])
+        _multiply(inner[:n], matrices[6], step[:n])
+        for q in range(n):
+            p = first + q
+            log_error[p] = _refine(normal[p], step[q], vectors[16])
 
 
 @njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from photostereo.reflectance.algebra_kernels import inverse_3x3, times_3x3
 from photostereo.runtime.illumination import for_loops, pseudo_inverse
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import shared
 from photostereo.runtime.matte_fits import (
     FEWEST_LIT,
     LIT_NOISE,
@@ -43,8 +43,10 @@ def fit_both(
     return whole, lit
 
 
-@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@shared(of="pixels", error_model="numpy")  # type: ignore[untyped-decorator]
 def _fit_both(
+    first: int,
+    last: int,
     pixels: Any,
     all_lights: Any,
     inverses: Any,
@@ -54,13 +56,10 @@ def _fit_both(
     lit_count: Any,
     lit_gain: Any,
 ) -> None:
-    count, d = pixels.shape
-    for p in prange(count):
+    d = pixels.shape[1]
+    for p in range(first, last):
         row = pixels[p]
-        lights, inverse = (
-            all_lights[min(np.int64(p), len(all_lights) - 1)],
-            inverses[min(np.int64(p), len(inverses) - 1)],
-        )
+        lights, inverse = all_lights[min(p, len(all_lights) - 1)], inverses[min(p, len(inverses) - 1)]
         x = y = z = 0.0
         top = row[0]
         for j in range(d):

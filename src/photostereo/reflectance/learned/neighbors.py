@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import shared
 
 #: Half the side of the window.
 REACH = 3
@@ -80,11 +80,13 @@ def average_neighbors(
     return result.reshape(pixels.shape), squares / total**2
 
 
-@njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _distances(guide: Any, index: Any, down: int, right: int, distance: Any, known: Any) -> None:
+@shared(of="index", fastmath=True)  # type: ignore[untyped-decorator]
+def _distances(
+    first: int, last: int, guide: Any, index: Any, down: int, right: int, distance: Any, known: Any
+) -> None:
     """Mean squared difference between each pixel and the displaced one, and whether both exist."""
     height, width = index.shape
-    for r in prange(REACH, height - REACH):
+    for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
             i, j = index[r, c], index[r + down, c + right]
             both = i >= 0 and j >= 0
@@ -97,11 +99,11 @@ def _distances(guide: Any, index: Any, down: int, right: int, distance: Any, kno
             known[r, c] = np.float32(1.0) if both else np.float32(0.0)
 
 
-@njit(parallel=True, fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
-def _smooth(distance: Any, known: Any, smooth: Any) -> None:
+@shared(of="distance", fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _smooth(first: int, last: int, distance: Any, known: Any, smooth: Any) -> None:
     """Mean over the 3 × 3 pixels around each, of those that have a distance; −1 if the pixel itself has none."""
     height, width = distance.shape
-    for r in prange(REACH, height - REACH):
+    for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
             total, count = np.float32(0.0), np.float32(0.0)
             for s in range(r - 1, r + 2):
@@ -110,8 +112,10 @@ def _smooth(distance: Any, known: Any, smooth: Any) -> None:
             smooth[r, c] = total / count if known[r, c] > 0 else np.float32(-1.0)
 
 
-@njit(parallel=True, fastmath=True, cache=True)  # type: ignore[untyped-decorator]
+@shared(of="index", fastmath=True)  # type: ignore[untyped-decorator]
 def _gather(
+    first: int,
+    last: int,
     flat: Any,
     index: Any,
     down: int,
@@ -125,7 +129,7 @@ def _gather(
 ) -> None:
     """Add the displaced neighbor and its opposite: the distance to the opposite is that of the opposite to this pixel."""
     height, width = index.shape
-    for r in prange(REACH, height - REACH):
+    for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
             p = index[r, c]
             if p < 0:

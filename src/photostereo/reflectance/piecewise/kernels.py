@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from photostereo.reflectance.algebra_kernels import dot, quadratic_3x3, value_range
 from photostereo.reflectance.piecewise.elimination import RIDGE, PiecewiseStatistics
 from photostereo.runtime.illumination import for_loops
-from photostereo.runtime.loops import njit, prange
-
-#: Pixels that a thread takes at a time.
-TOGETHER = 256
+from photostereo.runtime.loops import njit, shared
 
 F64 = NDArray[np.float64]
 
@@ -40,39 +37,37 @@ def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
             piece[j] = above if above < width else width
 
 
-@njit(cache=True, parallel=True)
-def _statistics(pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
-    count, photographs = pixels.shape
-    for part in prange(-(-count // TOGETHER)):
-        pieces = np.empty((p, photographs))  # in the first-level cache
-        for i in range(part * TOGETHER, min((part + 1) * TOGETHER, count)):
-            low, high = value_range(pixels[i])
-            T, Q = gram[i], cross[i]
-            usable[i] = high > 0.0 and high > low
-            if not usable[i]:
-                for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
-                    for m in range(p):
-                        T[k, m] = 0.0
-                    for axis in range(3):
-                        Q[k, axis] = 0.0
-                continue
-            base = low if from_minimum else 0.0
-            _cut(pixels[i], base, (high - base) / p, pieces)
-            trace = 0.0
-            for k in range(p):
-                for m in range(k + 1):
-                    T[k, m] = T[m, k] = dot(pieces[k], pieces[m])
+@shared(of="pixels")
+def _statistics(first, last, pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
+    pieces = np.empty((p, pixels.shape[1]))  # in the first-level cache
+    for i in range(first, last):
+        low, high = value_range(pixels[i])
+        T, Q = gram[i], cross[i]
+        usable[i] = high > 0.0 and high > low
+        if not usable[i]:
+            for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
+                for m in range(p):
+                    T[k, m] = 0.0
                 for axis in range(3):
-                    Q[k, axis] = dot(pieces[k], lights[min(np.int64(i), len(lights) - 1), axis])
-                trace += T[k, k]
-            for k in range(p):
-                T[k, k] += RIDGE * trace
+                    Q[k, axis] = 0.0
+            continue
+        base = low if from_minimum else 0.0
+        _cut(pixels[i], base, (high - base) / p, pieces)
+        trace = 0.0
+        for k in range(p):
+            for m in range(k + 1):
+                T[k, m] = T[m, k] = dot(pieces[k], pieces[m])
+            for axis in range(3):
+                Q[k, axis] = dot(pieces[k], lights[min(i, len(lights) - 1), axis])
+            trace += T[k, k]
+        for k in range(p):
+            T[k, k] += RIDGE * trace
 
 
-@njit(cache=True, parallel=True)
-def slopes_of(normals, of_normals, offset, slopes):  # type: ignore[no-untyped-def]
+@shared(of="normals")
+def slopes_of(first, last, normals, of_normals, offset, slopes):  # type: ignore[no-untyped-def]
     """a = K n + k for every pixel."""
-    for i in prange(len(normals)):
+    for i in range(first, last):
         for k in range(slopes.shape[1]):
             slopes[i, k] = offset[i, k] + (
                 of_normals[i, k, 0] * normals[i, 0]
@@ -81,10 +76,10 @@ def slopes_of(normals, of_normals, offset, slopes):  # type: ignore[no-untyped-d
             )
 
 
-@njit(cache=True, parallel=True)
-def costs_of(normals, hessian, linear, constant, costs):  # type: ignore[no-untyped-def]
+@shared(of="normals")
+def costs_of(first, last, normals, hessian, linear, constant, costs):  # type: ignore[no-untyped-def]
     """nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
-    for i in prange(len(normals)):
+    for i in range(first, last):
         x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
         H = hessian[i]
         value = quadratic_3x3(H[0], H[1], H[2], H[3], H[4], H[5], x, y, z)
