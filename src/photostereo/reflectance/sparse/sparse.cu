@@ -46,7 +46,9 @@ struct System {
 __device__ double largest(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
 // Lanes that share the photographs of one pixel in sbl_em, which runs for up to hundreds of iterations.
+#ifndef SHARING
 #define SHARING 8
+#endif
 
 // The sum over the lanes of one pixel, the same bits in all of them.
 __device__ void sum_over_lanes(System& system, unsigned lanes) {
