@@ -91,6 +91,7 @@ def test_every_command_with_results_has_json(scene, tmp_path):
         (("info", scene), "photographs"),
         (("methods",), "methods"),
         (("methods", "pls"), "parameters"),
+        (("reproduce", "--list"), "runs"),
         (("mesh", out), "surface"),
         (("export", out, "--to", "tiff", "--out", tmp_path / "e"), "files"),
         (("scene", "sphere", "--size", 32, "--out", tmp_path / "s"), "photographs"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from photostereo.cli.command import argument, option
 from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
@@ -23,7 +24,7 @@ def reproduce(
     quick: bool = option("Small grids and few trials: minutes.", default=False),
     only_figures: bool = ONLY_FIGURES,
     device: str = DEVICE,
-) -> None:
+) -> dict[str, Any]:
     """Reproduce the tables and figures of the paper, next to the published numbers."""
     from photostereo.lab.paper.experiments import NAMED_RUNS
     from photostereo.lab.paper.reproduce import reproduce as run
@@ -31,12 +32,13 @@ def reproduce(
     if listing:
         for name, known in NAMED_RUNS.items():
             terminal.say(f"{name:16} {known.title}\n{'':16}   the paper: {known.source}")
-        return
+        known_runs = [(name, run.title, run.source) for name, run in NAMED_RUNS.items()]
+        return {"runs": [dict(zip(("name", "title", "source"), facts, strict=True)) for facts in known_runs]}
     if not names and not everything:
         raise ParameterError(
             "Name the runs (see `photostereo reproduce --list`), or use --all.", code="no-runs"
         )
-    run(
+    ends = run(
         [] if everything else list(names or ()),
         data,
         out,
@@ -46,3 +48,6 @@ def reproduce(
         device=device,
         control=terminal,
     )
+    counts = [{"total": end.total, "done": end.done, "failed": end.failed} for end in ends]
+    runs = [{"name": name, **count} for name, count in zip(names or NAMED_RUNS, counts, strict=True)]
+    return {"out": str(out.absolute()), "runs": runs}

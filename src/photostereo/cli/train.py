@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from photostereo.cli.command import option
 from photostereo.cli.options import FORCE, SEED
@@ -32,7 +32,7 @@ def train(
     begin: Path | None = option("Start from these weights (.npz)."),
     evaluate: Path | None = option("Afterwards, test `net` on the captures in this folder."),
     force: bool = FORCE,
-) -> None:
+) -> dict[str, Any]:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 
     --evaluate applies to the reflectance model only.
@@ -74,9 +74,10 @@ def train(
     archive = archive_of(network, task.prefix)
     write_bytes(out, archive)
     terminal.say(f"Weights: {out}")
-    if evaluate is not None and model is Model.REFLECTANCE:
-        for line in evaluation(evaluate, out):
-            terminal.say(line)
+    lines = evaluation(evaluate, out) if evaluate is not None and model is Model.REFLECTANCE else []
+    for line in lines:
+        terminal.say(line)
+    return {"out": str(out.absolute()), "evaluation": lines}
 
 
 def _task(model: Model, device: str, minutes: float, seed: int) -> Task:

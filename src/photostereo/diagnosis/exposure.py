@@ -50,7 +50,7 @@ def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
     """Numbers, from 1, of the photographs whose brightest parts stay under a tenth of the brightest photograph's.
 
     Shadows are judged pixel by pixel against the mean over all photographs, which is dark itself where most of the
-    photographs are: a lamp that failed, or an exposure that was too short, shows here.
+    photographs are: a light that failed, or an exposure that was too short, shows here.
 
     >>> images = np.array([1.0, 0.05, 0.8])[:, None, None] * np.ones((3, 4, 4))
     >>> dim_photographs(images, np.ones((4, 4), bool))

@@ -13,7 +13,7 @@ A photograph is corrected if it stands out: farther from the closest half of all
 deviations, by a factor between 9/8 and 2, and similarly everywhere on the object, because the strength of a light is the
 same in every part of a photograph and a gloss is not.
 
-If the exposure varies in most photographs (automatic exposure, a fading lamp), none stands out. Then all are corrected,
+If the exposure varies in most photographs (automatic exposure, a fading light), none stands out. Then all are corrected,
 provided that the estimates vary by more than a gloss makes them, and that they explain most of what a matte surface leaves.
 """
 

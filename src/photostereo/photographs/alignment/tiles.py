@@ -138,7 +138,7 @@ def _steepness(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
 def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
     """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n), and slow changes of light.
 
-    The light of a near lamp changes over a tile, which without detail looks as if the tile had moved. The mean picture
+    The light of a near source changes over a tile, which without detail looks as if the tile had moved. The mean picture
     times the two coordinates explains that.
     """
     others = others[:, :: max(1, others.shape[1] // PREDICTING)]
