@@ -53,6 +53,23 @@ def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:
     assert guilty == []
 
 
+def test_library_messages_name_no_option_of_the_command_line() -> None:
+    """Options belong to the command line, the app and the remedies, which have words for each shell."""
+    option = re.compile(r"(?<![\w`-])--[a-z]{2,}")
+    named = []
+    for file in SOURCE.rglob("*.py"):
+        place = file.relative_to(SOURCE)
+        if place.parts[0] in ("cli", "app") or place.name in ("remedies.py", "cuda_kernels.py"):
+            continue
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) and id(node) not in said else ""
+            if isinstance(text, str) and option.search(text):
+                named.append(f"{place}:{node.lineno} {text}")
+    assert named == []
+
+
 def test_a_finding_is_its_sentence_and_keeps_what_it_carries() -> None:
     found = Finding(
         "light-axes", "problem", remedy="lights-axes", effect=30.0, is_mistake=True,
