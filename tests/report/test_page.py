@@ -16,6 +16,7 @@ import pytest
 from photostereo.core.control import Cancelled, Control
 from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.units import PixelSize
+from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.report import renew_surface, write_comparison, write_report
 from photostereo.report.document import json_for_script, safe_links
 
@@ -85,7 +86,8 @@ def test_page_without_capture_depth_or_learning(tmp_path, make_result):
 def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, make_result):
     result = make_result()
     spread = np.where(result.mask, 7.25, 0.0).astype(np.float32)
-    write_report(tmp_path / "report.html", replace(result, maps={"spread": spread}))
+    unsure = replace(result, maps={"spread": spread})
+    write_report(tmp_path / "report.html", unsure, expected=ExpectedError(7.25))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Expected error" in text and "Fair" in text and "about 7° on average" in text
     assert "expects each normal to be, 7.2° typically" in text
