@@ -55,6 +55,16 @@ def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(table: PhoneCapture
     assert degrees(capture.lights.directions, table.lights).max() < 3
 
 
+def test_a_drifting_camera_is_followed(table: PhoneCapture, tmp_path: Path) -> None:
+    drift = {number: (0.6 * number, -0.3 * number) for number in range(COUNT)}
+    capture = load(write(table, tmp_path, drift))
+    assert capture.origin is not None and capture.origin.alignment is not None
+    found = capture.origin.alignment.moves[:, :2]
+    moved = np.array([drift[number] for number in range(COUNT)])
+    assert np.abs(found - found.mean(axis=0) - moved + moved.mean(axis=0)).max() < 0.3
+    assert any("the camera moved" in note for note in capture.origin.notes)
+
+
 def test_a_result_of_a_moved_camera_is_not_called_good(table: PhoneCapture, tmp_path: Path) -> None:
     pipeline = Pipeline(write(table, tmp_path, MOVES), method="net", align="off", scale=0.5)
     assert pipeline.expected is not None and pipeline.expected.grade != "good"
@@ -86,6 +96,21 @@ def test_a_photograph_with_the_lights_off_is_subtracted(scene: Capture, named: b
     capture = load(folder)
     assert capture.origin is not None and len(capture) == COUNT
     assert "ambient-subtracted" in by_code(capture.origin.notes)
+
+
+def test_light_of_the_room_is_estimated_from_the_shadows(tmp_path: Path) -> None:
+    scene, images = phone_scene("vase", size=384, count=COUNT, texture="marble", reflectance="ggx", rng=4), []
+    for share in (0.0, 0.25):
+        (tmp_path / str(share)).mkdir()
+        capture = load(
+            write(photograph_table(scene, frame=FRAME, ambient=share, rng=2), tmp_path / str(share))
+        )
+        assert capture.origin is not None
+        assert any("in the room" in note for note in capture.origin.notes) is (share > 0)
+        images.append(capture.images)
+    dark, lit = images
+    left = np.median(lit - dark) / np.median(dark[:, capture.mask])
+    assert abs(left) < 0.1  # of a quarter
 
 
 def test_copies_blurred_and_dark_photographs_are_left_out(table: PhoneCapture, tmp_path: Path) -> None:
