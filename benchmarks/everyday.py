@@ -27,6 +27,7 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.peak import peak_memory, reset_peak_memory
+from photostereo.runtime.threads import shorten_spinning
 from photostereo.scenes.lights import dome_lights
 
 #: What the whole table consists of.
@@ -100,6 +101,7 @@ def measure(row: str, place: Path) -> dict[str, float | dict[str, list[float]]]:
     folder = place / row.partition(":")[2].replace(".", "_")
     if not (folder / "lights.txt").exists():
         write_capture(folder, float(found[2]), int(found[3]), color=bool(found[4]))
+    shorten_spinning()  # as the command line does
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = ["-m", "benchmarks.everyday", "--place", str(place), "--solve", str(folder), found[1]]
     done = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, text=True, check=True)

@@ -95,6 +95,13 @@ def contiguous(array: Array) -> Array:
     return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
 
 
+def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
+    """A new array of zeros of the same kind and on the same device; NumPy's take their memory when they are first used."""
+    if is_tensor(reference):
+        return empty(shape, reference, dtype).zero_()
+    return np.zeros(shape, dtype)
+
+
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
     """An uninitialized array of the reference's kind, on its device.
 

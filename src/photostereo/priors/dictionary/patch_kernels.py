@@ -72,10 +72,11 @@ def pull_back(
     pixel_index: Array,
     count: Array,
     n: Array,
+    lam: float,
     lines: Array,
     out: Array,
 ) -> None:
-    """``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
+    """λ times ``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
 
     ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
     """
@@ -86,4 +87,4 @@ def pull_back(
             pixel = pixel_index[row, col]
             if pixel >= 0:
                 for c in range(3):
-                    out[pixel, c] = count[pixel] * n[pixel, c] - line[c, col]
+                    out[pixel, c] = lam * (count[pixel] * n[pixel, c] - line[c, col])

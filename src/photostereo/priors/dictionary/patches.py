@@ -174,14 +174,14 @@ class PatchGrid:
         """
         return -self.pull(np.zeros((self.n_pixels, 3), dtype=P.dtype), P)
 
-    def pull(self, n: FloatArray, R: FloatArray) -> FloatArray:
-        """``r = sum_j P_j^T D b_j`` from the residual alone: ``count * n - adjoint(R)``, (N, 3), dtype of ``n``."""
+    def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
+        """``lam sum_j P_j^T D b_j`` from the residual alone: ``lam (count * n - adjoint(R))``, (N, 3), dtype of ``n``."""
         from photostereo.priors.dictionary.patch_kernels import pull_back
 
         n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
         out = np.empty_like(n)
         lines = self._lines(windows.dtype)
-        pull_back(windows, self._window_index, self._pixel_index, self.count, n, lines, out)
+        pull_back(windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out)
         return out
 
     def _lines(self, dtype: Any) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.priors.dictionary.atoms import check_atom_count, check_thresholds, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.protocol import Lesson, Prior, PriorState
-from photostereo.runtime.arrays import CPU, Array, Device, cast, empty, is_tensor, like, to_numpy
+from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like, to_numpy, zeros
 
 
 class DictionaryPrior(Prior):
@@ -68,6 +68,7 @@ class DictionaryPrior(Prior):
             atoms = min(self.grid.patch_length, self.grid.n_patches)
         self._atoms = atoms
         self._lessons = lessons
+        self._weight: Array | None = None  # λ c
         if learn and not lessons:
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
@@ -88,8 +89,7 @@ class DictionaryPrior(Prior):
         atoms = initial_dictionary(
             self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
         )
-        codes = empty((*problems, len(atoms), patches), residual, self._dtype.name)
-        codes[:] = 0
+        codes = zeros((*problems, len(atoms), patches), residual, self._dtype.name)
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
         initial = like(atoms.copy(), residual)
         return {"atoms": like(atoms, residual), "codes": codes, "residual": residual, "initial": initial}
@@ -122,9 +122,9 @@ class DictionaryPrior(Prior):
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """λ c, c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
         lam = self.lam if is_tensor(self.lam) else like(np.asarray(self.lam, dtype=np.float64), normals)
-        pull = self._patches.pull(normals, state["residual"])
-        pull *= lam[..., None, None]
-        return lam[..., None] * self._patches.count, pull
+        if self._weight is None:
+            self._weight = lam[..., None] * self._patches.count
+        return self._weight, self._patches.pull(normals, state["residual"], lam)
 
     def follow(self, state: PriorState, change: Array) -> None:
         """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""

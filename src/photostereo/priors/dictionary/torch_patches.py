@@ -63,9 +63,9 @@ class TorchPatches:
         sums = [torch.from_numpy(self._grid.adjoint(one.numpy())) for one in P.reshape(-1, *P.shape[-2:])]
         return torch.stack(sums).view(*P.shape[:-2], -1, 3)
 
-    def pull(self, n: Tensor, R: Tensor) -> Tensor:
-        """``count * n - adjoint(R)``, (..., N, 3)."""
-        return self.count[:, None] * n - self.adjoint(R)
+    def pull(self, n: Tensor, R: Tensor, lam: Tensor) -> Tensor:
+        """``lam (count * n - adjoint(R))``, (..., N, 3)."""
+        return (self.count[:, None] * n - self.adjoint(R)).mul_(lam[..., None, None])
 
     # CUDA: the loops of patch_kernels.py.
 
