@@ -97,9 +97,11 @@ def contiguous(array: Array) -> Array:
 
 def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
     """A new array of zeros of the same kind and on the same device; NumPy's take their memory when they are first used."""
-    if is_tensor(reference):
-        return empty(shape, reference, dtype).zero_()
-    return np.zeros(shape, dtype)
+    if not is_tensor(reference):
+        return np.zeros(shape, dtype)
+    array = empty(shape, reference, dtype)
+    array[:] = 0
+    return array
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
