@@ -5,22 +5,22 @@ Rows write only their own results, so a result does not depend on the number of 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.loops import njit, shared
+from photostereo.runtime.loops import njit, prange
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 
-@shared(of="values")  # type: ignore[untyped-decorator]
-def apply_laplacian(
-    first: int, last: int, right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64
-) -> None:
+@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
+def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64) -> Any:
     """``out = A values``. An empty ``pull`` means none."""
     height, width = values.shape
-    for row in range(first, last):
+    for row in prange(height):
         for col in range(width):
             own = values[row, col]
             total = pull[row, col] * own if pull.size > 0 else 0.0
@@ -49,51 +49,35 @@ def plus_neighbors(total: float, right: Float32, down: Float32, values: Float32,
     return total
 
 
-@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def relax(
-    first: int,
-    last: int,
-    right: Float32,
-    down: Float32,
-    inverse: Float32,
-    side: Float32,
-    values: Float32,
-    color: int,
-) -> None:
+@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+def relax(right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, color: int) -> Any:
     """One Gauss–Seidel sweep over the pixels of one color of a chessboard."""
-    width = values.shape[1]
-    for row in range(first, last):
+    height, width = values.shape
+    for row in prange(height):
         for col in range((row + color) % 2, width, 2):
             scale = inverse[row, col]
             if scale > 0:
                 values[row, col] = scale * plus_neighbors(side[row, col], right, down, values, row, col)
 
 
-@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
+@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def jacobi_change(
-    first: int,
-    last: int,
-    right: Float32,
-    down: Float32,
-    inverse: Float32,
-    side: Float32,
-    values: Float32,
-    out: Float32,
-) -> None:
+    right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, out: Float32
+) -> Any:
     """``out = D⁻¹ (side − A values)``."""
-    width = values.shape[1]
-    for row in range(first, last):
+    height, width = values.shape
+    for row in prange(height):
         for col in range(width):
             scale = inverse[row, col]
             change = scale * plus_neighbors(side[row, col], right, down, values, row, col) - values[row, col]
             out[row, col] = change if scale > 0 else 0.0
 
 
-@shared(of="out", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def restrict(first: int, last: int, right: Float32, down: Float32, change: Float32, out: Float32) -> None:
+@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> Any:
     """``out = Pᵀ r`` at half the resolution, from ``change = D⁻¹ r``."""
     height, width = change.shape
-    for block_row in range(first, last):
+    for block_row in prange(out.shape[0]):
         for block_col in range(out.shape[1]):
             total = 0.0
             for row in range(2 * block_row, min(2 * block_row + 2, height)):
@@ -102,13 +86,11 @@ def restrict(first: int, last: int, right: Float32, down: Float32, change: Float
             out[block_row, block_col] = total
 
 
-@shared(of="values", fastmath={"contract"})  # type: ignore[untyped-decorator]
-def prolong(
-    first: int, last: int, right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32
-) -> None:
+@njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
+def prolong(right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32) -> Any:
     """``values += P coarse``."""
     height, width = values.shape
-    for row in range(first, last):
+    for row in prange(height):
         for col in range(width):
             total = 0.0
             if col > 0:
