@@ -97,7 +97,7 @@ class Prepared:
             noise = self.noise[0]
         else:
             pixels = self._corrected(intensities(self.capture, self.device).pixels)
-            noise = Noise(pixels, lights, self.sample.mask)
+            noise = Noise(pixels, lights, self.sample.mask, self.lights.amplified)
 
         def again(other: Array) -> Model:
             colors = self.colors
