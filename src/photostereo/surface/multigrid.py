@@ -97,9 +97,11 @@ class Multigrid:
             return level.values
         level.values[:] = 0
         level.relax((0, 1))
+        self.control.check()
         lattice_kernels.jacobi_change(*level.links, level.inverse, level.side, level.values, level.change)
         lattice_kernels.restrict(*level.links, level.change, self.levels[depth + 1].side)
         lattice_kernels.prolong(*level.links, level.inverse, self._cycle(depth + 1), level.values)
+        self.control.check()
         level.relax((1, 0))  # reversed, so that the cycle is symmetric
         return level.values
 
@@ -136,6 +138,7 @@ def conjugate_gradients(
     control.stage("integrate", 100)
     while size > goal and iterations < max_iter:
         smooth = precondition(residual)
+        control.check()
         energy = inner_product(residual, smooth)
         direction *= energy / before
         direction += smooth
@@ -143,6 +146,7 @@ def conjugate_gradients(
         curvature = inner_product(direction, lattice.apply(direction, image))
         if not (energy > 0 and curvature > 0):
             break  # rounding: the residual is as small as it can be
+        control.check()
         step = energy / curvature
         image *= step
         residual -= image
