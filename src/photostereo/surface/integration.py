@@ -135,6 +135,7 @@ def integrate(
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     control.check()
     labels = np.asarray(label(inside)[0], dtype=np.int32)
+    control.check()
     if method == "simchony":
         if weights is not None or anchors is not None:
             raise ParameterError(

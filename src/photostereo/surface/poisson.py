@@ -53,6 +53,7 @@ def assemble(
 
     Strip by strip, so that temporaries take little memory.
     """
+    control.check()
     height, width = inside.shape
     lattice = Lattice.empty(inside.shape, pull)
     side = np.zeros(inside.shape) if lattice.pull is None or target is None else lattice.pull * target
