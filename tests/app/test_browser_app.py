@@ -143,5 +143,5 @@ def test_narrow_by_keyboard_with_cancel(tab, served, folder):
     page.focus(".job .cancel")
     page.keyboard.press("Enter")
     for one in (page, other):
-        one.wait_for_selector(".job h2:has-text('Cancelled')")
+        one.wait_for_selector(".job h2:has-text('Canceled')")
     assert not list((folder / "results").glob("*/*"))
