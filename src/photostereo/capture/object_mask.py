@@ -17,7 +17,7 @@ from photostereo.core.findings import Finding
 from photostereo.masks.automatic import find_object
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 
-#: Codes of what is said about masks.
+#: Codes of findings about masks.
 ABOUT_MASK = (
     "full-mask",
     "soft-mask",

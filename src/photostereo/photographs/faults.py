@@ -37,7 +37,7 @@ BLURS = (0.7, 2.0, 4.0)
 #: Pixels along a tile, tiles with the most detail that are looked at, and the fewest that say anything.
 TILE, TILES, FEWEST_TILES = 24, 150, 4
 #: Photographs in each of two groups that predict one, and the pictures of a tile that they are reduced to: three for a matte
-#: surface. The prediction counts if those of the two groups are at least so much alike.
+#: surface. The prediction counts if the correlation of the two groups is at least ALIKE.
 PREDICTING, BASIS, ALIKE = 12, 3, 0.5
 #: A photograph with less than the first share of the typical energy of detail is looked at. It is blurred if it has less
 #: than the second of the energy that is predicted of it, and less than the third of the predicted detail itself. The 884
