@@ -163,7 +163,7 @@ class Control:
     def meanwhile(self, work: Callable[[Control], T]) -> Iterator[Future[T]]:
         """Do ``work`` in a thread of its own while the block goes on, which takes its result by :meth:`awaited`.
 
-        Its progress is not displayed. If the block fails or is cancelled, the work stops at its next step; nothing of it is
+        Its progress is not displayed. If the block fails or is canceled, the work stops at its next step; nothing of it is
         left behind.
         """
         part, pool = _Beside(self), ThreadPoolExecutor(1)
@@ -216,7 +216,7 @@ class Control:
 
 
 class _Beside(Control):
-    """Of work beside that of another control: cancelled with it, or alone."""
+    """Of work beside that of another control: canceled with it, or alone."""
 
     def __init__(self, other: Control) -> None:
         self._other = other
