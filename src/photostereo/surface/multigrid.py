@@ -55,10 +55,12 @@ class Heights:
 class _Level:
     """One resolution: its lattice, the inverse diagonal, and room for a solution, a side and a residual."""
 
-    def __init__(self, lattice: Lattice) -> None:
+    def __init__(self, lattice: Lattice, control: Control) -> None:
         self.links = lattice.right, lattice.down
         inverse = lattice.diagonal()
+        control.check()
         self.inverse = np.divide(1, inverse, out=inverse, where=inverse > 0)
+        control.check()
         self.values, self.side, self.change = (np.zeros_like(self.inverse) for _ in range(3))
 
     def relax(self, colors: tuple[int, int]) -> None:
@@ -74,11 +76,11 @@ class Multigrid:
     def __init__(self, lattice: Lattice, control: Control = SILENT) -> None:
         self.control = control
         control.check()
-        self.levels = [_Level(lattice)]
+        self.levels = [_Level(lattice, control)]
         while lattice.right.size > COARSEST:
             control.check()
             lattice = lattice.halved()
-            self.levels.append(_Level(lattice))
+            self.levels.append(_Level(lattice, control))
         self._coarsest = lattice.factorized()
 
     def __call__(self, residual: Float64) -> Float32:
