@@ -147,7 +147,8 @@ def integrate(
         control.advance()
     else:
         solve = _solver(method, rtol, max_iter, tol, sharpness, control)
-        found = _integrate_parts(source, labels, *_pulls(source, anchors, anchor_weight, highpass), solve)
+        pulls = _pulls(source, anchors, anchor_weight, highpass)
+        found = _integrate_parts(source, labels, *pulls, solve, control)
 
     depth = found.values
     if pinhole is not None:
@@ -243,12 +244,13 @@ def _pulls(
     return pull, target
 
 
-def _groups(labels: NDArray[np.int32]) -> Iterator[tuple[tuple[slice, slice], Bool]]:
+def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], Bool]]:
     """Boxes and masks that are solved separately: every large part, and all small ones together; largest first."""
     from scipy.ndimage import find_objects
 
     sizes = np.bincount(labels.ravel())
     sizes[0] = 0
+    control.check()
     boxes = find_objects(labels)
     large = [int(part) for part in np.argsort(-sizes) if sizes[part] > SMALL_PART]
     for part in large:
@@ -266,12 +268,14 @@ def _integrate_parts(
     pull: Float64 | None,
     target: Float64 | None,
     solve: Solver,
+    control: Control,
 ) -> Heights:
     """Solve every group of parts and combine the results."""
     shape = source.mask.shape
     values, torn = np.zeros(shape), (np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
     results = []
-    for box, group in _groups(labels):
+    for box, group in _groups(labels, control):
+        control.check()
         result = solve(
             source.crop(box),
             group,

@@ -93,9 +93,8 @@ class Lattice:
         block by more than half: a coarse step may fall short, but not run away.
         """
         height, width = self.right.shape
-        odd_rows, odd_cols = ((0, height % 2), (0, 0)), ((0, 0), (0, width % 2))
-        across = np.pad(np.pad(self.right, odd_rows), odd_cols)[:, 1::2]
-        along = np.pad(np.pad(self.down, odd_rows), odd_cols)[1::2]
+        odd = (0, height % 2), (0, width % 2)
+        across, along = np.pad(self.right[:, 1::2], odd), np.pad(self.down[1::2], odd)
         half = np.float32(0.5)
         return Lattice(
             half * (across[::2] + across[1::2]),

@@ -80,6 +80,7 @@ class Multigrid:
         while lattice.right.size > COARSEST:
             control.check()
             lattice = lattice.halved()
+            control.check()
             self.levels.append(_Level(lattice, control))
         self._coarsest = lattice.factorized()
 
