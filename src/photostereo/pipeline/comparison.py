@@ -104,7 +104,7 @@ def comparison_rows(
                 "expected": None if expected is None else expected["degrees"],
                 "grade": None if expected is None else expected["grade"],
                 "unexplained": typical_residual(result.normals, capture),
-                "seconds": sum(result.seconds.values()),
+                "seconds": sum(spent for stage, spent in result.seconds.items() if stage != "load"),  # shared
                 "status": result.status,
             }
         )
