@@ -132,7 +132,7 @@ SENTENCES: Mapping[str, str] = {
     "light-behind-object": "At least one light is behind the object (its z is negative). If this is wrong, the light "
     "file uses other axes: x must point right, y up, z toward the camera.",
     "vague-lights": "The light directions are accurate to about {degrees:.1f}° only. Use a larger ball with a clear "
-    "outline, on gray ground.",
+    "outline, close to the middle of the frame, and original photographs: they record the focal length.",
     "vague-estimate": "The light directions are accurate to about {degrees:.1f}° only. A shiny ball beside the object "
     "gives accurate lights.",
     "turned-lights": "The normals do not belong to a surface unless all lights are turned by about {degrees:.0f}°, "

@@ -32,8 +32,8 @@ from photostereo.lights.strength import (
     strengths_from_shading,
 )
 
-#: Expected errors above this many degrees cause a warning; those of an unknown perspective, which the outline of a small
-#: ball cannot rule out below 6°, above the second.
+#: Expected errors above this many degrees cause a warning; those of an unknown perspective, of which the outline of a
+#: small ball cannot rule out 6°, above the second.
 _VAGUE, _TURNED = 1.0, 8.0
 #: Lights of one capture differ by a smaller factor in strength (measured: at most 4); more is a misreading.
 _BELIEVABLE = 20.0

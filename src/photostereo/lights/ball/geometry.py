@@ -109,21 +109,23 @@ def unknown_perspective(circle: Circle, frame: tuple[int, int]) -> FloatArray:
     """By how many degrees (x, y) directions from a ball may be turned if the focal length is not known.
 
     A camera that sees the ball at the angle θ from its axis shows directions turned by θ, and an outline that is
-    1 / cos θ ≈ 1 + θ² / 2 times as long away from the middle of the frame as across. So the outline limits θ.
+    1 / cos θ times as long away from the middle of the frame as across. This is the mean θ among those that lenses up to
+    the widest allow, each as likely as the outline makes it.
 
     >>> angle = np.linspace(0, 2 * np.pi, 360)
     >>> seen = [Circle(350, 149.5, 50, points=np.stack([350 + long * 50 * np.cos(angle), 149.5 + 50 * np.sin(angle)], 1))
     ...         for long in (1.0, 1 / np.cos(0.2))]
     >>> [np.round(unknown_perspective(circle, (300, 400)), 0).tolist() for circle in seen]
-    [[2.0, 0.0], [12.0, 0.0]]
+    [[1.0, 0.0], [11.0, 0.0]]
     """
     away = np.array([circle.x - 0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1) - circle.y])
     distance = float(np.hypot(*away))
     if distance == 0:
         return away
-    angle = np.arctan2(distance, WIDEST_LENS * max(frame))
     stretch, error = circle.stretch(away * [1, -1] / distance)
-    angle = min(angle, np.sqrt(2 * (max(stretch, 0.0) + error)))
+    angles = np.linspace(0, np.arctan2(distance, WIDEST_LENS * max(frame)), 200)
+    odds = -0.5 * ((1 / np.cos(angles) - 1 - stretch) / error) ** 2
+    angle = np.average(angles, weights=np.exp(odds - odds.max()))
     return np.asarray(np.degrees(angle) * away / distance)
 
 
