@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
     "15dB-gray": (20, 15.0, False, 6.4),
     "5dB-gray": (20, 5.0, False, 9.0),
     "10-gray": (10, None, False, 5.8),
+    "6-gray": (6, None, False, None),
 }
 
 
