@@ -3,6 +3,7 @@
 ``python -m benchmarks.doubt spoiled`` solves 40 small rendered captures that were spoiled in different ways, with the
 default method, and compares the expected error with the true one. ``python -m benchmarks.doubt good --count 200`` reads
 good captures from files as ``solve`` does and counts photographs that are left out, moved or suspected, and wrong grades.
+``python -m benchmarks.doubt misplaced --count 60`` turns one photograph of such captures, or takes one of another object.
 Other scenes, lights and noise with ``--seed``; several captures at a time with ``--workers``.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from scipy.stats import spearmanr
 from photostereo.capture import Capture
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.png import write_png
+from photostereo.photographs.alignment.alignment import find_alignment
+from photostereo.photographs.survey import reduced
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.scenes import dome_lights, random_lights, render_scene
 from photostereo.solver.opinion import assess
@@ -191,9 +195,8 @@ def spoiled(pool: ProcessPoolExecutor, seed: int, method: str, near_too: bool) -
     )
 
 
-def good_one(number: int, seed: int, method: str) -> str:
-    """What is wrongly said of a good capture: left out, moved, suspected, or not trusted."""
-    number += 10_000 * seed
+def good_scene(number: int) -> tuple[Capture, np.ndarray]:
+    """A scene under random lights, and its photographs with noise, from 0 to 1."""
     rng = np.random.default_rng(1000 + number)
     shape, texture, reflectance = SCENES[rng.integers(len(SCENES))]
     lights = random_lights(int(rng.integers(10, 20)), max_angle=float(rng.uniform(45, 65)), rng=number)
@@ -205,9 +208,61 @@ def good_one(number: int, seed: int, method: str) -> str:
     images = images + rng.normal(0, rng.uniform(0.001, 0.01), images.shape) * np.sqrt(
         np.maximum(images, 0.02)
     )
+    return replace(scene, name=f"{shape} {reflectance}"), np.clip(images, 0, 1).astype(np.float32)
+
+
+def misplaced_one(number: int, seed: int) -> list[str]:
+    """Which spoiled photographs of a capture are not named, and which good ones are."""
+    number += 10_000 * seed
+    rng = np.random.default_rng(number)
+    scene, images = good_scene(number)
+    other = good_scene(number + 7)
+    while other[0].name == scene.name:
+        other = good_scene(int(rng.integers(1 << 30)))
+    which, degrees = int(rng.integers(len(images))), float(rng.uniform(15, 345))
+    size = images.shape[:0:-1]
+    turn = cv2.getRotationMatrix2D(tuple(0.5 * (side - 1) for side in size), degrees, 1)
+    thirty = cv2.getRotationMatrix2D(tuple(0.5 * (side - 1) for side in size), 30, 1)
+    wrong = {
+        "nothing": images[which],
+        "turned by 30°": cv2.warpAffine(images[which], thirty, size, borderMode=cv2.BORDER_REPLICATE),
+        f"turned by {degrees:.0f}°": cv2.warpAffine(
+            images[which], turn, size, borderMode=cv2.BORDER_REPLICATE
+        ),
+        f"of {other[0].name}": cv2.resize(other[1][0], size, interpolation=cv2.INTER_AREA),
+    }
+    said = []
+    for name, picture in wrong.items():
+        pictures = np.stack(
+            [reduced(picture if k == which else image, 1.0) for k, image in enumerate(images)]
+        )
+        named = np.flatnonzero(find_alignment(pictures, 1.0).mismatched).tolist()
+        right = named == ([] if name == "nothing" else [which])
+        said.append("" if right else f"{number} {scene.name}: {which} {name}, named {named}")
+    return said
+
+
+def misplaced(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
+    """Photographs that are turned or show another object, and are not named."""
+    missed = np.zeros(4, int)
+    for said in pool.map(partial(misplaced_one, seed=seed), range(count)):
+        missed += [bool(line) for line in said]
+        for line in filter(None, said):
+            print(line, flush=True)
+    still, thirty, turned, other = (count - missed).tolist()
+    print(
+        f"of {count} captures {still} are left alone; one photograph is named if turned by 30° in {thirty}, by 15° to 345° "
+        f"in {turned}, of another object in {other}"
+    )
+
+
+def good_one(number: int, seed: int, method: str) -> str:
+    """What is wrongly said of a good capture: left out, moved, suspected, or not trusted."""
+    number += 10_000 * seed
+    scene, images = good_scene(number)
     with tempfile.TemporaryDirectory() as folder:
         for k, image in enumerate(images):
-            write_png(Path(folder) / f"{k:02d}.png", np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16))
+            write_png(Path(folder) / f"{k:02d}.png", np.rint(image * 65535).astype(np.uint16))
         write_png(Path(folder) / "mask.png", scene.mask.astype(np.uint8) * 255)
         lines = [",".join(f"{v:.6f}" for v in light) for light in scene.lights.directions]
         (Path(folder) / "lights.csv").write_text("\n".join(["x,y,z", *lines]))
@@ -223,7 +278,7 @@ def good_one(number: int, seed: int, method: str) -> str:
         ]
         if expected.grade == "do not trust" and true < 5:
             said.append(f"not trusted, {expected.degrees:.1f}° for {true:.1f}°")
-        return f"{number} {shape} {reflectance} true {true:.2f} {said}" if said else ""
+        return f"{number} {scene.name} true {true:.2f} {said}" if said else ""
 
 
 def good(pool: ProcessPoolExecutor, count: int, seed: int, method: str) -> None:
@@ -238,7 +293,7 @@ def good(pool: ProcessPoolExecutor, count: int, seed: int, method: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("spoiled", "good"))
+    parser.add_argument("what", choices=("spoiled", "good", "misplaced"))
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
@@ -250,5 +305,7 @@ if __name__ == "__main__":
     with ProcessPoolExecutor(chosen.workers) as processes:
         if chosen.what == "spoiled":
             spoiled(processes, chosen.seed, chosen.method or "dlnet", chosen.near)
+        elif chosen.what == "misplaced":
+            misplaced(processes, chosen.count, chosen.seed)
         else:
             good(processes, chosen.count, chosen.seed, chosen.method or "net")

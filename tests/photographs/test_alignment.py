@@ -13,7 +13,8 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import Alignment, find_alignment
-from photostereo.photographs.alignment.motion import estimate_motion, moved_back
+from photostereo.photographs.alignment.motion import estimate_motion
+from photostereo.photographs.alignment.warp import moved_back
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.survey import reduced, survey

@@ -17,7 +17,7 @@ from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.spool import Kept, open_spool
-from photostereo.photographs.alignment.motion import moved_back
+from photostereo.photographs.alignment.warp import moved_back
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import (
     CONTAINED,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.findings import Finding, listed
+from photostereo.photographs.alignment.edges import TURNED
 from photostereo.photographs.alignment.motion import Motion, estimate_motion, farthest
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
@@ -25,13 +26,15 @@ AGREEING = 0.6
 GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
-#: A photograph does not match if its tiles agree on nothing (see LIKELY) and the others leave e^x times more of it
-#: unexplained than of four fifths of all photographs, where x is MISMATCH or, if misfits vary, SPREADS times their spread.
-#: Rendered captures have 2.5 at most if tiles agree and 1.4 otherwise, photographs of other objects mostly 3 to 5.
+#: A photograph is odd if the others leave e^x times more of it unexplained than of four fifths of all photographs, where x
+#: is MISMATCH or, if misfits vary, SPREADS times their spread. Still ones have 1.7 at most, other objects mostly 2 to 7. It
+#: does not match if moreover its tiles agree on nothing (see LIKELY), or its edges agree with those of others ...
 MISMATCH, SPREADS = 1.8, 2.0
-#: Nor does it match if it gains this many times more than the others from being turned (see Motion). Still captures have 2.8
-#: at most, a coin; photographs turned by 30° mostly 5 to 180, of coins 3 to 5.
-TURNED = 4.0
+#: ... less than usual by this: other objects by 0.5 to 0.9, still ones by 0.4 at most, weaves under few lights by 0.7.
+UNLIKE = 0.4
+#: If they agree less by this however it is turned, it only has to fit worse than four fifths of all photographs. Still ones
+#: have 0.5 at most; dark ones, whose edges are noise, fit well.
+FOREIGN = 0.6
 #: Photographs that a note names.
 NAMED = 4
 
@@ -65,8 +68,10 @@ class Alignment:
         corrected = np.where(certain[:, None], moves, 0.0)
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
-        turned = (motion.turned > TURNED) & (odd | (motion.agreement < AGREEING)) & ~certain
-        mismatched = (odd & (motion.agreement < LIKELY)) | turned
+        edges, common = motion.edges, float(np.median(motion.edges.alike))
+        unlike = (edges.alike < common - UNLIKE) | (motion.agreement < LIKELY)
+        foreign = (edges.turned < common - FOREIGN) & (motion.misfit > most)
+        mismatched = ((odd & unlike) | foreign | (edges.better > TURNED)) & ~certain
         return cls(
             moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
         )

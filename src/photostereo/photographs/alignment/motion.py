@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
+from photostereo.photographs.alignment.edges import Edges, compare_edges
 from photostereo.photographs.alignment.first_guess import first_guess
-from photostereo.photographs.alignment.tiles import PREDICTING, SIDE, TileShifts, tile_shifts, unexplained
+from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
+from photostereo.photographs.alignment.warp import moved_back, resized
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
@@ -43,11 +45,6 @@ AGREEMENT_SHARE, AGREEMENT_LEAST = 1 / 3, 0.25
 ROUNDS = 12
 #: A tile that differs by this many of its standard deviations counts half.
 DOUBTFUL = 2.0
-#: Pixels and degrees of the search for photographs that are turned, and the misfit (see :class:`Motion`) beyond that of four
-#: fifths of all photographs from which one is tried: a smaller one costs time, not accuracy.
-TURN_SIZE, TURN_STEP, SUSPECT = 80, 5.0, 0.25
-#: Still photographs that are not round are explained at most this many times as well if they are turned.
-LEAST_TURNED = 0.5
 #: A turn counts beyond this many standard errors, and with this many tiles; below, tiles agree on a shift alone. Still
 #: captures stay still with 3, too; with 10 turns below 0.1° are missed on plain objects.
 TURN_CERTAIN, TURN_TILES = 5.0, 6
@@ -70,9 +67,7 @@ class Motion(NamedTuple):
     #: (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical
     #: one
     misfit: NDArray[np.float64]
-    #: (d,) how many times less they leave of a photograph if it is turned by 10° or more, over the most of the others (of
-    #: round objects all look turned), or over LEAST_TURNED; 1 if that was not tried
-    turned: NDArray[np.float64]
+    edges: Edges  #: whether edges run as in the other photographs
 
 
 def estimate_motion(
@@ -85,13 +80,13 @@ def estimate_motion(
     longest = max(stack.shape[1:])
     factor = min(1.0, GUESS_SIZE / longest)
     moved = np.zeros((len(stack), 3))
-    moved[:, :2] = first_guess(np.stack([_resized(picture, factor) for picture in stack])) / factor
+    moved[:, :2] = first_guess(np.stack([resized(picture, factor) for picture in stack])) / factor
     nothing, ones, reach = np.zeros(len(stack)), np.ones(len(stack)), 0.5 * longest
-    found = Motion(moved, reach, np.inf * ones, nothing, ones, nothing, ones)
+    found = Motion(moved, reach, np.inf * ones, nothing, ones, nothing, Edges(ones, ones, nothing))
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
-        small = [cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in stack]
+        small = [cv2.GaussianBlur(resized(picture, factor), (0, 0), BLUR) for picture in stack]
         level = np.float32(np.sqrt(np.mean([np.vdot(one, one) / one.size for one in small])) + 1e-12)
         for one in small:
             one /= level
@@ -117,23 +112,10 @@ def estimate_motion(
         found = found._replace(moves=moved, errors=found.errors / factor)
     seen = farthest(moved, reach).max() * factor > STILL
     gain = _gain(small, moved * size) if seen else found.gain
-    turned = ones.copy()
-    suspect = found.misfit > np.quantile(found.misfit, 0.8) + SUSPECT
-    for number in np.flatnonzero(suspect):
-        turned[number] = _turned(stack, number) / LEAST_TURNED
-        control.check()
-    if (turned > 1).any():
-        usual = 1.0
-        compared = np.flatnonzero(~suspect)
-        for number in compared[:: max(1, len(compared) // PREDICTING)]:
-            usual = max(usual, _turned(stack, number) / LEAST_TURNED)
-            control.check()
-            if usual >= turned[suspect].max():
-                break
-        turned[suspect] /= usual
+    edges = compare_edges(stack, control)
     moved = moved / [scale, scale, 1.0]
     return found._replace(
-        moves=moved, reach=reach / scale, errors=found.errors / scale, gain=gain, turned=turned
+        moves=moved, reach=reach / scale, errors=found.errors / scale, gain=gain, edges=edges
     )
 
 
@@ -163,18 +145,6 @@ def _gain(pictures: Sequence[NDArray[np.float32]], moved: NDArray[np.float64]) -
     return gain
 
 
-def _turned(pictures: NDArray[np.float32], number: np.intp) -> float:
-    """How many times less the other pictures leave unexplained of one if it is turned by more than a few degrees."""
-    factor = min(1.0, TURN_SIZE / max(pictures.shape[1:]))
-    small = np.stack([cv2.GaussianBlur(_resized(picture, factor), (0, 0), BLUR) for picture in pictures])
-    small /= np.sqrt(np.mean(small * small)) + 1e-12
-    angles = np.radians([0.0, *np.arange(2 * TURN_STEP, 360.0 - TURN_STEP, TURN_STEP)])
-    candidates = [moved_back(small[number], np.array([0.0, 0.0, angle])) for angle in angles]
-    others = [picture for k, picture in enumerate(small) if k != number]
-    left = unexplained(candidates, others, _side(small[0]))
-    return float(left[0] / left[1:].min())
-
-
 def _side(picture: NDArray[np.float32]) -> int:
     """Pixels along a tile."""
     return int(min(SIDE, max(picture.shape) // ACROSS, *picture.shape))
@@ -186,36 +156,6 @@ def _levels(longest: int) -> Iterator[tuple[float, int]]:
         yield min(1.0, size / longest), rounds
         if size >= longest:
             return
-
-
-def _resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    if factor == 1.0:
-        return picture
-    small: NDArray[np.float32] = cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
-    return small
-
-
-def moved_back(picture: NDArray[np.float32], move: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The picture with a displacement and a turn (see :class:`Motion`) undone, by cubic interpolation.
-
-    The border is continued.
-
-    >>> spot = np.zeros((9, 9), np.float32)
-    >>> spot[4, 6] = 1
-    >>> np.argwhere(moved_back(spot, np.array([2.0, 0.0, 0.0])) > 0.5).tolist()
-    [[4, 4]]
-    """
-    if not np.any(move):
-        return picture
-    size = picture.shape[1::-1]
-    turn = np.array([[np.cos(move[2]), -np.sin(move[2])], [np.sin(move[2]), np.cos(move[2])]])
-    middle = 0.5 * (np.array(size) - 1)
-    onto = np.column_stack([turn, middle + move[:2] - turn @ middle])
-    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    moved: NDArray[np.float32] = cv2.warpAffine(
-        picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE
-    )
-    return moved
 
 
 def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> Motion:
@@ -249,7 +189,15 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> 
     moves[:, 2] /= reach
     typical = np.median(found.misfit, axis=1, keepdims=True)
     misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
-    return Motion(moves, reach, errors, agreement, np.ones(count), misfit, np.ones(count))
+    return Motion(
+        moves,
+        reach,
+        errors,
+        agreement,
+        np.ones(count),
+        misfit,
+        Edges(np.ones(count), np.ones(count), np.zeros(count)),
+    )
 
 
 def _agreed(

@@ -103,18 +103,6 @@ def tile_shifts(
     return TileShifts(shifts, information, misfit, places)
 
 
-def unexplained(
-    candidates: Sequence[NDArray[np.float32]], others: Sequence[NDArray[np.float32]], side: int
-) -> NDArray[np.float64]:
-    """The share of each candidate (H, W) for a photograph that the others leave unexplained, (k,)."""
-    values, known = (
-        np.stack([cut_tiles(one, side) for one in stack], axis=1) for stack in (candidates, others)
-    )
-    slopes = np.stack([_slopes(one, side) for one in candidates], axis=1)
-    left = _fit(values, slopes, _basis(known))[2]
-    return np.asarray(left.sum(axis=0) / ((values**2).mean(axis=2).sum(axis=0) + 1e-18))
-
-
 def _slopes(
     picture: NDArray[np.float32], side: int, chosen: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:

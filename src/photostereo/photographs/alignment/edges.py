@@ -1,0 +1,95 @@
+"""Do the edges of a photograph run as in the others, or do they if it is turned?
+
+Under another light an edge (an outline, a crease, a painted line) becomes brighter or darker, or vanishes, but it does not
+turn. So the directions of edges, whatever their sign, are compared: under similar light most of them are the same, and
+every photograph has some other with a similar light. A photograph that is turned finds such a partner only if it is
+turned back, one of another object not at all. What looks alike if it is turned (a weave, a star) proves nothing: there the
+other photographs, turned by the same angle, find partners, too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.control import Control
+from photostereo.core.conventions import FloatArray
+from photostereo.photographs.alignment.warp import moved_back, resized
+
+#: Pixels along the longer side of the pictures that are compared, and their blur.
+SIZE, BLUR = 80, 0.8
+#: An edge counts by its contrast relative to what is around it within this blur, in pixels, and to this share of the
+#: contrast of the whole picture, so that noise has no edges.
+AROUND, FLAT = 3.0, 0.02
+#: Photographs whose edges agree with another by more than this are not turned. Turned ones have 0.53 at most.
+ALIKE = 0.6
+#: A photograph is turned if its edges agree better by this if it is turned back. Still ones have 0.06 at most, turned ones
+#: 0.3 to 0.9, but for fine grain without other edges.
+TURNED = 0.15
+#: Degrees between the turns that are tried, and the least of them: smaller ones are movement of the camera.
+STEP, LEAST = 5.0, 10.0
+
+
+class Edges(NamedTuple):
+    """How well the edges of d photographs agree with those of the most similar other, from -1 to 1."""
+
+    alike: FloatArray  #: (d,) as they are
+    turned: FloatArray  #: (d,) at best if they are turned or not; as they are if no turn was tried
+    #: (d,) how much better they agree if they are turned than as they are, and than those of any other that is turned by
+    #: the same angle; 0 if that was not tried
+    better: FloatArray
+
+
+def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
+    """Compare the edges of at least three pictures (d, H, W)."""
+    factor = min(1.0, SIZE / max(pictures.shape[1:]))
+    small = [cv2.GaussianBlur(resized(picture, factor), (0, 0), BLUR) for picture in pictures]
+    inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
+
+    def agreement(number: int, angles: FloatArray) -> FloatArray:
+        """Of a picture, turned by each angle, with every other: (angles, d)."""
+        turned = (moved_back(small[number], np.array([0.0, 0.0, angle])) for angle in angles)
+        found = np.stack([_directions(one, inside) for one in turned]) @ directions.T
+        found[:, number] = -1.0
+        control.check()
+        return found
+
+    directions = np.stack([_directions(picture, inside) for picture in small])
+    pairs = directions @ directions.T
+    np.fill_diagonal(pairs, -1.0)
+    alike = pairs.max(axis=1)
+    best, better = alike.copy(), np.zeros_like(alike)
+    suspects = {number: agreement(number, angles) for number in np.flatnonzero(alike < ALIKE).tolist()}
+    partners = list(range(len(small)))
+    while suspects and len(partners) > 2:
+        for number, found in suspects.items():
+            among = found[:, partners].max(axis=1)
+            angle = int(np.argmax(among))
+            others = [k for k in partners if k != number]
+            usual = max(agreement(k, angles[[angle]])[0, [j for j in others if j != k]].max() for k in others)
+            best[number], better[number] = among[angle], among[angle] - max(among[0], usual)
+        worst = max(suspects, key=lambda number: float(better[number]))
+        if better[worst] <= TURNED:
+            break
+        del suspects[worst]  # it is turned, and no partner of others: turned, they would match it
+        partners.remove(worst)
+    return Edges(alike, best, better)
+
+
+def _directions(picture: NDArray[np.float32], inside: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The directions of edges inside, a unit vector: cosine and sine of twice their angle, times their contrast."""
+    across, down = (cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1)))
+    squared = across * across + down * down
+    around = cv2.GaussianBlur(squared, (0, 0), AROUND) + (FLAT * float(picture.std())) ** 2 + 1e-20
+    both = np.stack([across * across - down * down, 2 * across * down]) / (squared + around)
+    found = both[:, inside].ravel()
+    return np.asarray(found / (np.linalg.norm(found) + 1e-12), dtype=np.float32)
+
+
+def _disc(shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """What stays in the picture however it is turned."""
+    rows, columns = (np.arange(side) - 0.5 * (side - 1) for side in shape)
+    return np.asarray(np.hypot(rows[:, None], columns) < 0.5 * min(shape) - 1)

@@ -1,0 +1,38 @@
+"""Reduce a picture, and undo its displacement and turn."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+
+def resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
+    """The picture reduced by a factor, each pixel a mean."""
+    if factor == 1.0:
+        return picture
+    small: NDArray[np.float32] = cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
+    return small
+
+
+def moved_back(picture: NDArray[np.float32], move: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The picture with a displacement (columns, rows) and a turn about the center (radians, clockwise) undone.
+
+    By cubic interpolation; the border is continued.
+
+    >>> spot = np.zeros((9, 9), np.float32)
+    >>> spot[4, 6] = 1
+    >>> np.argwhere(moved_back(spot, np.array([2.0, 0.0, 0.0])) > 0.5).tolist()
+    [[4, 4]]
+    """
+    if not np.any(move):
+        return picture
+    size = picture.shape[1::-1]
+    turn = np.array([[np.cos(move[2]), -np.sin(move[2])], [np.sin(move[2]), np.cos(move[2])]])
+    middle = 0.5 * (np.array(size) - 1)
+    onto = np.column_stack([turn, middle + move[:2] - turn @ middle])
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    moved: NDArray[np.float32] = cv2.warpAffine(
+        picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE
+    )
+    return moved
