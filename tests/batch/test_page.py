@@ -6,6 +6,7 @@ import html
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from photostereo.batch.find import Item
 from photostereo.batch.ledger import Ledger, Outcome
@@ -51,3 +52,12 @@ def test_names_are_text(tmp_path):
     assert "&lt;b&gt;bad" in page
     assert "/in/7" not in page.replace("../in/7", ""), "only relative paths"
     assert "default-src 'none'" in html.unescape(page)
+
+
+@pytest.mark.parametrize(("flawed", "grade"), [(0.0, "good"), (1.0, "fair")])
+def test_a_capture_with_a_problem_is_not_called_good(tmp_path, flawed, grade):
+    ledger = Ledger(tmp_path)
+    figures = {"expected": 2.0, "flawed": flawed}
+    ledger.write(Item("coin", Path("/in/coin")), "k", Outcome("done", seconds=1.0, figures=figures))
+    page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
+    assert (f">{grade}<" in page) and (">good<" in page) is (grade == "good")

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture, load
+from photostereo.core.control import SILENT
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
+from photostereo.lights.ambient import estimate_room_light
+from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.faults import find_blurred
 from photostereo.scenes import dome_lights, random_lights, render_scene
 
@@ -110,6 +113,43 @@ def test_a_photograph_of_another_object_is_left_out(tmp_path):
     assert (fault.file, fault.reason) == ("03.png", "mismatched")
 
 
+@pytest.mark.parametrize(
+    ("shape", "texture", "reflectance"),
+    [
+        ("figure", None, "ggx"),
+        ("vase", "glaze", "ggx"),
+        ("relief", "stone", "oren-nayar"),
+        ("sphere", "marble", "ggx"),
+        ("fabric", "uniform", "lambertian"),
+    ],
+)
+@pytest.mark.parametrize("degrees", [30, 100])
+def test_a_photograph_that_is_turned_is_left_out(tmp_path, shape, texture, reflectance, degrees):
+    lights = random_lights(11, rng=5)
+    images = render_scene(shape, size=110, lights=lights, texture=texture, reflectance=reflectance).images
+    assert not load(write(tmp_path / "still", images, lights)).origin.faults
+    turn = cv2.getRotationMatrix2D((54.5, 54.5), degrees, 1)
+    images[4] = cv2.warpAffine(images[4], turn, (110, 110), borderMode=cv2.BORDER_REPLICATE)
+    (fault,) = load(write(tmp_path / "turned", images, lights)).origin.faults
+    assert (fault.file, fault.reason) == ("04.png", "mismatched")
+
+
+def test_a_dark_photograph_among_bright_ones_is_of_another_object(tmp_path):
+    """It fills less of the frame, so that little of it is left unexplained."""
+    images = scene().images.copy()
+    images[3] = render_scene("figure", size=128, lights=LIGHTS, reflectance="ggx").images[3]
+    (fault,) = load(write(tmp_path / "thing", images)).origin.faults
+    assert (fault.file, fault.reason) == ("03.png", "mismatched")
+
+
+def test_what_looks_alike_if_it_is_turned_is_no_evidence():
+    """Threads that run across are lit from other sides than those that run along."""
+    weave = render_scene("fabric", size=100, lights=random_lights(9, rng=3), reflectance="lambertian")
+    edges = compare_edges(np.sqrt(weave.images), SILENT)
+    assert edges.alike.min() < 0.6 and edges.turned.max() > edges.alike.min()
+    assert edges.better.max() < TURNED / 2
+
+
 def test_with_few_photographs_nothing_is_left_out(tmp_path):
     folder = write(tmp_path / "thing", scene().images[:6])
     copy(folder)
@@ -149,6 +189,18 @@ def test_a_ball_series_follows(tmp_path):
     assert [file.name for file in left.files] == ["a", "c"]
     again = left.without({0: Fault("a", "blurred")})
     assert [file.name for file in again.taken] == ["a", "b", "c"] and len(again.faults) == 2
+
+
+@pytest.mark.parametrize("reflectance", ["oren-nayar", "blinn-phong"])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_light_that_all_shadows_have_alike_is_that_of_the_room(reflectance, share):
+    lit = render_scene("figure", size=128, lights=LIGHTS, reflectance=reflectance)
+    room = share * lit.images.mean(axis=0)
+    found = estimate_room_light(lit.images + room, LIGHTS, lit.mask)
+    assert found.is_certain and found.share == pytest.approx(share / (1 + share), rel=0.1)
+    here = np.linspace(0, 2, 128)[:, None]  # bounced from below, and not from above
+    assert not estimate_room_light(lit.images + here * room, LIGHTS, lit.mask).is_certain
+    assert not estimate_room_light(lit.images, LIGHTS, lit.mask).is_certain
 
 
 def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):

@@ -108,8 +108,8 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
 def _entry(row: Mapping[str, Any], folder: Path, names: Sequence[str]) -> dict[str, Any]:
     """What the template shows of a row; no path of this machine, so that the folder can be moved."""
     done, place = row["status"] == "done", folder / row["name"]
-    expected = row["figures"].get("expected")
-    grade = "" if expected is None else ExpectedError(expected).grade
+    expected, flawed = (row["figures"].get(name) for name in ("expected", "flawed"))
+    grade = "" if expected is None else ExpectedError(expected, is_flawed=bool(flawed)).grade
     notes = [row["error"]] if row["error"] else row["warnings"]
     return {
         "name": row["name"],

@@ -154,10 +154,10 @@ def figures_of(
 ) -> dict[str, float]:
     """Numbers that show which captures of a batch went wrong.
 
-    ``expected`` (expected error, degrees), ``mask_share``, ``albedo`` (median), ``tilt`` (mean angle between normals
-    and camera, degrees), ``away`` (share of normals that face away) and, if there is truth, ``error`` (mean, degrees);
-    of photographs in memory also ``residual`` (what a matte surface leaves unexplained), ``dark`` and ``saturated``
-    (shares of the values).
+    ``expected`` (expected error, degrees), ``flawed`` (1 if a problem was found: not good then), ``mask_share``,
+    ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of normals that face
+    away) and, if there is truth, ``error`` (mean, degrees); of photographs in memory also ``residual`` (what a matte
+    surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
     """
     up = result.normals[result.mask][:, 2]
     figures = _figures_of_photographs(capture, result) if capture.in_memory else {}
@@ -168,7 +168,7 @@ def figures_of(
         "away": float((up < 0).mean()),
     }
     if expected is not None:
-        figures["expected"] = expected.degrees
+        figures |= {"expected": expected.degrees, "flawed": float(expected.is_flawed)}
     if result.angular_error is not None:
         figures["error"] = result.angular_error.mean
     return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}
