@@ -35,11 +35,19 @@ def angles(normals, capture):
     return np.where(truth.any(axis=1), result, 90.0)
 
 
+def assert_untouched(capture):
+    """The camera stood still, every photograph is used, and the room was dark."""
+    origin = capture.origin
+    assert origin.alignment.is_still and not origin.alignment.uncertain.any() and not origin.faults
+    assert not {"room-light", "camera-moved", "not-aligned"} & by_code(origin.notes).keys()
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_figures(data_dir, name):
     capture = load(data_dir / "diligent" / "pmsData" / f"{name}PNG")
     assert (capture.name, len(capture), capture.origin.bit_depth) == (name, 96, 16)
+    assert_untouched(capture)
     error = angles(least_squares(capture), capture)
     # The published figures have two decimals.
     assert error.mean() == pytest.approx(PUBLISHED[name][0], abs=0.0051)
@@ -78,6 +86,7 @@ def test_written_and_read_again_the_figures_stay(data_dir, tmp_path):
 def test_harvard(data_dir, name, frame, lights):
     capture = load(data_dir / "harvard" / name, lights=lights)
     assert (len(capture), capture.frame, capture.origin.bit_depth) == (20, frame, 8)
+    assert_untouched(capture)
     assert 0.5 < capture.mask.mean() < 0.6
     assert not capture.mask[:10].any()
     normals = least_squares(capture)
@@ -127,5 +136,6 @@ def test_lights_of_a_capture_without_any_are_estimated(data_dir, tmp_path):
     np.savetxt(tmp_path / "lights.txt", rng.normal(size=(12, 3)) * 0.3 + np.array([0, 0, 1]))
     capture = load(place, lights=tmp_path / "lights.txt")
     assert len(capture) == 12
+    assert_untouched(capture)
     assert capture.origin.files[2] == "cat.2.png"
     assert 0.05 < capture.mask.mean() < 0.9

@@ -11,7 +11,10 @@ import pytest
 
 from photostereo.capture import Capture, load
 from photostereo.core.findings import by_code
+from photostereo.lights.strengths import describe_correction
 from photostereo.pipeline.pipeline import Pipeline
+from photostereo.runtime.arrays import CPU
+from photostereo.solver import tiles
 from tests.ball_scenes.phone import PhoneCapture, phone_scene, photograph_table
 
 FRAME, COUNT = (240, 360), 12
@@ -75,17 +78,22 @@ def test_a_result_of_a_moved_camera_is_not_called_good(table: PhoneCapture, tmp_
     assert lights.expected_error[moved].min() > lights.expected_error.min() + 3
 
 
-def test_a_falling_exposure_is_corrected_and_said(scene: Capture, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["lights.csv", "thing.lp"])
+def test_a_falling_exposure_is_corrected_and_said(scene: Capture, name: str, tmp_path: Path) -> None:
     gains = np.linspace(1, 0.55, COUNT)
     table = photograph_table(scene, frame=FRAME, gains=gains, rng=2)
-    folder = write(table, tmp_path)
-    lines = [f"IMG_{k:02d}.jpg,{x},{y},{z}" for k, (x, y, z) in enumerate(table.lights)]
-    (folder / "lights.csv").write_text("\n".join(["file,x,y,z", *lines]))
+    folder, between = write(table, tmp_path), "," if name.endswith("csv") else " "
+    head = "file,x,y,z" if name.endswith("csv") else str(COUNT)
+    lines = [between.join([f"IMG_{k:02d}.jpg", *map(str, light)]) for k, light in enumerate(table.lights)]
+    (folder / name).write_text("\n".join([head, *lines]))
     pipeline = Pipeline(folder, method="ls", mask="auto", scale=0.5)
     factors = pipeline.solution.strengths
     assert factors is not None
     found = np.asarray(factors) / np.mean(factors)
     assert np.abs(found / (gains / gains.mean()) - 1).max() < 0.12
+    said = describe_correction(factors)
+    assert said is not None and said.code == "exposure-corrected"
+    assert said.values["span"] == pytest.approx(0.45, abs=0.06)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -129,3 +137,21 @@ def test_copies_blurred_and_dark_photographs_are_left_out(table: PhoneCapture, t
     faults = {fault.file: fault.reason for fault in capture.origin.faults}
     assert faults.pop("IMG_05.jpg") == "blurred" and faults.pop("IMG_09.jpg") in ("dark", "light-off")
     assert faults == {"IMG_03 (1).jpg": "duplicate"}  # the copy, though its name comes first
+
+
+@pytest.mark.parametrize(("method", "channels"), [("ls", 1), ("net", 3)])
+def test_a_solve_in_bands_expects_the_same_error(
+    table: PhoneCapture, method: str, channels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(table, tmp_path)
+    whole = Pipeline(folder, method=method)
+    (height, width), model = whole.capture.frame, whole.method.model
+    row = tiles.bytes_of_row(
+        width, COUNT, channels, prior=False, colors=channels == 3, workspace=model.workspace
+    )
+    memory = tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (80 + 2 * tiles.HALO)
+    assert len(tiles.bands_of(whole.capture, whole.method, {}, CPU, memory)) > 1
+    monkeypatch.setattr("photostereo.pipeline.budget.LOADED", 0)  # the photographs stay on disk
+    bands = Pipeline(folder, method=method, memory=memory, surface=False, report=False)
+    assert whole.expected is not None and bands.expected is not None
+    assert bands.expected.degrees == pytest.approx(whole.expected.degrees, rel=0.3)

@@ -119,13 +119,13 @@ def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
     """What to say about the photographs that were corrected; None if none was.
 
     >>> describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
-    'Exposure varied by 61%: corrected in 2 of 4 photographs. Was the camera on automatic?'
+    'Exposure varied by 38%: corrected in 2 of 4 photographs. Was the camera on automatic?'
     >>> describe_correction(np.ones(4))
     """
     if factors is None or not (np.asarray(factors) != 1.0).any():
         return None
     number = int((np.asarray(factors) != 1.0).sum())
-    span = max(float(np.max(factors)), 1.0) / min(float(np.min(factors)), 1.0) - 1.0
+    span = 1.0 - min(float(np.min(factors)), 1.0) / max(float(np.max(factors)), 1.0)
     return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))
 
 
