@@ -215,8 +215,11 @@ def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
     assert "room-light" in by_code(lit.origin.notes)
     before, after = np.abs(0.6 * room).mean(), np.abs(lit.images - dark.images).mean()
     assert after < 0.4 * before
-    relief = scene().images + 0.25 * scene().images.mean(axis=0)  # without shadows nobody knows
-    assert "room-light" not in by_code(load(write(tmp_path / "c", relief)).origin.notes)
+    relief = scene().images + 0.25 * scene().images.mean(axis=0)  # a few shadows are enough
+    found = by_code(load(write(tmp_path / "c", relief)).origin.notes)["room-light"]
+    assert found.values["share"] == pytest.approx(0.2, abs=0.01)
+    weave = scene("fabric").images + 0.25 * scene("fabric").images.mean(axis=0)  # without any nobody knows
+    assert "room-light" not in by_code(load(write(tmp_path / "d", weave)).origin.notes)
 
 
 @pytest.mark.parametrize(
