@@ -152,6 +152,7 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
         "report.html",
     }  # fmt: skip
     summary = json.loads((out / "summary.json").read_text())
+    assert f"Expected error: {summary['expected_error']['words']}" in said
     assert {
         "capture",
         "method",

@@ -89,6 +89,7 @@ def test_ten_captures_one_broken_one_worker_killed_one_not_utf8(folder, tmp_path
         assert summary["batch"]["key"] == row["key"]
         assert np.load(out / name / "normals.npy").shape == (32, 32, 3)
         assert row["figures"]["residual"] >= 0
+        assert row["figures"]["expected"] == pytest.approx(summary["expected_error"]["degrees"], abs=0.006)
     # Nothing half-written and nothing of the broken one.
     allowed = {*rows, "batch.sqlite", "batch.jsonl", "index.html"}
     assert {path.name for path in out.iterdir()} <= allowed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture, load
+from photostereo.cli.root import app
 from photostereo.core.control import SILENT
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
@@ -104,6 +106,33 @@ def test_a_bad_photograph_is_left_out_with_its_light(tmp_path, spoil, file, reas
     with pytest.raises(CaptureError) as caught:
         load(folder, strict=True)
     assert caught.value.code == fault.reason and caught.value.file.suffix == ".png"
+
+
+def test_the_command_line_is_strict_and_aligns_as_it_is_told(tmp_path, capsys):
+    images = scene().images.copy()
+    images[[2, 5]] = np.roll(images[[2, 5]], (3, 2), (1, 2))
+    folder, summaries = write(tmp_path / "thing", images), {}
+    copy(folder)
+    for align in ("auto", "off"):
+        words = [
+            "--method",
+            "ls",
+            "--align",
+            align,
+            "--no-surface",
+            "--no-report",
+            "--out",
+            str(tmp_path / align),
+        ]
+        app(["solve", str(folder), *words], standalone_mode=False)
+        summaries[align] = json.loads((tmp_path / align / "summary.json").read_text())
+        assert "03.png is left out" in capsys.readouterr().out
+    assert summaries["auto"]["alignment"]["corrected"] and not summaries["off"]["alignment"]["corrected"]
+    assert set(summaries["off"]["alignment"]["uncertain"]) == {"02.png", "05.png"}
+    assert summaries["off"]["expected_error"]["grade"] != "good"
+    with pytest.raises(CaptureError) as caught:
+        app(["solve", str(folder), "--strict", "--out", str(tmp_path / "none")], standalone_mode=False)
+    assert caught.value.code == "duplicate"
 
 
 def test_a_photograph_of_another_object_is_left_out(tmp_path):
