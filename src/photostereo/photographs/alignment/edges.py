@@ -29,6 +29,8 @@ ALIKE = 0.6
 #: A photograph is turned if its edges agree better by this if it is turned back. Still ones have 0.06 at most, turned ones
 #: 0.3 to 0.9, but for fine grain without other edges.
 TURNED = 0.15
+#: Other photographs, at least, that are turned by the same angle, to see whether they agree, too.
+SOME = 24
 #: Degrees between the turns that are tried, and the least of them: smaller ones are movement of the camera.
 STEP, LEAST = 5.0, 10.0
 
@@ -62,15 +64,22 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
     np.fill_diagonal(pairs, -1.0)
     alike = pairs.max(axis=1)
     best, better = alike.copy(), np.zeros_like(alike)
-    suspects = {number: agreement(number, angles) for number in np.flatnonzero(alike < ALIKE).tolist()}
+    # Turned back, it would agree about as well as is usual.
+    low = np.flatnonzero(alike < min(ALIKE, float(np.median(alike)) - TURNED))
+    suspects = {number: agreement(number, angles) for number in low.tolist()}
     partners = list(range(len(small)))
     while suspects and len(partners) > 2:
         for number, found in suspects.items():
             among = found[:, partners].max(axis=1)
             angle = int(np.argmax(among))
-            others = [k for k in partners if k != number]
-            usual = max(agreement(k, angles[[angle]])[0, [j for j in others if j != k]].max() for k in others)
-            best[number], better[number] = among[angle], among[angle] - max(among[0], usual)
+            best[number], better[number] = among[angle], among[angle] - among[0]
+            if better[number] > TURNED:
+                others = [k for k in partners if k != number]
+                some = others[:: max(1, len(others) // SOME)]
+                usual = max(
+                    agreement(k, angles[[angle]])[0, [j for j in others if j != k]].max() for k in some
+                )
+                better[number] = min(better[number], among[angle] - usual)
         worst = max(suspects, key=lambda number: float(better[number]))
         if better[worst] <= TURNED:
             break
