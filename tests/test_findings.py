@@ -1,4 +1,4 @@
-"""Findings have codes, values and words, all of them known beforehand."""
+"""Findings and errors have codes, values and words, all of them known beforehand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from string import Formatter
 
 import pytest
 
+from photostereo.core.error_sentences import ERRORS
+from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding, as_finding, by_code
 from photostereo.core.sentences import SENTENCES
 
@@ -42,6 +44,26 @@ def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
             assert re.fullmatch("[a-z]+(-[a-z]+)*", code), place
             named = {field for _, field, _, _ in Formatter().parse(SENTENCES[code]) if field}
             assert None in values or named <= values, (place, named - values)
+
+
+def test_every_error_without_a_message_has_its_sentence_and_the_values_that_it_names() -> None:
+    known = set()
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
+            given = {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
+            if isinstance(code := given.get("code"), ast.Constant) and not node.args:
+                fields = {field for _, field, _, _ in Formatter().parse(ERRORS[code.value]) if field}
+                assert fields <= given.keys(), (file.name, node.lineno, fields - given.keys())
+                known.add(code.value)
+    assert known == ERRORS.keys()
+
+
+def test_an_error_says_the_sentence_of_its_code_unless_it_is_given_another() -> None:
+    error = CaptureError(code="several-masks", file="cat", names="a, b")
+    assert str(error) == "cat has several masks: a, b. Keep one, named mask.png."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(CaptureError("Two masks.", code="several-masks")) == "Two masks."
 
 
 def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:

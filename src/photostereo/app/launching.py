@@ -22,11 +22,7 @@ def listening(port: int) -> socket.socket:
         listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as problem:
         listener.close()
-        raise OutputError(
-            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free port.",
-            code="port-unavailable",
-            port=port,
-        ) from None
+        raise OutputError(code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)) from None
     return listener
 
 

@@ -213,7 +213,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         elif what == "save-lights":
             target = desk.folder / "lights.csv"
             if target.exists():
-                raise CaptureError(f"{target} already exists.", code="output-exists", file=target)
+                raise CaptureError(code="output-exists", file=target)
             saved = await desk.ask("save_lights", target=str(target))
             await desk.change_edits({})
             return saved

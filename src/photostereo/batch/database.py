@@ -44,9 +44,7 @@ class Database:
         self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
         if read_only:
             if not path.is_file() or not path.stat().st_size:
-                raise OutputError(
-                    f"There are no {what} in {path.parent}. Run it first.", code="no-database", file=path
-                )
+                raise OutputError(code="no-database", file=path, what=what, folder=path.parent)
             return
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)

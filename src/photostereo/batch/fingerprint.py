@@ -41,9 +41,5 @@ def fingerprint(path: Path) -> str:
             for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
                 state.update(os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n"))
     except OSError as problem:
-        raise CaptureError(
-            f"{path} cannot be read ({problem}). Check the path and its permissions.",
-            code="unreadable-capture",
-            file=path,
-        ) from None
+        raise CaptureError(code="unreadable-capture", file=path, problem=str(problem)) from None
     return state.hexdigest()

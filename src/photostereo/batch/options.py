@@ -37,11 +37,7 @@ class RunOptions:
         for name in ("deadline", "wait_for_workers"):
             seconds = getattr(self, name)
             if not seconds > 0:
-                raise ParameterError(
-                    f"{name} must be a positive number of seconds, not {seconds}.",
-                    code="bad-deadline",
-                    name=name,
-                )
+                raise ParameterError(code="bad-deadline", name=name, seconds=seconds)
 
     def connect(self) -> AbstractContextManager[Client]:
         """A client of the cluster; a local cluster ends with the block."""
@@ -143,12 +139,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iter
         try:
             client = Client(scheduler, timeout="15s")
         except (OSError, ValueError, TimeoutError) as problem:
-            raise ParameterError(
-                f"No Dask scheduler answers at {scheduler} ({problem}). Start one with `dask scheduler` and its workers "
-                "with `dask worker`, or give no address to use this machine.",
-                code="no-scheduler",
-                scheduler=scheduler,
-            ) from None
+            raise ParameterError(code="no-scheduler", scheduler=scheduler, problem=str(problem)) from None
         with client:
             _require_same_version(client)
             yield client
@@ -213,10 +204,10 @@ def _require_same_version(client: Client) -> None:
         ) from None
     if found != {__version__}:
         raise ParameterError(
-            f"The workers have photostereo {', '.join(sorted(found))} and this is {__version__}: their results would not "
-            "be comparable. Install the same version everywhere.",
             code="other-version-on-workers",
             found=sorted(found),
+            versions=", ".join(sorted(found)),
+            version=__version__,
         )
 
 

@@ -76,10 +76,7 @@ class _Batch:
         found = self.find()
         if not found and watch is None:
             raise CaptureError(
-                f"There are no captures in {', '.join(map(str, self.places))}. Name captures, or a folder that "
-                "contains a folder (or an .npz or .lp file) for each.",
-                code="no-captures",
-                file=self.places[0],
+                code="no-captures", file=self.places[0], places=", ".join(map(str, self.places))
             )
         self.ledger = Ledger(self.out)
         self.share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1

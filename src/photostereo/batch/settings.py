@@ -67,12 +67,7 @@ def check_settings(settings: Settings) -> None:
     for label in NAMED_FILES:
         path = settings.reading.path_of(label)
         if path is not None and str(path) not in WORDS and not path.exists():
-            raise ParameterError(
-                f"The {label} file {path} does not exist. Give the path of a file for all captures.",
-                code="missing-file",
-                file=path,
-                option=label,
-            )
+            raise ParameterError(code="missing-file", file=path, option=label)
 
 
 def key_of(settings: Settings, capture: str) -> str:

@@ -78,11 +78,7 @@ def calibrate_folder(
     """As :func:`calibrate`, with a :class:`ReadOptions`."""
     place = Path(path).expanduser()
     if not place.is_dir():
-        raise CaptureError(
-            f"{place} is not a folder. Give the folder that contains the photographs.",
-            code="not-a-folder",
-            file=place,
-        )
+        raise CaptureError(code="not-a-folder", file=place)
     found = find_alone(place, options)
     require_matching(found, len(found.files))
     opened = open_capture(found, options, control)

@@ -128,12 +128,7 @@ class Capture(Displayed):
         covered = np.ones(frame, dtype=bool) if mask is None else as_array(mask, bool)
         require_frame(covered, (frame,), "a mask", name)
         if not covered.any():
-            raise CaptureError(
-                f"The mask of {name} is empty: no pixel belongs to the object. A mask is white on the object and "
-                "black elsewhere.",
-                code="empty-mask",
-                remedy="whole-frame",
-            )
+            raise CaptureError(code="empty-mask", remedy="whole-frame", name=name)
         count = int(source.shape[0])
         lit = as_lights(lights, count).require_usable(count, name)
         arrays: dict[str, Any] = {"mask": covered}
@@ -323,11 +318,7 @@ class Capture(Displayed):
         """Raise a :class:`CaptureError` ``"black-photographs"`` if all photographs are black inside the mask."""
         # The first photograph that is not black ends the search.
         if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
-            raise CaptureError(
-                f"All {len(self)} photographs of {self.name} are black inside the mask, so nothing can be seen of "
-                "the object. Check the exposure, the files and the mask.",
-                code="black-photographs",
-            )
+            raise CaptureError(code="black-photographs", photographs=len(self), name=self.name)
 
     @property
     def scale_step(self) -> int:
@@ -349,11 +340,7 @@ class Capture(Displayed):
         if isinstance(which, (int, np.integer)):
             if not 3 <= which <= len(self):
                 raise CaptureError(
-                    f"{which} photographs were requested, but {self.name} has {len(self)} and at least 3 are needed. "
-                    f"Choose a number from 3 to {len(self)}.",
-                    code="photograph-count",
-                    requested=int(which),
-                    available=len(self),
+                    code="photograph-count", requested=int(which), available=len(self), name=self.name
                 )
             generator = np.random.default_rng(rng)
             chosen = np.sort(generator.choice(len(self), size=int(which), replace=False))

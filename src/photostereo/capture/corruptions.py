@@ -78,11 +78,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     for image in capture.images:
         values = image[capture.mask].astype(np.float64)
         if (values < 0).any():
-            raise CaptureError(
-                f"{capture.name} has negative intensities, for which there is no Poisson noise. Subtract a "
-                "smaller black level, or use Gaussian noise.",
-                code="negative-intensities",
-            )
+            raise CaptureError(code="negative-intensities", name=capture.name)
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
@@ -205,6 +201,4 @@ def _changed(capture: Capture, change: Any, note: Finding) -> Capture:
 def _require_within(value: float, words: str, low: float, high: float) -> None:
     # Written so that NaN does not pass.
     if not isinstance(value, (int, float, np.integer, np.floating)) or not low <= value <= high:
-        raise ParameterError(
-            f"The {words} must be a number from {low:g} to {high:g}, not {value!r}.", code="bad-noise"
-        )
+        raise ParameterError(code="bad-noise", words=words, low=low, high=high, value=value)

@@ -132,9 +132,10 @@ def _unusable(verdict: Verdict, found: Found, missing: int) -> CaptureError:
     if found.lights is not None:
         has = f"has no light for {missing} of its photographs"
     return CaptureError(
-        f"{found.path} {has}, and the lights cannot be estimated from the photographs either: {why}.",
         code="lights-not-estimated",
         file=found.path,
         remedy="give-lights",
         reasons=verdict.reasons,
+        has=has,
+        why=why,
     )

@@ -110,11 +110,7 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     search = _Search(opened, scene, mask, options, control)
     if found.ball is not None:
         if not found.ball.is_dir():
-            raise CaptureError(
-                f"The folder of the ball, {found.ball}, does not exist. Check its name.",
-                code="no-ball-folder",
-                file=found.ball,
-            )
+            raise CaptureError(code="no-ball-folder", file=found.ball)
         return search.in_series(found.ball)
     series = find_ball_series(found.path, found.taken or found.files)
     own = found.files[0].parent
@@ -200,13 +196,7 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
     table = found.lights
     assert table is not None
     if table.unit == "widths" and options.crop is not None:
-        raise CaptureError(
-            f"{table.path} gives the positions of the lights in widths of the object, and a part of the frame may not "
-            "contain the whole object. Use the whole frame, or give the positions in pixels (position_x, position_y, "
-            "position_z).",
-            code="crop-with-widths",
-            file=table.path,
-        )
+        raise CaptureError(code="crop-with-widths", file=table.path)
     size = PixelSize.of(table.pixel_size if options.pixel_size is None else options.pixel_size)
     table = table.placed(size.millimeters * options.scale if size.known else None, photographs.full_frame)
     vectors, positions = options.in_our_axes(table.vectors), table.positions

@@ -143,11 +143,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     """The first stage: recognize the layout and list the files. A layout that can only read everything does so."""
     place = Path(path).expanduser()
     if not exists(place):
-        raise CaptureError(
-            f"{place} does not exist. Give the folder that contains the photographs, an RTI .lp file or an .npz archive.",
-            code="no-such-capture",
-            file=place,
-        )
+        raise CaptureError(code="no-such-capture", file=place)
     given = options.lights is not None
     estimated = options.lights == ESTIMATE
     options = replace(options, lights=None) if estimated else _lights_of_another(options)
@@ -176,10 +172,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
 def _without_strengths(found: Found | Capture) -> Found | Capture:
     """The same with light strengths that are to be estimated."""
     if isinstance(found, Capture):
-        raise ParameterError(
-            "The photographs in this file are divided by their light strengths already, so these cannot be estimated.",
-            code="strengths-in-archive",
-        )
+        raise ParameterError(code="strengths-in-archive")
     if found.lights is None:  # those of a ball or an estimate are found anyway
         return found
     table = replace(
@@ -213,12 +206,7 @@ def _lights_of_another(options: ReadOptions) -> ReadOptions:
             return replace(options, lights=other / name)
     if folder.find_alone(other, options).files:
         return replace(options, lights=None, ball=other)
-    raise CaptureError(
-        f"{other} has neither a light file ({', '.join(folder.LIGHT_FILES)}) nor photographs of a ball, so its lights "
-        "cannot be used. Name a light file.",
-        code="no-lights",
-        file=other,
-    )
+    raise CaptureError(code="no-lights", file=other, names=", ".join(folder.LIGHT_FILES))
 
 
 def recognize(path: Path) -> Layout | None:
@@ -236,18 +224,11 @@ def _captures_inside(place: Path) -> list[str]:
 def _nothing_fits(place: Path) -> CaptureError:
     known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
-        return CaptureError(
-            f"{place} is not a capture. Give a folder, an .lp file or an .npz file. Supported: {known}.",
-            code="not-a-capture",
-            file=place,
-        )
+        return CaptureError(code="not-a-capture", file=place, known=known)
     inside = _captures_inside(place)
     if inside:
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
         return CaptureError(
-            f"{place} is not a capture itself but contains {len(inside)} of them: {shown}. Give the path of one.",
-            code="several-captures",
-            file=place,
-            captures=inside,
+            code="several-captures", file=place, captures=inside, count=len(inside), shown=shown
         )
     return CaptureError(f"{place} has no photographs. Supported: {known}.", code="no-photographs", file=place)

@@ -98,10 +98,7 @@ def _found(
     if not mask.any() and balls is not None and balls.any():
         return balls, (Finding("ball-is-object"),)
     if not mask.any():
-        raise CaptureError(
-            f"No object that stands out from its background was found in {name}. Provide a mask picture.",
-            code="no-object",
-        )
+        raise CaptureError(code="no-object", name=name)
     return mask, (Finding(code, share=float(mask.mean()), doubt=doubt),)
 
 

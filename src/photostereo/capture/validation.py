@@ -26,12 +26,7 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
     """A stack of at least three photographs as float32, all values finite."""
     images = as_array(value, np.float32)
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
-        raise CaptureError(
-            f"The photographs of {name} have the shape {images.shape}; expected (photographs, height, width) for gray "
-            "or (photographs, height, width, 3) for color. Stack them along the first axis.",
-            code="photographs-shape",
-            shape=images.shape,
-        )
+        raise CaptureError(code="photographs-shape", shape=images.shape, name=name)
     require_count(len(images), name)
     for number, image in enumerate(images):
         if bad := bad_values(image):
@@ -48,13 +43,7 @@ def validated_images(value: ArrayLike, name: str) -> NDArray[np.float32]:
 def require_count(count: int, name: str, file: Path | None = None) -> None:
     """Raise a :class:`CaptureError` ``"too-few-photographs"`` if there are fewer than three."""
     if count < 3:
-        raise CaptureError(
-            f"{name} has {count} photograph(s), but photometric stereo needs at least three under different "
-            "lights (ten or more for good results). Add photographs.",
-            code="too-few-photographs",
-            file=file,
-            found=count,
-        )
+        raise CaptureError(code="too-few-photographs", file=file, found=count, name=name)
 
 
 def require_frame(array: NDArray[Any], shapes: Sequence[tuple[int, ...]], words: str, name: str) -> None:

@@ -22,11 +22,7 @@ def app(
     require_extra("starlette", "app", "The app's pages")
     require_extra("uvicorn", "app", "The app's pages")
     if folder is not None and not folder.expanduser().is_dir():
-        raise CaptureError(
-            f"{folder} is not a folder. Give the folder that contains the photographs.",
-            code="not-a-folder",
-            file=folder,
-        )
+        raise CaptureError(code="not-a-folder", file=folder)
     from photostereo.app.launching import run_app
 
     run_app(folder, port, terminal.say, browse=browser)

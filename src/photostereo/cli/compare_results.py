@@ -37,18 +37,9 @@ def compare_results(
 
     strangers = [str(source) for source in sources if not is_result(source)]
     if strangers:
-        raise ParameterError(
-            f"{strangers[0]} is not the result of a solve. Give one capture, or two or more OUT folders of "
-            "`photostereo solve`.",
-            code="not-a-result",
-            file=strangers[0],
-        )
+        raise ParameterError(code="not-a-result", file=strangers[0])
     if len(sources) < 2:
-        raise ParameterError(
-            f"{sources[0]} is a result. Give at least one more result to compare it with.",
-            code="one-result",
-            file=sources[0],
-        )
+        raise ParameterError(code="one-result", file=sources[0])
     names = numbered(
         [source.resolve().name if source.name in ("", "..") else source.name for source in sources]
     )

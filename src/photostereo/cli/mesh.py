@@ -61,11 +61,7 @@ def mesh(
         options={} if highpass is None else {"highpass": highpass},
     )
     if not exists(source):
-        raise CaptureError(
-            f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.",
-            code="missing-result",
-            file=source,
-        )
+        raise CaptureError(code="missing-result", file=source)
     in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     if source.is_dir():
         result = Reconstruction.load(source)

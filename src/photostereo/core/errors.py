@@ -2,12 +2,10 @@
 
 An error carries facts, and a shell turns them into words for its users::
 
-    raise CaptureError(
-        f"{path} holds {found} photographs, but at least 3 are needed.",
-        code="too-few-photographs", file=path, found=found, remedy="add-photographs",
-    )
+    raise CaptureError(code="too-few-photographs", file=path, found=found, remedy="add-photographs")
 
-- ``code`` identifies the problem for programs and tests; it never changes, the message may.
+- ``code`` identifies the problem for programs and tests; it never changes, the message may. The message is the text of
+  the code in :mod:`photostereo.core.error_sentences`, unless one is given as the first argument.
 - ``file`` is the file or folder concerned.
 - further keywords (``found=2``) are the values in the message, in :attr:`PhotostereoError.values`.
 - ``remedy`` names an entry of :mod:`photostereo.core.remedies`: what to do, as a keyword argument in Python, as an
@@ -27,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
+from photostereo.core.error_sentences import ERRORS
 from photostereo.core.remedies import remedy_text
 
 
@@ -53,6 +52,8 @@ class PhotostereoError(Exception):
         remedy: str | None = None,
         **values: Any,
     ) -> None:
+        if not message and code in ERRORS:
+            message = ERRORS[code].format(file=file, **values)
         super().__init__(message)
         self.message = message
         self.code = code or self.kind
@@ -188,9 +189,4 @@ def require_extra(library: str, extra: str, what: str) -> None:
     photostereo.core.errors.MissingDependencyError: Many captures at once need no_such_library. Install it with: pip ...
     """
     if find_spec(library) is None:
-        raise MissingDependencyError(
-            f'{what} need {library}. Install it with: pip install "photostereo[{extra}]"',
-            code="missing-extra",
-            library=library,
-            extra=extra,
-        )
+        raise MissingDependencyError(code="missing-extra", library=library, extra=extra, what=what)

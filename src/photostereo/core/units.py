@@ -76,12 +76,7 @@ class PixelSize:
             number = math.nan
         factor = UNITS.get(found[2].lower() or "mm") if found else None
         if factor is None or not (math.isfinite(number) and number > 0):
-            raise ParameterError(
-                f'"{size}" is not a pixel size. Write a positive number with its unit, for instance 0.1mm, '
-                "50um or 0.002in; a number alone means millimeters.",
-                code="bad-pixel-size",
-                text=size,
-            )
+            raise ParameterError(code="bad-pixel-size", text=size)
         # Rounded: 0.002 in is 0.0508 mm, not 0.050800000000000005.
         return cls(float(f"{number * factor:.12g}"), known=True)
 

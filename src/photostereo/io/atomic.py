@@ -71,11 +71,7 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
     target = _absolute(out)
     _require_reachable(target)
     if target.is_dir():
-        raise OutputError(
-            f"{target} is a folder, but a file is to be written there. Choose another name.",
-            code="output-is-a-folder",
-            file=target,
-        )
+        raise OutputError(code="output-is-a-folder", file=target)
     if target.exists() and not force:
         raise _exists(target)
     clear_leftovers(target)
@@ -149,31 +145,18 @@ def _followed(target: Path) -> Path:
     if not target.is_symlink():
         return target
     if not target.exists():
-        raise OutputError(
-            f"{target} is a broken link. Remove it or choose another folder for the results.",
-            code="broken-link",
-            file=target,
-        )
+        raise OutputError(code="broken-link", file=target)
     return Path(os.path.realpath(target))
 
 
 def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Collection[str] | None) -> None:
     for place in keep:
         if _contains(target, Path(place)):
-            raise OutputError(
-                f"{target} contains {place}, which this run needs. Choose another folder for the results.",
-                code="output-contains-input",
-                file=target,
-                needed=str(place),
-            )
+            raise OutputError(code="output-contains-input", file=target, needed=str(place))
     if not target.exists():
         return
     if not target.is_dir():
-        raise OutputError(
-            f"{target} is a file, but the results need a folder. Choose another name or remove the file.",
-            code="output-is-a-file",
-            file=target,
-        )
+        raise OutputError(code="output-is-a-file", file=target)
     try:
         empty = next(target.iterdir(), None) is None
         in_use = _contains(target, Path.cwd()) or _contains(target, Path.home())
@@ -183,12 +166,7 @@ def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Col
             raise _exists(target)
         # Replacing means deleting what is there: never a folder in which people work.
         if in_use or (target / ".git").exists():
-            raise OutputError(
-                f"{target} is never replaced, because it contains the current folder, your home folder or a git "
-                "repository. Choose another folder for the results.",
-                code="output-in-use",
-                file=target,
-            )
+            raise OutputError(code="output-in-use", file=target)
         ours, foreign = is_ours(target), foreign_files(target)
     except OutputError:
         raise
@@ -254,16 +232,9 @@ def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
 
 
 def _exists(target: Path) -> OutputError:
-    return OutputError(
-        f"{target} already exists.", code="output-exists", file=target, remedy="replace-output"
-    )
+    return OutputError(code="output-exists", file=target, remedy="replace-output")
 
 
 def _unwritable(target: Path, error: Exception | str) -> OutputError:
     reason = getattr(error, "strerror", None) or str(error)
-    return OutputError(
-        f"Cannot write to {target}: {reason}. Check the path, the permissions and the free disk space.",
-        code="cannot-write",
-        file=target,
-        reason=reason,
-    )
+    return OutputError(code="cannot-write", file=target, reason=reason)

@@ -46,12 +46,7 @@ def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
         ) from error
 
     def damaged(problem: str) -> CaptureError:
-        return CaptureError(
-            f"{path} cannot be read as {kind} file ({problem}): it is truncated, damaged or of an unknown camera. "
-            "Copy it again, or export it as 16-bit linear TIFF.",
-            code="damaged-image",
-            file=path,
-        )
+        return CaptureError(code="damaged-image", file=path, kind=kind, problem=problem)
 
     with explained(damaged):
         yield library
@@ -79,12 +74,7 @@ def read_exr(path: Path) -> NDArray[np.float32]:
         return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
     if "Y" in channels or len(channels) == 1:
         return np.asarray(channels.get("Y", next(iter(channels.values()))), dtype=np.float32)
-    raise CaptureError(
-        f"{path} has the channels {', '.join(sorted(channels))}; expected R, G, B or Y. Export the color "
-        "layer alone.",
-        code="image-shape",
-        file=path,
-    )
+    raise CaptureError(code="image-shape", file=path, names=", ".join(sorted(channels)))
 
 
 def _require_plausible_exr(path: Path) -> None:

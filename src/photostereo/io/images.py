@@ -74,11 +74,7 @@ def list_images(folder: Path) -> list[Path]:
             key=lambda path: natural_key(path.name),
         )
     except OSError as error:
-        raise CaptureError(
-            f"The folder {folder} cannot be read: {error.strerror}. Check its name and permissions.",
-            code="unreadable-folder",
-            file=folder,
-        ) from error
+        raise CaptureError(code="unreadable-folder", file=folder, strerror=error.strerror) from error
 
 
 def decode_image(
@@ -219,11 +215,5 @@ def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
     if image.dtype in (np.float16, np.float64):
         image = image.astype(np.float32)
     if image.dtype not in (np.uint8, np.uint16, np.uint32, np.float32):
-        raise CaptureError(
-            f"{path} contains numbers of type {image.dtype}, whose scale is not known. Export it as 8- or "
-            "16-bit unsigned integers or 32-bit float.",
-            code="image-type",
-            file=path,
-            type=str(image.dtype),
-        )
+        raise CaptureError(code="image-type", file=path, type=str(image.dtype))
     return image

@@ -112,11 +112,7 @@ def parse_memory(text: str) -> int:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
     amount = float(match[1]) * UNITS.get(match[2].upper(), 0) if match else 0.0
     if not 0 < amount < LARGEST:
-        raise ParameterError(
-            f'"{text[:40]}" is not an amount of memory. Write a number and a unit, such as 4GB.',
-            code="invalid-memory",
-            text=text[:40],
-        )
+        raise ParameterError(code="invalid-memory", text=text[:40])
     return int(amount)
 
 

@@ -63,18 +63,9 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
     claimed = str(content.pop("digest", ""))
     problem = _problem(content, shapes)
     if problem:
-        raise ParameterError(
-            f"{path} does not hold network weights: {problem}. {REMEDY}",
-            code="not-weights",
-            file=path,
-            problem=problem,
-        )
+        raise ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
     if claimed != digest_of(content):
-        raise ParameterError(
-            f"The network weights in {path} do not match their digest: the file was damaged or edited. {REMEDY}",
-            code="damaged-weights",
-            file=path,
-        )
+        raise ParameterError(code="damaged-weights", file=path, advice=REMEDY)
     arrays = {name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()}
     for values in arrays.values():
         values.flags.writeable = False
@@ -102,8 +93,5 @@ def shipped_weights(package: str, shapes: Shapes, digest: str) -> Weights:
     with as_file(files(package) / SHIPPED) as path:
         weights = read_weights(path, shapes)
     if weights.digest != digest:
-        raise ParameterError(
-            "The installed network weights are not those of this version. Install photostereo again.",
-            code="wrong-shipped-weights",
-        )
+        raise ParameterError(code="wrong-shipped-weights")
     return weights

@@ -47,12 +47,12 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
         size = os.fstat(file.fileno()).st_size
         if limit is not None and size > limit:
             raise CaptureError(
-                f"The {what} {path} has {size} bytes, far more than the {limit} that it can need. "
-                f"{remedy or 'Check that it is the right file.'}",
                 code="file-too-large",
                 file=path,
                 size=size,
                 limit=limit,
+                what=what,
+                advice=remedy or "Check that it is the right file.",
             )
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
         return file.read() if limit is None else file.read(limit)
@@ -78,21 +78,17 @@ def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
             f"The {what} {path} does not exist. {remedy or 'Check its name.'}", code="missing-file", file=path
         ) from error
     except ValueError as error:  # a NUL in the name
-        raise CaptureError(
-            f"The {what} {str(path)!r} has no valid name ({error}). Correct the name.",
-            code="invalid-name",
-            name=str(path),
-        ) from error
+        raise CaptureError(code="invalid-name", name=str(path), what=what, error=str(error)) from error
     except OSError as error:
         raise CaptureError(
-            f"The {what} {path} cannot be read: {error.strerror or error}. {remedy or 'Check its name and permissions.'}",
             code="unreadable-file",
             file=path,
+            what=what,
+            reason=error.strerror or str(error),
+            advice=remedy or "Check its name and permissions.",
         ) from error
     if file is None:
-        raise CaptureError(
-            f"The {what} {path} is not a file. {remedy or 'Check its name.'}", code="not-a-file", file=path
-        )
+        raise CaptureError(code="not-a-file", file=path, what=what, advice=remedy or "Check its name.")
     with file:
         yield file
 
@@ -154,9 +150,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ParameterError(
-            f"{path} is not valid TOML: {error}. Correct that line.", code="invalid-toml", file=path
-        ) from None
+        raise ParameterError(code="invalid-toml", file=path, error=str(error)) from None
 
 
 def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:

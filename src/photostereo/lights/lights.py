@@ -306,13 +306,7 @@ class Lights:
             ``"lights-count"``, ``"lights-coplanar"``
         """
         if len(self) != count:
-            raise CaptureError(
-                f"{name} has {count} photographs but {len(self)} light directions. Each photograph needs exactly one "
-                "light, in the same order: add the missing ones or remove the extra ones.",
-                code="lights-count",
-                photographs=count,
-                lights=len(self),
-            )
+            raise CaptureError(code="lights-count", photographs=count, lights=len(self), name=name)
         if not self.known:
             return self
         spread = np.linalg.svd(self.directions, compute_uv=False)
@@ -347,10 +341,7 @@ class Lights:
         """Vectors (N, d, 3) from points to near lights, or (N, 3) to one of them, and their lengths."""
         assert self.positions is not None
         if self.position_unit != "pixels":
-            raise CaptureError(
-                "The positions of the lights are in widths of the object; a mask is needed to convert them to pixels.",
-                code="lights-need-mask",
-            )
+            raise CaptureError(code="lights-need-mask")
         where = np.zeros((len(points), 3))
         where[:, : points.shape[1]] = points
         toward = self.positions[None] - where[:, None] if number is None else self.positions[number] - where
@@ -367,11 +358,7 @@ def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
 def _vectors(value: ArrayLike, words: str) -> FloatArray:
     vectors = _frozen(value)
     if vectors.ndim != 2 or vectors.shape[1] != 3:
-        raise CaptureError(
-            f"The {words} have the shape {vectors.shape}; expected one row x y z per photograph, (d, 3).",
-            code="lights-shape",
-            shape=vectors.shape,
-        )
+        raise CaptureError(code="lights-shape", shape=vectors.shape, words=words)
     require_directions(vectors)
     return vectors
 

@@ -54,19 +54,14 @@ def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: 
         _require_size("The truth", truth, frame)
     mask = np.logical_and.reduce([result.mask for result in results])
     if not mask.any():
-        raise ParameterError(
-            "The results have no pixel in common. Compare results of one capture.", code="nothing-in-common"
-        )
+        raise ParameterError(code="nothing-in-common")
     return Basis(results[0].capture, mask, truth, None)
 
 
 def _require_size(what: str, array: FloatArray, frame: tuple[int, ...]) -> None:
     if array.shape[:2] != frame:
         found, expected = (" × ".join(map(str, shape[:2])) for shape in (array.shape, frame))
-        raise ParameterError(
-            f"{what} measures {found} pixels, the others {expected}. Compare results of one capture.",
-            code="sizes-differ",
-        )
+        raise ParameterError(code="sizes-differ", what=what, found=found, expected=expected)
 
 
 def entries_of(
@@ -79,10 +74,7 @@ def entries_of(
 ) -> list[Entry]:
     """All results, then the truth, if it is known. Keys are our own, so that no name can do harm."""
     if depths is not None and len(depths) != len(results):
-        raise ParameterError(
-            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, or None.",
-            code="counts-differ",
-        )
+        raise ParameterError(code="counts-differ", results=len(results), depths=len(depths))
     entries = []
     for number, result in enumerate(results):
         depth = None if depths is None else depths[number]

@@ -55,9 +55,7 @@ def write_comparison(
     shows errors. The other parameters are those of :func:`.page.write_report`.
     """
     if not results:
-        raise ParameterError(
-            "There is nothing to compare: give at least one result.", code="nothing-to-compare"
-        )
+        raise ParameterError(code="nothing-to-compare")
     basis = basis_of(results, capture, truth)
     mask = basis.mask
     entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)

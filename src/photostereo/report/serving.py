@@ -118,11 +118,7 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
         handler = partial(LocalHandler, directory=str(folder), tiles=tiles)
         return LocalServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as problem:
-        raise OutputError(
-            f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free port.",
-            code="port-unavailable",
-            port=port,
-        ) from None
+        raise OutputError(code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)) from None
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -285,9 +281,5 @@ def find_report(out_dir: str | Path) -> Path:
         return page
     below = list(folder.glob("*/report.html"))
     if not below:
-        raise CaptureError(
-            f"{folder} has no report.html. Give the output folder of a solve, a comparison or the demo.",
-            code="no-report",
-            file=folder,
-        )
+        raise CaptureError(code="no-report", file=folder)
     return max(below, key=lambda path: path.stat().st_mtime)

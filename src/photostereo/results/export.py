@@ -71,9 +71,7 @@ def export_result(
     """
     wanted = check_formats(formats)
     if not wanted:
-        raise ParameterError(
-            f"No format was given. Choose from {', '.join(FORMATS)}.", code="no-format", known=list(FORMATS)
-        )
+        raise ParameterError(code="no-format", known=list(FORMATS), formats=", ".join(FORMATS))
     job = _job(
         out_dir,
         result,

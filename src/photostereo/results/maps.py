@@ -135,9 +135,7 @@ def write_exr(
     try:
         import OpenEXR
     except ImportError as problem:
-        raise MissingDependencyError(
-            'Writing EXR needs the package OpenEXR: pip install "photostereo[exr]"', code="needs-openexr"
-        ) from problem
+        raise MissingDependencyError(code="needs-openexr") from problem
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     header: dict[str, Any] = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     if size is not None and size.known:

@@ -25,17 +25,9 @@ def read_normal_map(
     source = Path(png_path)
     picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
-        raise CaptureError(
-            f"{source} is a gray picture; a normal map has three channels, x, y, z in R, G, B.",
-            code="normal-map-is-gray",
-            file=source,
-        )
+        raise CaptureError(code="normal-map-is-gray", file=source)
     if picture.dtype not in (np.uint8, np.uint16):
-        raise CaptureError(
-            f"{source} holds {picture.dtype} values; save the normal map as 8- or 16-bit PNG.",
-            code="normal-map-type",
-            file=source,
-        )
+        raise CaptureError(code="normal-map-type", file=source, dtype=picture.dtype)
     colors = np.ascontiguousarray(picture[..., :3])
     top = float(np.iinfo(picture.dtype).max)
     empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)

@@ -179,12 +179,7 @@ def _resized_albedo(
     else:
         values = np.asarray(albedo)
         if values.shape not in (mask.shape, (*mask.shape, 3)):
-            raise ParameterError(
-                f"The albedo has {values.shape} pixels, but the mask has {mask.shape}.",
-                code="albedo-shape",
-                albedo=values.shape,
-                mask=mask.shape,
-            )
+            raise ParameterError(code="albedo-shape", albedo=values.shape, mask=mask.shape)
         shown = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
         np.nan_to_num(shown, copy=False, posinf=0.0)
         padded = control.aside(partial(_padded, shown, mask[crop]))

@@ -30,12 +30,11 @@ def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
     if min(bottom - top, right - left) < LEAST_SIDE:
         raise ParameterError(
-            f"The largest rectangle inside the mask is {right - left} × {bottom - top} pixels; a material needs "
-            f"at least {LEAST_SIDE} × {LEAST_SIDE}. Use a mask without holes.",
             code="sample-too-small",
             remedy="whole-frame",
             width=int(right - left),
             height=int(bottom - top),
+            least=LEAST_SIDE,
         )
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 
@@ -123,11 +122,7 @@ def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
     from scipy.ndimage import gaussian_filter, zoom
 
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
-        raise ParameterError(
-            f"A material has {LEAST_TEXELS} to {MOST_TEXELS} texels along a side, not {size}.",
-            code="material-size",
-            size=size,
-        )
+        raise ParameterError(code="material-size", size=size, least=LEAST_TEXELS, most=MOST_TEXELS)
     shrink = len(maps) / size
     made = []
     for values in np.moveaxis(maps, -1, 0):

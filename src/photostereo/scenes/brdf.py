@@ -176,8 +176,4 @@ def half_cosine(nl: Array, nv: Array, lv: Array) -> Array:
 
 def _require(holds: bool, name: str, value: float, wanted: str) -> None:
     if not holds:
-        raise ParameterError(
-            f'The reflectance\'s parameter "{name}" is {value!r}, but it has to be {wanted}.',
-            code="bad-reflectance-parameter",
-            name=name,
-        )
+        raise ParameterError(code="bad-reflectance-parameter", name=name, value=value, wanted=wanted)

@@ -84,13 +84,6 @@ def _from_azimuth(azimuth: Array, z: Array) -> Array:
 
 def _check(d: int, angle: float) -> None:
     if d < 1:
-        raise ParameterError(
-            f"{d} lights were asked for; a scene needs at least 1, photometric stereo at least 3.",
-            code="too-few-lights",
-        )
+        raise ParameterError(code="too-few-lights", count=d)
     if not 0.0 <= angle < 90.0:
-        raise ParameterError(
-            f"A light {angle:g} degrees from the camera's axis was asked for. Lights have to stand in front "
-            "of the object: choose an angle from the axis from 0 to below 90 degrees (an elevation above 0).",
-            code="light-behind-object",
-        )
+        raise ParameterError(code="light-behind-object", angle=angle)

@@ -72,11 +72,7 @@ def frame_of(size: Size) -> tuple[int, int]:
         [float(size)] * 2 if isinstance(size, int | float | np.integer) else [float(side) for side in size]
     )
     if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
-        raise ParameterError(
-            f"The size of a scene is {size!r}, but it has to be one whole number or two (height, width), "
-            "each at least 2.",
-            code="bad-scene-size",
-        )
+        raise ParameterError(code="bad-scene-size", size=size)
     return int(sides[0]), int(sides[1])
 
 

@@ -41,12 +41,7 @@ class Camera:
         k = k / k[2, 2] if k[2, 2] != 0 else k
         lower = (k[1, 0], k[2, 0], k[2, 1])
         if k[0, 0] <= 0 or k[1, 1] <= 0 or any(lower) or abs(k[0, 1]) > 1e-6 * k[0, 0]:
-            raise ParameterError(
-                "The camera matrix must read [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]] in pixels, with "
-                f"positive focal lengths and no skew; it reads {k.tolist()}. Undistort the photographs first.",
-                code="bad-camera",
-                matrix=k.tolist(),
-            )
+            raise ParameterError(code="bad-camera", matrix=k.tolist())
         return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]))
 
     def rays(self, rows: NDArray[Any], cols: NDArray[Any]) -> Float64:

@@ -121,16 +121,9 @@ def integrate(
     inside = prepare_mask(normals, mask)
     pinhole = camera if camera is None or isinstance(camera, Camera) else Camera.from_matrix(camera)
     if highpass is not None and not highpass >= 1:
-        raise ParameterError(
-            f"The high-pass length must be at least one pixel; it is {highpass}.",
-            code="bad-highpass",
-            highpass=highpass,
-        )
+        raise ParameterError(code="bad-highpass", highpass=highpass)
     if not (0 < tol < 1 and sharpness > 0 and 0 < rtol < 1 and anchor_weight > 0):
-        raise ParameterError(
-            "tol and rtol must lie between 0 and 1; sharpness and anchor_weight must be positive.",
-            code="bad-integration-option",
-        )
+        raise ParameterError(code="bad-integration-option")
     control.check()
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     control.check()
@@ -138,10 +131,7 @@ def integrate(
     control.check()
     if method == "simchony":
         if weights is not None or anchors is not None:
-            raise ParameterError(
-                "simchony solves an unweighted rectangle and takes neither weights nor anchors; use poisson.",
-                code="simchony-is-unweighted",
-            )
+            raise ParameterError(code="simchony-is-unweighted")
         control.stage("integrate", 1)
         found = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
         control.advance()
@@ -222,19 +212,10 @@ def _pulls(
     if anchors is not None:
         known = np.asarray(anchors, dtype=np.float64)
         if known.shape != mask.shape:
-            raise ParameterError(
-                f"The anchors have {known.shape} pixels, but the mask has {mask.shape}.",
-                code="anchors-shape",
-                anchors=known.shape,
-                mask=mask.shape,
-            )
+            raise ParameterError(code="anchors-shape", anchors=known.shape, mask=mask.shape)
         if camera is not None:
             if (known[mask & np.isfinite(known)] >= 0).any():
-                raise ParameterError(
-                    "With a camera, heights are −Z, the negative distance along the optical axis: anchors "
-                    "must be negative.",
-                    code="anchors-not-negative",
-                )
+                raise ParameterError(code="anchors-not-negative")
             known = camera.log_from_depth(known)
         found = mask & np.isfinite(known)
         if not found.any():

@@ -131,17 +131,12 @@ def build_mesh(
             pixel_size=pixel_size,
         )
     if base is not None and not (np.isfinite(base) and base > 0):
-        raise ParameterError(
-            f"The thickness of the base must be positive; it is {base}.", code="bad-base", base=base
-        )
+        raise ParameterError(code="bad-base", base=base)
     solid = base is not None
     full = count_triangles(surface, across_tears=solid)
     if full == 0:
         raise ParameterError(
-            "No three neighboring pixels lie inside the mask, so there is no triangle to build a mesh from.",
-            code="no-triangles",
-            pixels=int(np.count_nonzero(surface.mask)),
-            parts=surface.parts,
+            code="no-triangles", pixels=int(np.count_nonzero(surface.mask)), parts=surface.parts
         )
     control.check()
     tolerance = 0.0
@@ -250,12 +245,7 @@ def vertex_colors(
 ) -> NDArray[np.uint8]:
     """sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
-        raise ParameterError(
-            f"The albedo has {albedo.shape} pixels, but the mask has {inside.shape}.",
-            code="albedo-shape",
-            albedo=albedo.shape,
-            mask=inside.shape,
-        )
+        raise ParameterError(code="albedo-shape", albedo=albedo.shape, mask=inside.shape)
     white = white_of(albedo, inside)
     flat = np.asarray(albedo.reshape(inside.size, -1)[pixels], dtype=np.float32)
     shown = np.nan_to_num(np.maximum(flat, 0.0), posinf=0.0) / np.float32(white)
@@ -295,20 +285,13 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
     doi:10.1145/258734.258849.
     """
     if triangles < 4:
-        raise ParameterError(
-            f"A mesh needs at least four triangles; {triangles} were requested.",
-            code="too-few-triangles",
-            triangles=triangles,
-        )
+        raise ParameterError(code="too-few-triangles", triangles=triangles)
     if triangles >= len(mesh.faces):
         return mesh
     try:
         from fast_simplification import simplify
     except ImportError as problem:
-        raise MissingDependencyError(
-            "Simplifying a mesh needs the package fast-simplification: pip install fast-simplification",
-            code="no-fast-simplification",
-        ) from problem
+        raise MissingDependencyError(code="no-fast-simplification") from problem
     # Single precision inside the library: keep coordinates small.
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     middle, scale = 0.5 * (low + high), float((high - low).max()) or 1.0

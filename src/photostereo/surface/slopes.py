@@ -77,11 +77,7 @@ class SlopeField:
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
     """The boolean mask of an integration; without one, every pixel with a usable normal."""
     if normals.ndim != 3 or normals.shape[2] != 3:
-        raise ParameterError(
-            f"Normals must have the shape (H, W, 3); these have {normals.shape}.",
-            code="normals-shape",
-            shape=normals.shape,
-        )
+        raise ParameterError(code="normals-shape", shape=normals.shape)
     if mask is None:
         found = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
         if not found.any():
@@ -91,12 +87,7 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
         return np.asarray(found)
     chosen = np.asarray(mask) > 0
     if chosen.shape != normals.shape[:2]:
-        raise ParameterError(
-            f"The mask has {chosen.shape} pixels, but the normal map has {normals.shape[:2]}.",
-            code="mask-shape",
-            mask=chosen.shape,
-            normals=normals.shape[:2],
-        )
+        raise ParameterError(code="mask-shape", mask=chosen.shape, normals=normals.shape[:2])
     if not chosen.any():
         raise ParameterError("The mask is empty. Is it inverted?", code="empty-mask")
     return chosen
@@ -131,18 +122,9 @@ class SlopeSource:
             known += int(np.count_nonzero(found))
             away += int(np.count_nonzero(found & (self._facing(n, rows) <= 0)))
         if known == 0:
-            raise ParameterError(
-                "Every normal inside the mask is zero or not finite: there is nothing to integrate.",
-                code="no-normals",
-            )
+            raise ParameterError(code="no-normals")
         if 2 * away > known:
-            raise ParameterError(
-                f"{away} of {known} normals face away from the camera (z ≤ 0). Normals must point out of the surface, "
-                "z towards the camera. Change the sign of normals from tools with another convention.",
-                code="normals-face-away",
-                away=away,
-                known=known,
-            )
+            raise ParameterError(code="normals-face-away", away=away, known=known)
         self.unknown, self.away = int(np.count_nonzero(mask)) - known, away
 
     def crop(self, box: tuple[slice, slice]) -> SlopeSource:
@@ -201,16 +183,8 @@ def _checked_weights(weights: ArrayLike, mask: Bool) -> tuple[NDArray[Any], floa
     """The weights and their maximum inside the mask."""
     given = np.asarray(weights)
     if given.shape != mask.shape:
-        raise ParameterError(
-            f"The weights have {given.shape} pixels, but the mask has {mask.shape}.",
-            code="weights-shape",
-            weights=given.shape,
-            mask=mask.shape,
-        )
+        raise ParameterError(code="weights-shape", weights=given.shape, mask=mask.shape)
     inside = np.asarray(given[mask], dtype=np.float64)
     if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
-        raise ParameterError(
-            "Weights must be finite, not negative, and positive somewhere inside the mask.",
-            code="bad-weights",
-        )
+        raise ParameterError(code="bad-weights")
     return given, float(inside.max())

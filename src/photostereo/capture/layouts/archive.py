@@ -56,13 +56,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     chosen = options.path_of("lights")
     if "images" not in content or ("lights" not in content and chosen is None):
         known = ", ".join(sorted(content)) or "nothing"
-        raise CaptureError(
-            f"{path} holds {known}, but a capture needs the arrays images and lights. Save it with "
-            "numpy.savez(path, images=..., lights=..., mask=...).",
-            code="archive-arrays",
-            file=path,
-            found=sorted(content),
-        )
+        raise CaptureError(code="archive-arrays", file=path, found=sorted(content), known=known)
     stored = content.pop("images")
     if (
         len(stored.shape) not in (3, 4)
@@ -70,13 +64,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         or stored.dtype.kind not in "uf"
         or math.prod(stored.shape) == 0
     ):
-        raise CaptureError(
-            f"The images in {path} have the shape {stored.shape} and the type {stored.dtype}; expected (d, "
-            "H, W) or (d, H, W, 3), unsigned integers or floating point.",
-            code="archive-images",
-            file=path,
-            shape=stored.shape,
-        )
+        raise CaptureError(code="archive-images", file=path, shape=stored.shape, dtype=stored.dtype)
     count, height, width = stored.shape[:3]
     require_count(count, str(path), path)
     lights, strengths = content.get("lights"), content.get("intensities")
@@ -146,11 +134,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", stack="images")
     for name, array in content.items():
         if name != "name" and array.dtype.kind == "U":
-            raise CaptureError(
-                f"{name} in {path} is text; expected numbers. Save it again with numpy.savez.",
-                code="archive-text",
-                file=path,
-            )
+            raise CaptureError(code="archive-text", file=path, name=name)
     return content
 
 

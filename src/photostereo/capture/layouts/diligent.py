@@ -66,11 +66,11 @@ def find(path: Path, options: ReadOptions) -> Found:
     strengths = table.intensities if chosen else None
     if strengths is None and not (path / _INTENSITIES).is_file():
         raise CaptureError(
-            f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line R G B per "
-            f"light); if all lights are equally strong, rename {_DIRECTIONS} to lights.txt to have the "
-            "folder read as a plain one.",
             code="no-strengths",
             file=path / _INTENSITIES,
+            path=path,
+            strengths=_INTENSITIES,
+            directions=_DIRECTIONS,
         )
     if strengths is None:
         strengths = read_intensities(path / _INTENSITIES, len(files))
@@ -152,12 +152,7 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
         return {}
     content = read_json(path, "capture description", remedy="Restore it, or remove it.")
     if not isinstance(content, dict) or not isinstance(content.get("notes", []), list):
-        raise CaptureError(
-            f'{path} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
-            "remove it.",
-            code="bad-sidecar",
-            file=path,
-        )
+        raise CaptureError(code="bad-sidecar", file=path)
     return content
 
 

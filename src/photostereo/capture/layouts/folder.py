@@ -55,9 +55,7 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     ]
     if len(masks) > 1:
         names = ", ".join(file.name for file in masks)
-        raise CaptureError(
-            f"{path} has several masks: {names}. Keep one, named mask.png.", code="several-masks", file=path
-        )
+        raise CaptureError(code="several-masks", file=path, names=names)
     skip = _NOT_PHOTOGRAPHS
     photographs = [file for file in pictures if file not in masks and file.stem.casefold() not in skip]
     photographs = [file for file in photographs if not file.stem.startswith(MASK_STEM)]
@@ -193,14 +191,7 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
         return [by_number[number] for number in wanted if number is not None]
     if len(others) == len(photographs):
         return list(others)
-    raise CaptureError(
-        f"{folder} has {len(others)} photographs of the ball, but there are {len(photographs)} of the object. Each light "
-        "needs one of both, with the same number in their names or in the same order.",
-        code="ball-series-count",
-        file=folder,
-        found=len(others),
-        expected=len(photographs),
-    )
+    raise CaptureError(code="ball-series-count", file=folder, found=len(others), expected=len(photographs))
 
 
 def _number(file: Path) -> int | None:

@@ -66,9 +66,5 @@ def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightT
     known = {"refined": _REFINED, "directions": _DIRECTIONS}.get(str(choice))
     file = path / known if known else in_folder(path, Path(choice).expanduser())
     if known and not file.is_file():
-        raise CaptureError(
-            f"{path} has no {known}, so its {choice} lights cannot be used. Choose the other light file.",
-            code="no-light-file",
-            file=file,
-        )
+        raise CaptureError(code="no-light-file", file=file, path=path, known=known, choice=choice)
     return read_lights(file, count=len(files)).in_order_of(files), file.name == _REFINED

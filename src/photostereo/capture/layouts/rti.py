@@ -40,10 +40,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         if len(candidates) > 1:
             names = ", ".join(file.name for file in candidates)
             raise CaptureError(
-                f"{path} has several .lp files: {names}. Give the path of the one to use.",
-                code="several-light-files",
-                file=path,
-                found=[file.name for file in candidates],
+                code="several-light-files", file=path, found=[file.name for file in candidates], names=names
             )
         source = candidates[0]
     table = read_light_positions(source)
@@ -82,27 +79,13 @@ def read_light_positions(path: Path) -> LightTable:
     try:
         count = int(lines[0])
     except (IndexError, ValueError) as error:
-        raise CaptureError(
-            f"The first line of {path} must be the number of photographs; the others: filename x y z. "
-            "Correct the file.",
-            code="light-file-header",
-            file=path,
-        ) from error
+        raise CaptureError(code="light-file-header", file=path) from error
     entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
     if len(entries) != count:
         few = "fewer" if len(entries) < count else "more"
-        raise CaptureError(
-            f"{path} announces {count} photographs in its first line but lists {len(entries)}, {few} than "
-            "that. Complete the list, or correct the number.",
-            code="light-file-count",
-            file=path,
-            announced=count,
-            found=len(entries),
-        )
+        raise CaptureError(code="light-file-count", file=path, announced=count, found=len(entries), few=few)
     if not entries:
-        raise CaptureError(
-            f"{path} lists no photographs. Add lines: filename x y z.", code="light-file-empty", file=path
-        )
+        raise CaptureError(code="light-file-empty", file=path)
     names = tuple(name for name, _ in entries)
     return checked(LightTable(path, np.array([vector for _, vector in entries]), files=names))
 

@@ -85,11 +85,9 @@ def mend_and_check(
         numbers = np.flatnonzero(missing).tolist()
         if shaded is None:
             raise CaptureError(
-                f"The ball shows no highlight in {listed(names[n] for n in numbers)}. If the light was off there on "
-                "purpose, rename that photograph to ambient.* to have it subtracted; if it was hidden or behind the ball, "
-                "or the photograph is blurred, leave it out.",
                 code="no-highlight",
                 photographs=[names[number] for number in numbers],
+                names=listed(names[n] for n in numbers),
             )
         directions, residual = directions.copy(), residual.copy()
         directions[missing] = shaded[missing]

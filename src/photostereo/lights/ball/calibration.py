@@ -173,12 +173,7 @@ def _balls(
     balls = [_given_ball(images, circle, camera) for circle in circles]
     balls = balls or find_balls(images, camera=camera, control=control)
     if not balls:
-        raise CaptureError(
-            "No ball was found in the photographs: nothing round shows a small highlight that moves with the light, or the "
-            "shading of a matte ball.",
-            code="no-ball",
-            remedy="give-ball",
-        )
+        raise CaptureError(code="no-ball", remedy="give-ball")
     return balls
 
 
@@ -196,10 +191,7 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():
         raise CaptureError(
-            f"The circle ({words}) shows neither a moving highlight nor the shading of a ball. Check the "
-            "circle: column, row and radius in pixels, from the top left corner.",
-            code="circle-without-ball",
-            circle=(circle.x, circle.y, circle.radius),
+            code="circle-without-ball", circle=(circle.x, circle.y, circle.radius), words=words
         )
     return ball
 

@@ -98,8 +98,6 @@ class LightTable:
         nearest = float(row_lengths(positions).min())
         if not NEAREST < nearest / max(frame) < FARTHEST:
             raise CaptureError(
-                f"The nearest light in {self.path} is {pixel_size * nearest:.3g} mm from the middle of the frame, which "
-                f"shows {pixel_size * max(frame):.3g} mm. Check the unit of the positions and the size of a pixel.",
                 code="light-units",
                 remedy="pixel-size",
                 file=self.path,
@@ -199,12 +197,7 @@ def checked(table: LightTable) -> LightTable:
     if table.positions is not None and not (
         np.isfinite(table.positions).all() and (table.positions[:, 2] > 0).all()
     ):
-        raise CaptureError(
-            f"In {table.path} a light has no position above the table (its z is not positive, or not a number). "
-            "Correct that line, or remove the columns of the positions.",
-            code="light-position",
-            file=table.path,
-        )
+        raise CaptureError(code="light-position", file=table.path)
     return table
 
 
@@ -214,13 +207,7 @@ def require_strengths(values: NDArray[Any], path: Path) -> None:
     bad = ~((values >= low) & (values <= high))
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
-        raise CaptureError(
-            f"In {path} the strength of light {row + 1} is not a positive number (from {low:g} to {high:g}). "
-            "Correct that line, or leave out the photograph together with its light.",
-            code="light-strength",
-            file=path,
-            light=row + 1,
-        )
+        raise CaptureError(code="light-strength", file=path, light=row + 1, low=low, high=high)
 
 
 _BEGINNING = "# ball in the frame (column row radius):"

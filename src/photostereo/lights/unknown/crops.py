@@ -82,11 +82,7 @@ def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[
     """
     crop = Crop(mask, SIDE)
     if np.count_nonzero(crop.mask) < LEAST_PIXELS:
-        raise CaptureError(
-            "The mask is too thin: hardly anything of the object is left in a picture of "
-            f"{SIDE} × {SIDE} pixels. Give a mask that covers the object.",
-            code="thin-mask",
-        )
+        raise CaptureError(code="thin-mask", side=SIDE)
     return Thumbnails(np.stack([crop.shrink(photograph) for photograph in photographs]), crop.mask)
 
 
