@@ -141,13 +141,13 @@ def require_truth_size(truth: NDArray[Any], path: Path, frame: tuple[int, int]) 
     """Check that the truth has the size of the photographs; raises a :class:`CaptureError` ``"truth-size"``."""
     if truth.shape[:2] != tuple(frame):
         raise CaptureError(
-            f"The truth in {path} is {' × '.join(map(str, truth.shape[:2]))} pixels (rows × columns) "
-            f"but the photographs are {frame[0]} × {frame[1]}. Crop or scale it in the same way as the "
-            "photographs, or remove it.",
             code="truth-size",
             file=path,
             found=truth.shape,
             expected=frame,
+            size=" × ".join(map(str, truth.shape[:2])),
+            height=frame[0],
+            width=frame[1],
         )
 
 

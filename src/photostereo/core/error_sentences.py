@@ -12,6 +12,7 @@ ERRORS: Mapping[str, str] = {
     "missing-extra": '{what} need {library}. Install it with: pip install "photostereo[{extra}]"',
     "bad-pixel-size": '"{text}" is not a pixel size. Write a positive number with its unit, for instance 0.1mm, '
     "50um or 0.002in; a number alone means millimeters.",
+    "unknown-parameter": 'Method {method} has no parameter "{name}".{hint} Its parameters: {listing}.',
     # Files
     "output-exists": "{file} already exists.",
     "output-is-a-folder": "{file} is a folder, but a file is to be written there. Choose another name.",
@@ -61,6 +62,11 @@ ERRORS: Mapping[str, str] = {
     "lights-shape": "The {words} have the shape {shape}; expected one row x y z per photograph, (d, 3).",
     "thin-mask": "The mask is too thin: hardly anything of the object is left in a picture of {side} × {side} "
     "pixels. Give a mask that covers the object.",
+    "circle-outside": "The circle ({words}) is not in the photographs, which are {width} × {height} (width × "
+    "height). Give column, row and radius in pixels.",
+    "lights-coplanar": "The lights of {name} lie in a plane (smallest to largest singular value {share:.1e}), so "
+    "the normals cannot be determined. Add a photograph with the light well outside that plane, for instance from "
+    "above.",
     # Captures
     "empty-mask": "The mask of {name} is empty: no pixel belongs to the object. A mask is white on the object and "
     "black elsewhere.",
@@ -111,6 +117,72 @@ ERRORS: Mapping[str, str] = {
     "too-few-photographs": "{name} has {found} photograph(s), but photometric stereo needs at least three under "
     "different lights (ten or more for good results). Add photographs.",
     "not-a-folder": "{file} is not a folder. Give the folder that contains the photographs.",
+    "truth-size": "The truth in {file} is {size} pixels (rows × columns) but the photographs are {height} × "
+    "{width}. Crop or scale it in the same way as the photographs, or remove it.",
+    "no-mask-file": 'The mask {file} does not exist. Give a picture, "auto" (found in the photographs), "bright" '
+    'or "full".',
+    "mask-size": "{label} is {size} pixels (rows × columns) but the photographs are {height} × {width}. Paint it "
+    "on a photograph at full size.",
+    "mode-mismatch": "{file} is {own} but {name} is {usual}. Export all photographs in the same mode.",
+    "companion-mismatch": "{file} does not have the size or the color mode of {name}. Take it with the same "
+    "camera settings as the photographs, or move it out of the folder.",
+    "photograph-not-finite": "{file} has {found} values that are NaN, infinite or beyond 1e15. Export it again "
+    "without undefined pixels, or leave it out together with its light.",
+    "bad-scale": "The scale must be above 0 and at most 1; it is {scale}.",
+    "crop-outside": "The crop {x},{y},{w},{h} (x, y, width, height) does not lie inside the photographs, which "
+    "are {width} pixels wide and {height} high.",
+    # Methods
+    "no-state-in-parts": "{name} does not fit into {budget} and is solved in parts, which have no state to save "
+    "or resume.",
+    "threshold-out-of-range": "mu, the threshold of the sparse codes, must be zero or a positive number, not {mu}.",
+    "bound-below-threshold": "q, the bound on the sparse codes, must be positive and at least mu, because the "
+    "closed form of the code update holds only then; got q = {q} with mu = {mu}. Leave q out, or raise it.",
+    "atoms-not-a-count": "The number of atoms is a positive whole number; got {atoms}.",
+    "more-atoms-than-patches": "There are more atoms than patches: {atoms} atoms, but only {patches} patches "
+    "touch the mask. Choose fewer atoms, a smaller patch or a smaller stride.",
+    "too-few-cosines": "A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms asked "
+    "for. Choose fewer atoms or a larger patch.",
+    "no-patches-to-draw": 'The initial dictionary "random-patches" needs the patches to draw from, one of '
+    "{length} values per row.",
+    "too-few-patches-to-draw": 'The initial dictionary "random-patches" draws {count} different patches, but only '
+    '{there} are not zero. Choose fewer atoms or the dictionary "dct".',
+    "dictionary-of-another-shape": "A dictionary for these patches has one atom of {length} values per row; this "
+    "array has shape {shape}.{hint}",
+    "dictionary-of-another-size": "The dictionary given has {given} atoms, but {atoms} were asked for. Leave the "
+    "number of atoms out.",
+    "dictionary-not-finite": "The dictionary given has values that are not finite numbers.",
+    "atoms-not-unit": "The atoms of a dictionary have unit norm, but atom {worst} of the one given has norm "
+    "{norm:.4g}. Divide each row by its norm.",
+    "wrong-type": "The dictionary {file} holds values of type {dtype}. {advice}",
+    "bad-patch-size": "A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.",
+    "bad-patch-depth": "A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
+    "w_z = {depth}.",
+    "bad-stride": "The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}.",
+    "patch-larger-than-picture": "The patch is larger than the picture: w_{axis} = {width} pixels, but the "
+    "picture has {length} along {axis}. Choose a smaller patch size.",
+    "stride-larger-than-patch": "The stride is larger than the patch: {step} against w_{axis} = {width}, which "
+    "would leave pixels between the patches uncovered. Choose a stride of at most {width}.",
+    "broken-plugin": "The model {name} cannot be loaded from {model} ({problem}). Update or uninstall the package "
+    "it comes from.",
+    "unknown-device": 'There is no device "{name}".{hint} Use cpu, or cuda for an NVIDIA GPU.',
+    "no-gpu": "There is no NVIDIA GPU for the device {name}: {built}. Check `nvidia-smi` and "
+    "https://pytorch.org/get-started, or leave the device out to compute on the CPU.",
+    "old-gpu": "The GPU of the device {name} is too old: it has compute capability {major}.{minor}, and "
+    "{oldest}.0 is needed. Leave the device out to compute on the CPU.",
+    "gpu-memory": "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
+    "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU.",
+    "result-not-finite": "With these parameters the result is not a finite number. Choose less extreme values, or "
+    "leave them to their defaults.",
+    "method-not-on-device": "Method {method} does not run on {device}, only on the CPU. Leave the device out, or "
+    "choose one of {able}.",
+    "nothing-to-resume": "A method without a prior has no iteration to save or resume. Leave out `resume` and "
+    "`checkpoint`, or use a method with a prior, such as pdlnv.",
+    "not-a-direction": "A light direction is three numbers, not all zero: x right, y up, z towards the camera.",
+    "damaged-result": "The results in {file} are damaged ({problem}). Solve again.",
+    "checkpoint-exists": "{file} exists and is not the saved state of a solve, so it is not overwritten. Choose "
+    "another name for the checkpoint.",
+    "damaged-state": "{file} is not the saved state of a solve: {problem}. {advice}",
+    "method-not-divisible": "{method} compares all pixels and cannot be solved in parts. Use another method.",
     # Surfaces
     "albedo-shape": "The albedo has {albedo} pixels, but the mask has {mask}.",
     "bad-camera": "The camera matrix must read [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]] in pixels, with positive "

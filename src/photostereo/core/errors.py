@@ -52,11 +52,9 @@ class PhotostereoError(Exception):
         remedy: str | None = None,
         **values: Any,
     ) -> None:
-        if not message and code in ERRORS:
-            message = ERRORS[code].format(file=file, **values)
-        super().__init__(message)
-        self.message = message
         self.code = code or self.kind
+        self.message = message or ERRORS.get(self.code, "").format(file=file, **values)
+        super().__init__(self.message)
         self.file = None if file is None else Path(file)
         self.remedy = remedy
         self.values = values

@@ -181,11 +181,11 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
         if name not in by_name:
             listing = ", ".join(by_name) or "none"
             raise ParameterError(
-                f'Method {method} has no parameter "{name}".{did_you_mean(name, by_name)} '
-                f"Its parameters: {listing}.",
                 code="unknown-parameter",
                 name=name,
                 method=method,
+                hint=did_you_mean(name, by_name),
+                listing=listing,
             )
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default

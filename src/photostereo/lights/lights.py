@@ -312,11 +312,10 @@ class Lights:
         spread = np.linalg.svd(self.directions, compute_uv=False)
         if spread[-1] < COPLANAR_RATIO * spread[0]:
             raise CaptureError(
-                f"The lights of {name} lie in a plane (smallest to largest singular value "
-                f"{spread[-1] / spread[0]:.1e}), so the normals cannot be determined. Add a photograph with the "
-                "light well outside that plane, for instance from above.",
                 code="lights-coplanar",
                 ratio=float(spread[-1] / spread[0]),
+                name=name,
+                share=spread[-1] / spread[0],
             )
         return self
 

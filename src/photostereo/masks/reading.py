@@ -26,11 +26,7 @@ def read_mask(
     turned.
     """
     if not exists(path):
-        raise CaptureError(
-            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), "bright" or "full".',
-            code="no-mask-file",
-            file=path,
-        )
+        raise CaptureError(code="no-mask-file", file=path)
     try:
         values = decode_image(path)
         if orientation > 4 and values.shape[:2] == frame[::-1] != frame:
@@ -55,11 +51,13 @@ def mask_from_values(
         values = values.max(axis=2)
     if values.shape != tuple(frame):
         raise CaptureError(
-            f"{label} is {' × '.join(map(str, values.shape))} pixels (rows × columns) but the photographs are "
-            f"{frame[0]} × {frame[1]}. Paint it on a photograph at full size.",
             code="mask-size",
             found=values.shape,
             expected=frame,
+            label=label,
+            size=" × ".join(map(str, values.shape)),
+            height=frame[0],
+            width=frame[1],
         )
     # Floats avoid an overflow in 2 * values of the stored type.
     values = np.nan_to_num(values.astype(np.float64), nan=0.0)

@@ -222,29 +222,14 @@ def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int],
 def mode_mismatch(path: Path, first: Path, *, first_is_color: bool) -> CaptureError:
     """A gray photograph among those in color, or the other way round."""
     own, usual = ("gray", "RGB") if first_is_color else ("RGB", "gray")
-    return CaptureError(
-        f"{path} is {own} but {first.name} is {usual}. Export all photographs in the same mode.",
-        code="mode-mismatch",
-        file=path,
-    )
+    return CaptureError(code="mode-mismatch", file=path, own=own, name=first.name, usual=usual)
 
 
 def companion_mismatch(path: Path, first: Path) -> CaptureError:
     """An ambient or flat photograph that does not belong to the others."""
-    return CaptureError(
-        f"{path} does not have the size or the color mode of {first.name}. Take it with the same camera settings as "
-        "the photographs, or move it out of the folder.",
-        code="companion-mismatch",
-        file=path,
-    )
+    return CaptureError(code="companion-mismatch", file=path, name=first.name)
 
 
 def not_finite(path: Path, count: int) -> CaptureError:
     """A photograph with values that are no intensities."""
-    return CaptureError(
-        f"{path} has {count} values that are NaN, infinite or beyond 1e15. Export it again without undefined pixels, or "
-        "leave it out together with its light.",
-        code="photograph-not-finite",
-        file=path,
-        found=count,
-    )
+    return CaptureError(code="photograph-not-finite", file=path, found=count)

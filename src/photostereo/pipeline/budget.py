@@ -76,10 +76,10 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     whole = solving.checkpoint is not None or solving.resume is not None
     if whole and OF_THE_PROGRAM + capture.stack_bytes + bytes_of_solve(capture, method) > plan.budget:
         raise ParameterError(
-            f"{capture.name} does not fit into {in_words(plan.budget)} and is solved in parts, which have no state to "
-            "save or resume.",
             code="no-state-in-parts",
             remedy="state-needs-memory",
+            name=capture.name,
+            budget=in_words(plan.budget),
         )
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:

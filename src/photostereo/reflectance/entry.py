@@ -101,9 +101,7 @@ class ModelEntry:
                 raise TypeError("it is no class")
         except (ImportError, AttributeError, TypeError, ValueError) as problem:
             raise ParameterError(
-                f"The model {self.name} cannot be loaded from {self.model} ({problem}). Update or uninstall the package it "
-                "comes from.",
-                code="broken-plugin",
+                code="broken-plugin", name=self.name, model=self.model, problem=str(problem)
             ) from problem
         return found
 

@@ -177,11 +177,7 @@ def find_device(name: str) -> Device:
         return CPU
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
-        raise ParameterError(
-            f'There is no device "{name}".{did_you_mean(name, DEVICES)} Use cpu, or cuda for an NVIDIA GPU.',
-            code="unknown-device",
-            name=name,
-        )
+        raise ParameterError(code="unknown-device", name=name, hint=did_you_mean(name, DEVICES))
     require_extra("torch", "gpu", "Solving and training on a GPU")
     import torch
 
@@ -191,12 +187,7 @@ def find_device(name: str) -> Device:
         built = (
             "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver finds none"
         )
-        raise ParameterError(
-            f"There is no NVIDIA GPU for the device {name}: {built}. Check `nvidia-smi` and "
-            "https://pytorch.org/get-started, or leave the device out to compute on the CPU.",
-            code="no-gpu",
-            name=name,
-        )
+        raise ParameterError(code="no-gpu", name=name, built=built)
     if number and int(number) >= torch.cuda.device_count():
         raise ParameterError(
             f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0.",
@@ -205,12 +196,7 @@ def find_device(name: str) -> Device:
         )
     major, minor = torch.cuda.get_device_capability(int(number or 0))
     if major < OLDEST_CAPABILITY:
-        raise ParameterError(
-            f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, and "
-            f"{OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU.",
-            code="old-gpu",
-            name=name,
-        )
+        raise ParameterError(code="old-gpu", name=name, major=major, minor=minor, oldest=OLDEST_CAPABILITY)
     return Device(name, name)
 
 
@@ -266,11 +252,7 @@ def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
         except RuntimeError as problem:
             if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
                 raise
-            raise ParameterError(
-                "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
-                "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU.",
-                code="gpu-memory",
-            ) from None
+            raise ParameterError(code="gpu-memory") from None
 
     return wrapped
 

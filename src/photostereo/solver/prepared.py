@@ -392,13 +392,7 @@ def device_for(entry: Method, name: str) -> Device:
     device = find_device(name)
     if device.uses_torch and not entry.on_gpu:
         able = ", ".join(other for other in method_names() if find_method(other).on_gpu)
-        raise ParameterError(
-            f"Method {entry.name} does not run on {name}, only on the CPU. Leave the device out, or choose one of "
-            f"{able}.",
-            code="method-not-on-device",
-            method=entry.name,
-            device=name,
-        )
+        raise ParameterError(code="method-not-on-device", method=entry.name, device=name, able=able)
     return device
 
 

@@ -98,11 +98,7 @@ class Problem:
         """The minimizer; see :func:`photostereo.solve` for the options."""
         if self.prior is None:
             if resume is not None or checkpoint is not None:
-                raise ParameterError(
-                    "A method without a prior has no iteration to save or resume. Leave out `resume` and "
-                    "`checkpoint`, or use a method with a prior, such as pdlnv.",
-                    code="nothing-to-resume",
-                )
+                raise ParameterError(code="nothing-to-resume")
             return self._alone(control)
         state = first = self._first(control)
         start = state.normals, state.unknowns

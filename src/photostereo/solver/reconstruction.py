@@ -110,10 +110,7 @@ class Reconstruction(Displayed):
         """
         light = np.asarray(direction, dtype=np.float64)
         if light.shape != (3,) or not np.isfinite(light).all() or not light.any():
-            raise ParameterError(
-                "A light direction is three numbers, not all zero: x right, y up, z towards the camera.",
-                code="not-a-direction",
-            )
+            raise ParameterError(code="not-a-direction")
         return relight(self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear)
 
     def with_seconds(self, **stages: float) -> Reconstruction:
@@ -152,11 +149,7 @@ class Reconstruction(Displayed):
         facts, found = read_summary(folder), read_arrays(folder)
 
         def complaint(problem: str) -> CaptureError:
-            return CaptureError(
-                f"The results in {folder} are damaged ({problem}). Solve again.",
-                code="damaged-result",
-                file=folder,
-            )
+            return CaptureError(code="damaged-result", file=folder, problem=problem)
 
         with explained(complaint):
             error = facts.get("angular_error")

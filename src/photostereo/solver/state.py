@@ -100,12 +100,7 @@ class SolveState:
 def require_checkpoint(path: str | Path) -> None:
     """Raise an :class:`OutputError` if a file exists that is not a saved state: it is never overwritten."""
     if exists(Path(path)) and not names_in_npz(Path(path)) >= REQUIRED:
-        raise OutputError(
-            f"{path} exists and is not the saved state of a solve, so it is not overwritten. Choose another name for "
-            "the checkpoint.",
-            code="checkpoint-exists",
-            file=path,
-        )
+        raise OutputError(code="checkpoint-exists", file=path)
 
 
 def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -> SolveState:
@@ -155,6 +150,4 @@ def _record(columns: dict[str, NDArray[Any]], row: int) -> Iteration:
 
 
 def _damaged(path: str | Path, problem: str) -> CaptureError:
-    return CaptureError(
-        f"{path} is not the saved state of a solve: {problem}. {_REMEDY}", code="damaged-state", file=path
-    )
+    return CaptureError(code="damaged-state", file=path, problem=problem, advice=_REMEDY)

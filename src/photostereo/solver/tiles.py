@@ -143,12 +143,7 @@ def bands_of(
 ) -> list[Band]:
     """The bands in which a capture is solved within ``memory`` bytes; by default half of what is free."""
     if not method.model.divisible:
-        raise ParameterError(
-            f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",
-            code="method-not-divisible",
-            remedy="more-memory",
-            method=method.name,
-        )
+        raise ParameterError(code="method-not-divisible", remedy="more-memory", method=method.name)
     budget = free_memory(device) // 2 if memory is None else memory
     present = np.flatnonzero(capture.mask.any(axis=1))
     return plan_bands(

@@ -183,10 +183,11 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
     # Written so that NaN does not pass.
     if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
         raise CaptureError(
-            f"The circle ({words}) is not in the photographs, which are {frame[1]} × {frame[0]} (width × height). "
-            "Give column, row and radius in pixels.",
             code="circle-outside",
             circle=(circle.x, circle.y, circle.radius),
+            words=words,
+            width=frame[1],
+            height=frame[0],
         )
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():

@@ -255,40 +255,22 @@ def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntA
 
 def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
     if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
-        raise ParameterError(
-            f"A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.",
-            code="bad-patch-size",
-        )
+        raise ParameterError(code="bad-patch-size", size=size)
     if size[2] not in (1, 3):
-        raise ParameterError(
-            f"A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
-            f"w_z = {size[2]}.",
-            code="bad-patch-depth",
-        )
+        raise ParameterError(code="bad-patch-depth", depth=size[2])
     return int(size[0]), int(size[1]), int(size[2])
 
 
 def _checked_stride(stride: int | tuple[int, int]) -> tuple[int, int]:
     pair = stride if isinstance(stride, tuple | list) else (stride, stride)
     if np.shape(pair) != (2,) or any(int(step) != step or step < 1 for step in pair):
-        raise ParameterError(
-            f"The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}.",
-            code="bad-stride",
-        )
+        raise ParameterError(code="bad-stride", stride=stride)
     return int(pair[0]), int(pair[1])
 
 
 def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple[int, int]) -> None:
     for axis, length, width, step in zip("xy", shape[::-1], size[:2], stride, strict=True):
         if width > length:
-            raise ParameterError(
-                f"The patch is larger than the picture: w_{axis} = {width} pixels, but the picture has "
-                f"{length} along {axis}. Choose a smaller patch size.",
-                code="patch-larger-than-picture",
-            )
+            raise ParameterError(code="patch-larger-than-picture", axis=axis, width=width, length=length)
         if step > width:
-            raise ParameterError(
-                f"The stride is larger than the patch: {step} against w_{axis} = {width}, which would leave "
-                f"pixels between the patches uncovered. Choose a stride of at most {width}.",
-                code="stride-larger-than-patch",
-            )
+            raise ParameterError(code="stride-larger-than-patch", step=step, axis=axis, width=width)
