@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 
 from photostereo.core.findings import Finding
@@ -104,8 +105,6 @@ def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
 
 def differences(capture: Capture, shown: Mapping[str, Any]) -> list[Finding]:
     """What the photographs themselves gave otherwise than their small copies, which the page showed."""
-    import cv2
-
     said = []
     files = list(capture.origin.files) if capture.origin else []
     if others := set(files) ^ set(shown["files"]):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +16,7 @@ import numpy as np
 from photostereo.app.small_copies import SmallCopies, make_copies
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.folder import find_alone
+from photostereo.capture.lighting import lights_of_ball
 from photostereo.capture.loading import find_capture
 from photostereo.capture.object_mask import ABOUT_MASK
 from photostereo.capture.opening import Found, require_matching
@@ -21,8 +24,13 @@ from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.core.findings import as_finding
-from photostereo.io.atomic import write_bytes, write_text
+from photostereo.io.atomic import replacing_directory, write_bytes, write_text
+from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
+from photostereo.lights.ball.calibration import calibrate_lights
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.files.table import ball_line
+from photostereo.masks.reading import mask_from_values, read_mask
 
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
@@ -129,8 +137,6 @@ class Tasks:
         control.emit("glance", glance={"version": self.version})
 
     def _keep_estimate(self, capture: Any) -> None:
-        from photostereo.lights.ball.circle import Circle
-        from photostereo.lights.files.table import ball_line
         from photostereo.lights.files.writing import lights_table
 
         assert self.copies is not None
@@ -173,9 +179,6 @@ class Tasks:
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
         """The lights that follow from a circle, as it is being dragged; nothing is kept."""
         from photostereo.app.findings import lights_facts
-        from photostereo.capture.lighting import lights_of_ball
-        from photostereo.lights.ball.calibration import calibrate_lights
-        from photostereo.lights.ball.circle import Circle
 
         copies = self._at(folder, work)
         pipeline = self._small_pipeline(control)
@@ -188,9 +191,6 @@ class Tasks:
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""
-        from photostereo.io.images import decode_image
-        from photostereo.masks.reading import mask_from_values
-
         copies = self._at(folder, work)
         small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.scale.small)
         edits = read_edits(self.folder)
@@ -234,7 +234,6 @@ class Tasks:
     def do_export(
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
     ) -> dict[str, Any]:
-        from photostereo.io.atomic import replacing_directory
         from photostereo.results.export import export_result
         from photostereo.solver.reconstruction import Reconstruction
 
@@ -258,9 +257,6 @@ class Tasks:
 
     def do_compile(self, stamp: str, control: Reporter) -> dict[str, Any]:
         """Solve something tiny, so that a new user's first solve need not wait for compilers."""
-        import os
-        import tempfile
-
         from photostereo.pipeline.pipeline import Pipeline
 
         getattr(os, "nice", int)(10)
@@ -315,8 +311,6 @@ class Tasks:
 
     def _small_mask(self, chosen: str | None) -> str | None:
         """The name of the chosen mask among the copies; a word stays what it is."""
-        from photostereo.masks.reading import read_mask
-
         assert self.copies is not None and self.found is not None
         if chosen in ("bright", "full"):
             return chosen

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import cv2
 import numpy as np
 
 from photostereo._version import __version__
@@ -134,8 +135,6 @@ def _figure(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def thumbnail(path: Path) -> str | None:
     """A small copy of a picture as a data URL; None if there is none."""
-    import cv2
-
     try:
         picture = cv2.imdecode(np.frombuffer(read_bytes(path, "picture"), np.uint8), cv2.IMREAD_COLOR)
     except (PhotostereoError, cv2.error):

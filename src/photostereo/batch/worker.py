@@ -24,6 +24,7 @@ from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
 from photostereo.io.staging import clear_leftovers
 from photostereo.pipeline.settings import Settings
+from photostereo.solver.methods import find_method, method_for
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Band
 
@@ -76,7 +77,6 @@ def warm_up(method: str, device: str = "cpu") -> None:
     A run calls this before it starts its workers: with a cold cache each of them would compile the same kernels.
     Workers call it before they measure a time.
     """
-    from photostereo.solver.methods import find_method
     from photostereo.solver.solve import solve
 
     angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
@@ -248,7 +248,6 @@ def solve_one(path: str, settings: Settings, band: Band, learned: Learned) -> So
 
 def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
     from photostereo.solver.bands import Within, solve_band
-    from photostereo.solver.methods import method_for
     from photostereo.solver.prepared import device_for
 
     entry, _ = method_for(capture, settings.solving.method, settings.solving.prior)

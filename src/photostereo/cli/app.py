@@ -6,6 +6,7 @@ from pathlib import Path
 
 from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import CaptureError, require_extra
 
 
 def app(
@@ -17,8 +18,6 @@ def app(
     ),
 ) -> None:
     """Open the app in the browser, from photographs to results."""
-    from photostereo.core.errors import CaptureError, require_extra
-
     require_extra("starlette", "app", "The app's pages")
     require_extra("uvicorn", "app", "The app's pages")
     if folder is not None and not folder.expanduser().is_dir():

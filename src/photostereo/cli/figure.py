@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from photostereo.cli.command import option
 from photostereo.cli.options import FORCE, names, numbers
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import ParameterError, require_extra
 
 #: Suffixes that a figure can have, and what each calls the date or program that would make two equal figures differ.
 FORMATS = {".pdf": "CreationDate", ".svg": "Date", ".png": "Software"}
@@ -37,10 +38,6 @@ def figure(
     if suffix not in FORMATS:
         raise ParameterError(code="figure-format", file=out, formats=", ".join(FORMATS), name=out.name)
     boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
-    from dataclasses import replace
-
-    from photostereo.core.errors import require_extra
-
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib import rc_context
 

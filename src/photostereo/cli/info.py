@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photostereo.capture.options import ReadOptions
+from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.cli.options import CapturePath, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import CaptureError, PhotostereoError
@@ -69,7 +69,6 @@ def _what_there_is(
 ) -> dict[str, Any]:
     """What was found in a capture that cannot be solved, without lights and mask; raises if that is nothing."""
     from photostereo.capture.loading import read_lazily
-    from photostereo.capture.options import ESTIMATE
 
     plain = replace(options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True)
     try:

@@ -26,6 +26,7 @@ from photostereo.core.display import Displayed
 from photostereo.core.errors import MissingDependencyError
 from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.diagnosis.expected_error import expected_error
+from photostereo.io.safe import read_text
 from photostereo.report import pictures, wording
 from photostereo.report.colors import paint
 from photostereo.report.document import templates
@@ -227,7 +228,6 @@ def view(
     >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
     True
     """
-    from photostereo.io.safe import read_text
     from photostereo.report.page import write_report
 
     with TemporaryDirectory() as folder:

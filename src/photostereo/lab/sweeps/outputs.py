@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.batch.options import SILENT_RUN, RunControl
+from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
 from photostereo.io.tables import Table, best_in_rows
 from photostereo.lab.sweeps.plan import Cell, Plan
 from photostereo.lab.sweeps.store import Store
 from photostereo.reflectance.entry import Look
+from photostereo.solver.methods import find_method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,9 +156,6 @@ def look_of(label: str, number: int = 0) -> Look:
 
     Words in brackets behind a method stay behind its name.
     """
-    from photostereo.core.errors import ParameterError
-    from photostereo.solver.methods import find_method
-
     other = _OTHERS[number % len(_OTHERS)]
     method, bracket, words = label.partition(" (")
     try:

@@ -208,8 +208,6 @@ def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> settle_parameters("pdlnv", {"lam": 1, "p": 2})
     {'lam': 1.0, 'p': 2}
     """
-    from photostereo.solver.methods import find_method
-
     values = find_method(method).resolve(given)
     # A dictionary given as a file stays a path: trials carry no arrays.
     return {name: given[name] if hasattr(values[name], "shape") else plain(values[name]) for name in given}

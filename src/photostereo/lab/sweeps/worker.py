@@ -8,6 +8,7 @@ error at every iteration would cost a tenth of the time, and only trials that ke
 from __future__ import annotations
 
 import io
+import json
 import os
 import platform
 import time
@@ -22,10 +23,14 @@ import numpy as np
 from photostereo.batch.fingerprint import canonical_json
 from photostereo.batch.worker import run_safely, warm_up
 from photostereo.capture import Capture, corruptions
+from photostereo.core.control import SILENT
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Setting, Trial, split_setting
 from photostereo.lab.sweeps.store import Outcome
+from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.solver.methods import find_method
 
 if TYPE_CHECKING:
     from photostereo.solver.prepared import Prepared
@@ -51,8 +56,6 @@ class _Shared:
     grid: tuple[Setting, ...] = ()
 
     def load(self) -> _Scene:
-        from photostereo.solver.methods import find_method
-
         return load_scene(*self.scene, color=find_method(self.method).sees_colors)
 
 
@@ -68,9 +71,6 @@ def run_trial(trial: Trial, keep: bool = False, device: str = "cpu", grid: Seque
 
 
 def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> Outcome:
-    from photostereo.diagnosis.metrics import summarize_error
-    from photostereo.solver.methods import find_method
-
     entry = find_method(trial.method)
     device = entry.device_or_cpu(device)
     warm_up(trial.method, device)
@@ -116,8 +116,6 @@ def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstructio
 @lru_cache(maxsize=2)
 def _solve_grid(shared: _Shared) -> tuple[dict[Setting, Reconstruction], float]:
     """The results by setting, and the processor seconds of one."""
-    import json
-
     from photostereo.solver.solve import solve_grid
 
     prepared, spent = _prepared(replace(shared, grid=()))
@@ -142,9 +140,6 @@ def _prepared(shared: _Shared) -> tuple[Prepared, float]:
 
 def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
     """The model's statistics and the processor seconds that they took."""
-    import json
-
-    from photostereo.solver.methods import find_method
     from photostereo.solver.prepared import prepare
 
     entry = find_method(shared.method)
@@ -162,8 +157,6 @@ def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
 
 def _represent(trial: Trial) -> Outcome:
     """Learn a dictionary on the least-squares normals: ‖P − DB‖/‖P‖ and the share of non-zeros."""
-    from photostereo.core.control import SILENT
-    from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
     from photostereo.solver.finish import versions
     from photostereo.solver.prepared import prepare
