@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from photostereo.app.findings import differences, findings_of, lights_facts, original
 from photostereo.app.small_copies import SmallCopies, make_copies
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.folder import find_alone
@@ -30,7 +31,9 @@ from photostereo.io.png import encode_png
 from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.files.table import ball_line
+from photostereo.lights.files.writing import lights_table, write_lights
 from photostereo.masks.reading import mask_from_values, read_mask
+from photostereo.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
@@ -96,8 +99,6 @@ class Tasks:
 
         Estimating lights takes seconds: a correction is shown with those that are known, then with new ones.
         """
-        from photostereo.app.findings import findings_of
-
         self._at(folder, work)
         edits = read_edits(self.folder)
         if (edits.lights, edits.circle) != self.estimated_for:
@@ -111,8 +112,6 @@ class Tasks:
         return {"findings": findings_of(pipeline, self)}
 
     def _show(self, pipeline: Any, control: Reporter) -> None:
-        from photostereo.app.findings import lights_facts
-
         assert self.copies is not None
         work, lighting = self.copies.work, pipeline.lighting
         if lighting.is_complete:
@@ -137,8 +136,6 @@ class Tasks:
         control.emit("glance", glance={"version": self.version})
 
     def _keep_estimate(self, capture: Any) -> None:
-        from photostereo.lights.files.writing import lights_table
-
         assert self.copies is not None
         if capture.origin.calibration is not None and not read_edits(self.folder).moved_lights:
             head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
@@ -161,9 +158,6 @@ class Tasks:
 
     def _judge(self, control: Reporter) -> bool:
         """Look once for faults of all photographs, whoever left some out; True if others are used from now on."""
-        from photostereo.app.findings import original
-        from photostereo.pipeline.pipeline import Pipeline
-
         if self.faults is not None:
             return False
         assert self.copies is not None
@@ -178,8 +172,6 @@ class Tasks:
 
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
         """The lights that follow from a circle, as it is being dragged; nothing is kept."""
-        from photostereo.app.findings import lights_facts
-
         copies = self._at(folder, work)
         pipeline = self._small_pipeline(control)
         stack = pipeline.loaded.gray()
@@ -223,9 +215,6 @@ class Tasks:
         control: Reporter,
     ) -> dict[str, Any]:
         """Solve a capture as the command line does; what the page showed otherwise (``shown``) is said."""
-        from photostereo.app.findings import differences
-        from photostereo.pipeline.pipeline import Pipeline
-
         pipeline = Pipeline(folder, control=control, **settings)
         control.emit("said", said=differences(pipeline.capture, shown))
         written = pipeline.write(out, command=command)
@@ -243,9 +232,6 @@ class Tasks:
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
         """Find the lights in the photographs themselves and write them as a light file."""
-        from photostereo.lights.files.writing import write_lights
-        from photostereo.pipeline.pipeline import Pipeline
-
         origin = Pipeline(folder, method="ls", control=control).capture.origin
         if origin is None or origin.calibration is None:
             raise CaptureError("The lights are already in a file.", code="output-exists")
@@ -257,8 +243,6 @@ class Tasks:
 
     def do_compile(self, stamp: str, control: Reporter) -> dict[str, Any]:
         """Solve something tiny, so that a new user's first solve need not wait for compilers."""
-        from photostereo.pipeline.pipeline import Pipeline
-
         getattr(os, "nice", int)(10)
         with tempfile.TemporaryDirectory() as home:
             place = self.do_example(f"{home}/figure", control, size=64)["folder"]
@@ -284,9 +268,6 @@ class Tasks:
 
     def _small_pipeline(self, control: Reporter, *, guess: bool = False) -> Any:
         """The pipeline of the small copies with the present corrections; stages that did not change are kept."""
-        from photostereo.app.findings import original
-        from photostereo.pipeline.pipeline import Pipeline
-
         assert self.copies is not None and self.found is not None
         edits = read_edits(self.folder)
         kept = self.ambient is not None and original(self.ambient.name) in edits.keep

@@ -23,6 +23,7 @@ from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
 from photostereo.io.staging import clear_leftovers
+from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.methods import find_method, method_for
 from photostereo.solver.reconstruction import Reconstruction
@@ -119,8 +120,6 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int) -> Outcome:
-    from photostereo.pipeline.pipeline import Pipeline
-
     if (outcome := _finished(out, key)) is not None:
         clear_leftovers(out)  # of the worker that died
         return outcome
@@ -201,8 +200,6 @@ def for_worker(settings: Settings) -> Settings:
 
 def open_capture(path: Path, settings: Settings) -> Capture:
     """The capture as these settings read it, its photographs on disk."""
-    from photostereo.pipeline.pipeline import Pipeline
-
     return Pipeline(path, for_worker(settings)).capture
 
 

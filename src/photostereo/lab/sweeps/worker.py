@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +30,11 @@ from photostereo.diagnosis.metrics import summarize_error
 from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Setting, Trial, split_setting
 from photostereo.lab.sweeps.store import Outcome
 from photostereo.priors.dictionary.patches import PatchGrid
+from photostereo.solver import solve as solving
+from photostereo.solver.finish import versions
 from photostereo.solver.methods import find_method
-
-if TYPE_CHECKING:
-    from photostereo.solver.prepared import Prepared
-    from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.prepared import Prepared, prepare
+from photostereo.solver.reconstruction import Reconstruction
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,25 +103,21 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
 
 def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstruction, float]:
     """The result and its processor seconds; the statistics are kept for the next one, and count for each."""
-    from photostereo.solver.solve import solve
-
     scene = shared.load()
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     prepared, spent = _prepare(capture, shared) if keep else _prepared(shared)
     began = time.process_time()
-    result = solve(capture, trial.method, device=shared.device, prepared=prepared, **trial.parameters)
+    result = solving.solve(capture, trial.method, device=shared.device, prepared=prepared, **trial.parameters)
     return result, spent + time.process_time() - began
 
 
 @lru_cache(maxsize=2)
 def _solve_grid(shared: _Shared) -> tuple[dict[Setting, Reconstruction], float]:
     """The results by setting, and the processor seconds of one."""
-    from photostereo.solver.solve import solve_grid
-
     prepared, spent = _prepared(replace(shared, grid=()))
     settings = [dict(setting) for setting in shared.grid]
     began = time.process_time()
-    results = solve_grid(
+    results = solving.solve_grid(
         shared.load().capture,
         shared.method,
         settings,
@@ -140,8 +136,6 @@ def _prepared(shared: _Shared) -> tuple[Prepared, float]:
 
 def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
     """The model's statistics and the processor seconds that they took."""
-    from photostereo.solver.prepared import prepare
-
     entry = find_method(shared.method)
     began = time.process_time()
     prepared = prepare(
@@ -158,8 +152,6 @@ def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
 def _represent(trial: Trial) -> Outcome:
     """Learn a dictionary on the least-squares normals: ‖P − DB‖/‖P‖ and the share of non-zeros."""
     from photostereo.priors.dictionary.prior import DictionaryPrior
-    from photostereo.solver.finish import versions
-    from photostereo.solver.prepared import prepare
 
     scene = load_scene(*trial.scene)
     values = {"passes": 30, "atoms": 192, **trial.parameters}
@@ -240,8 +232,6 @@ def _packed(result: Reconstruction, truth: FloatArray) -> bytes:
 
 
 def _failure(problem: str, code: str) -> Outcome:
-    from photostereo.solver.finish import versions
-
     return Outcome(status="failed", error=problem, versions=versions(), host=host_facts())
 
 
