@@ -28,6 +28,7 @@ from photostereo.lights.lights import Lights
 from photostereo.lights.turn import turn_of_lights
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.pipeline.folder import save
+from photostereo.runtime.illumination import PixelLights
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
@@ -181,7 +182,7 @@ def test_displaced_photographs_of_fabric_are_not_taken_for_a_turn():
     images, rng = scene.images.copy(), np.random.default_rng(5)
     for number in rng.permutation(14)[:7]:
         images[number] = np.roll(images[number], tuple(rng.integers(-3, 4, 2)), (0, 1))
-    normals = least_squares_normals(images, scene.lights.directions)
+    normals = least_squares_normals(images, PixelLights(scene.lights.matrix), scene.mask)
     assert not turn_of_lights(normals, scene.mask).any()
     tilted = scene.truth @ Rotation.from_rotvec([8, 0, 0], degrees=True).as_matrix().T
     np.testing.assert_allclose(turn_of_lights(tilted, scene.mask), [8, 0, 0], atol=3)

@@ -21,7 +21,7 @@ def relief():
 
 
 def measure(capture):
-    return Noise.of_images(capture.images, capture.lights.directions, capture.mask).estimate()
+    return Noise.of_images(capture.images, capture.lights, capture.mask).estimate()
 
 
 def quantized(capture, levels):

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import photostereo as ps
+from photostereo.diagnosis.diagnose import diagnose
+from photostereo.diagnosis.exposure import typical_residual
 from photostereo.lights.lights import Lights
+from photostereo.report.photographs import matte_differences
+from photostereo.report.pictures import frame_around, resize
+from photostereo.results.roughness import estimate_roughness
 from photostereo.scenes import dome_lights
 from photostereo.scenes.near import render_near
 from photostereo.solver.near import depth_of, every_nth
@@ -101,3 +106,18 @@ def test_bands_see_near_lights() -> None:
         ps.solve(near, "ls", strengths="given").normals,
         atol=1e-6,
     )
+
+
+@pytest.mark.parametrize("focal", [None, 150.0])
+def test_diagnosis_page_and_roughness_see_near_lights(focal: float | None) -> None:
+    """Of the true normals, a matte surface under near lights leaves the photographs' noise alone."""
+    near = render_near(1.5 * dome_lights(12, max_angle=45), size=64, focal=focal)
+    near = replace(near, lights=near.lights.changed(depth=near.truth_depth))
+    assert typical_residual(near.truth, near) < 0.01
+    assert np.nanmedian(diagnose(near).residual) < 0.01
+    frame = frame_around(near.mask, max_pixels=1200)
+    gray = np.stack([resize(frame.cut(image), frame.height, frame.width) for image in near.images])
+    result = replace(ps.solve(near, "ls"), normals=near.truth)
+    shown = matte_differences(gray, result, near.lights, frame)
+    assert np.nanmedian(np.abs(shown)) < 0.01
+    assert np.median(estimate_roughness(near, near.truth)[near.mask]) > 0.95

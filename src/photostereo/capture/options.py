@@ -164,15 +164,13 @@ class ReadOptions:
         value = getattr(self, name)
         return Path(value).expanduser() if isinstance(value, (str, os.PathLike)) else None
 
-    def in_our_axes(self, lights: NDArray[Any]) -> NDArray[Any]:
-        """Directions of a light file, turned as the user said."""
+    def in_our_axes(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Directions or positions of a light file, turned as the user said."""
         from photostereo.lights.axes import axes_matrix
 
-        if self.lights_axes is not None and lights.shape[-1:] == (
-            3,
-        ):  # of another shape they are refused later
-            lights = lights @ axes_matrix(self.lights_axes)
-        return -lights if self.reverse_lights else lights
+        if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are refused later
+            vectors = vectors @ axes_matrix(self.lights_axes)
+        return -vectors if self.reverse_lights else vectors
 
     def axes_given(self) -> str:
         """Both options about axes as one ``lights_axes``; an empty string if neither was given.

@@ -101,15 +101,13 @@ def photograph_facts(capture: Capture) -> dict[str, Any]:
 def describe(capture: Capture) -> dict[str, Any]:
     import numpy as np
 
-    directions = capture.lights.directions
-    values = np.linalg.svd(directions, compute_uv=False)
-    tilt = np.degrees(np.arccos(np.clip(directions[:, 2], -1, 1)))
+    tilt = np.degrees(np.arccos(np.clip(capture.lights.directions[:, 2], -1, 1)))
     unknown = 0 if capture.truth is None else int((~capture.truth[capture.mask].any(axis=1)).sum())
     return {
         **photograph_facts(capture),
         "mask_pixels": capture.pixel_count,
         "mask_share": round(capture.pixel_count / capture.mask.size, 4),
-        "lights_condition": round(float(values[0] / values[-1]), 3),
+        "lights_condition": round(capture.lights.condition, 3),
         "lights_tilt_degrees": [round(float(tilt.min()), 1), round(float(tilt.max()), 1)],
         "brightness_99": round(capture.intensity_scale(), 5),
         "truth": "none" if capture.truth is None else "normals",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, to_numpy
-from photostereo.runtime.illumination import without_matte
+from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import some_lights, without_matte
 from photostereo.runtime.order import row_quantiles
 
 #: Blocks are detected if their effect on the jumps is this many times that of anything else (0.1 % of F with eight and six
@@ -53,13 +53,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     photographs = values.shape[1]
     enough = min(max(LOOKED_AT, LOOKED_VALUES // max(len(values), 1)), photographs)
     chosen = np.linspace(0, photographs - 1, enough).astype(int)
-    # In the photographs' own precision.
-    if lights.ndim == 3:
-        residual = without_matte(values, lights[inside])[:, chosen].T
-    else:
-        fit = values @ cast(like(np.linalg.pinv(lights), values), str(values.dtype).removeprefix("torch."))
-        expected = like(np.ascontiguousarray(lights[:, chosen].T), values) @ cast(fit, "float64").T
-        residual = values[:, chosen].T - expected
+    residual = contiguous(without_matte(values, some_lights(lights, inside), chosen).T)
     places = np.stack([_power_by_place(residual, band[around], axis) for axis in (0, 1)])
     if not np.isfinite(places).all():
         return False

@@ -21,6 +21,7 @@ from photostereo.lights.axes import (
     conventions,
     outline_of,
     surface_evidence,
+    turn_between,
     useful_cells,
 )
 from photostereo.lights.second_opinion import Opinion, judge_axes
@@ -252,8 +253,8 @@ def _turned_ring(
     """
     best: tuple[float, str] | None = None
     for order in usual_orders(len(lights)):
-        turn, *_ = np.linalg.lstsq(lights, lights[order.places], rcond=None)
-        if np.abs(lights @ turn - lights[order.places]).max() > 0.05:
+        turn = turn_between(lights, lights[order.places])
+        if turn is None:
             continue  # not the same lights turned: the photographs would have told
         turned = np.tensordot(np.linalg.inv(turn), normals, axes=1)
         seen = surface_evidence(turned, useful, outline)

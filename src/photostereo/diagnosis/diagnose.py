@@ -20,7 +20,6 @@ from photostereo.diagnosis.checks import find_mistakes
 from photostereo.diagnosis.exposure import (
     dark_counts,
     dim_photographs,
-    directions_of,
     least_squares_normals,
     matte_residual,
     saturation_share,
@@ -113,11 +112,9 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     if seen is None:
         seen = _SEEN[capture] = _look_at(shown, control)
     control.check()
-    normals = (
-        result.normals if result is not None else least_squares_normals(shown.images, shown.lights.directions)
-    )
+    lights = shown.lights_at(np.flatnonzero(shown.mask))
+    normals = least_squares_normals(shown.images, lights, shown.mask) if result is None else result.normals
     control.check()
-    lights = directions_of(shown, np.flatnonzero(shown.mask))
     residual = matte_residual(shown.images, normals, lights, shown.mask, control)
     control.check()
     bare = replace(seen, residual=residual)
@@ -144,7 +141,7 @@ def _look_at(gray: Capture, control: Control) -> Diagnosis:
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
     control.check()
-    noise = Noise.of_images(gray.images, gray.lights.directions, gray.mask).estimate(control)
+    noise = Noise.of_images(gray.images, gray.lights, gray.mask).estimate(control)
     control.check()
     return Diagnosis(
         photographs=len(gray),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
-from photostereo.runtime.illumination import shading as shades
+from photostereo.runtime.illumination import PixelLights, least_squares
 
 #: A photograph counts as dark at a pixel below this share of the pixel's mean over all photographs ...
 DARK_SHARE_OF_MEAN = 0.1
@@ -93,16 +92,16 @@ class MatteFit:
 
 
 def matte_fit(
-    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray, control: Control = SILENT
+    images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
 ) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, under lights (d, 3)
-    or, of N pixels, (N, 3, d).
+    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, which sees these
+    lights.
 
     Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
     a method scales its albedo.
     """
-    directions, index = np.asarray(lights, np.float32), np.flatnonzero(mask)
+    lights, index = lights._replace(matrix=lights.matrix.astype(np.float32)), np.flatnonzero(mask)
     flat, facing = images.reshape(len(images), mask.size, *images.shape[3:]), normals.reshape(-1, 3)
     amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
     block = 1024  # of pixels: all their photographs stay in the cache
@@ -113,10 +112,7 @@ def matte_fit(
         values = flat[:, part] if len(index) == mask.size else np.take(flat, index[part], axis=1)
         values = gray_from_rgb(values) if values.ndim == 3 else values
         pixels = facing[index[part]].astype(np.float32)
-        if directions.ndim == 2:
-            shading = np.maximum(directions @ pixels.T, 0)
-        else:
-            shading = np.maximum(shades(pixels, directions[part]).T, 0)
+        shading = np.maximum(lights.some(part).shading(pixels).T, 0, order="C")
         squares, shading_squares, products = (
             np.einsum("jn,jn->n", one, other)
             for one, other in ((values, values), (shading, shading), (values, shading))
@@ -130,7 +126,7 @@ def matte_fit(
 
 
 def matte_residual(
-    images: FloatArray, normals: FloatArray, lights: FloatArray, mask: BoolArray, control: Control = SILENT
+    images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
 ) -> FloatArray:
     """The residual of :func:`matte_fit` as a map; NaN outside the mask."""
     residual = np.full(mask.shape, np.nan, dtype=np.float32)
@@ -138,15 +134,13 @@ def matte_residual(
     return residual
 
 
-def least_squares_normals(images: FloatArray, lights: FloatArray) -> FloatArray:
-    """Unnormalized least-squares normals (H, W, 3), for a diagnosis before any solve."""
-    inverse = np.linalg.pinv(np.asarray(lights, np.float64)).astype(np.float32)
-    return np.moveaxis(np.tensordot(inverse, np.asarray(images, np.float32), axes=1), 0, -1)
-
-
-def directions_of(capture: Capture, index: NDArray[Any]) -> NDArray[Any]:
-    """Directions (d, 3), or (N, 3, d) of near lights at pixels with these numbers, for :func:`matte_fit`."""
-    return capture.lights_at(index).matrix if capture.lights.is_near else capture.lights.directions
+def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArray) -> FloatArray:
+    """Unnormalized least-squares normals (H, W, 3) of the mask pixels, which see these lights."""
+    values, normals = images.reshape(len(images), -1).T, np.zeros((mask.size, 3), np.float32)
+    # Without a copy of the photographs if all pixels see the same.
+    where = slice(None) if lights.matrix.ndim == 2 else np.flatnonzero(mask)
+    normals[where] = lights.in_camera(least_squares(values[where], lights.matrix))
+    return normals.reshape(*mask.shape, 3)
 
 
 def typical_residual(normals: FloatArray, capture: Capture) -> float:
@@ -161,8 +155,6 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     everything = np.ones((1, len(index)), dtype=bool)
     return float(
         np.median(
-            matte_residual(
-                images, normals.reshape(1, -1, 3)[:, index], directions_of(capture, index), everything
-            )
+            matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights_at(index), everything)
         )
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
 
 #: Pixels to sample, the fewest that suffice, and the photographs in which each must be lit.
 SAMPLE, FEWEST, LIT_IN = 1500, 200, 6
@@ -52,24 +53,24 @@ def find_near_lights(
     rows, columns = (part[:: max(1, int(mask.sum()) // SAMPLE)] for part in np.nonzero(mask))
     seen = np.asarray(images[:, rows, columns], dtype=np.float64).T / strengths
     height, width = mask.shape
-    places = np.stack([columns - 0.5 * (width - 1), 0.5 * (height - 1) - rows], axis=1) / width
+    places = np.stack([columns - 0.5 * (width - 1), 0.5 * (height - 1) - rows, 0 * rows], axis=1) / width
     lit = seen > LIT * np.quantile(seen, 0.9, axis=1, keepdims=True)
     useful = lit.sum(axis=1) >= LIT_IN
     if useful.sum() < FEWEST:
         return None
-    seen, places, lit = seen[useful], places[useful], lit[useful]
+    seen, places, lit, matrix = seen[useful], places[useful], lit[useful], lights.T
     half = lights + np.array([0.0, 0.0, 1.0])
     half /= np.linalg.norm(half, axis=1, keepdims=True) + 1e-12
     weight = lit.astype(np.float64)
     for _ in range(ROUNDS):
-        rest, scaled = _unexplained(seen, lights, weight)
+        rest, scaled = _unexplained(seen, matrix, weight)
         length = np.linalg.norm(scaled, axis=1, keepdims=True) + 1e-12
         normals = scaled / length
-        cosine = np.maximum(normals @ lights.T, 0)
-        near = 3 * cosine * (places @ lights[:, :2].T) - (normals[:, :2] * places).sum(axis=1, keepdims=True)
-        gloss = (cosine**2, cosine**6, np.maximum(normals @ half.T, 0) ** 20)
+        cosine = np.maximum(shading(normals, matrix), 0)
+        near = 3 * cosine * shading(places, matrix) - (normals * places).sum(axis=1, keepdims=True)
+        gloss = (cosine**2, cosine**6, np.maximum(shading(normals, half.T), 0) ** 20)
         room = cosine.mean(axis=1, keepdims=True) * np.ones_like(cosine)
-        patterns = np.stack([_unexplained(one, lights, weight)[0] for one in (near, *gloss, room)], axis=-1)
+        patterns = np.stack([_unexplained(one, matrix, weight)[0] for one in (near, *gloss, room)], axis=-1)
         moment = np.einsum("nd,nda,ndb->ab", weight, patterns, patterns) + 1e-12 * np.eye(5)
         right = np.einsum("nd,nda,nd->a", weight, patterns, rest / length)
         strength = np.linalg.solve(moment, right)
@@ -84,17 +85,15 @@ def find_near_lights(
         or explained < EXPLAINED
     ):
         return None
-    fit = np.linalg.pinv(lights).T
-    straight, bent = cosine @ fit, np.where(cosine > 0, near, 0) @ fit
+    straight, bent = (least_squares(one, matrix) for one in (cosine, np.where(cosine > 0, near, 0)))
     aside = np.linalg.norm(np.cross(straight, bent), axis=1) / (straight**2).sum(axis=1)
     return NearLights(1 / inverse, float(np.degrees(OF_THE_BEND * inverse * aside.mean())))
 
 
 def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What of values (n, d) no b gives as b · l, and the b (n, 3) that come closest."""
-    moment = np.einsum("nd,di,dj->nij", weight, lights, lights) + 1e-9 * np.eye(3)
-    fit = np.linalg.solve(moment, ((weight * values) @ lights)[..., None])[..., 0]
-    return values - fit @ lights.T, fit
+    fit = weighted_least_squares(values, lights, weight)
+    return values - shading(fit, lights), fit
 
 
 def _error(

@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.diagnosis.blocks import JPEG_SIDE, block_corners, has_blocks
+from photostereo.lights.lights import Lights
 from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
-from photostereo.runtime.illumination import some_lights, without_matte
+from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
 from photostereo.runtime.order import interpolate, median, quantiles, row_quantiles
 
 #: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread; the same by brightness.
@@ -83,9 +84,12 @@ class Noise:
         self.pixels, self.lights, self.mask, self.amplified = pixels, lights, mask, amplified
 
     @classmethod
-    def of_images(cls, images: FloatArray, lights: FloatArray, mask: BoolArray) -> Noise:
-        """Of photographs (d, H, W) or (d, H, W, 3) under lights (d, 3), without a copy of them."""
-        return cls(MaskPixels(np.asarray(images), mask), np.asarray(lights, dtype=np.float64).T, mask)
+    def of_images(cls, images: FloatArray, lights: Lights, mask: BoolArray) -> Noise:
+        """Of photographs (d, H, W) or (d, H, W, 3), without a copy of them.
+
+        Near lights count as distant: what that leaves unexplained is smooth, and second differences remove it.
+        """
+        return cls(MaskPixels(np.asarray(images), mask), lights.matrix, mask)
 
     @cached_property
     def sigma(self) -> float:
@@ -128,11 +132,11 @@ class Noise:
         if control.aside(lambda: self.has_blocks):
             sigma = self.over_blocks
         control.check()
-        sample = np.asarray(self.pixels[:: max(1, len(self.pixels) // SAMPLED)]).T
-        power = float(np.einsum("jn,jn->n", sample, sample).sum(dtype=np.float64)) / sample.size
+        sample = np.asarray(self.pixels[:: max(1, len(self.pixels) // SAMPLED)])
+        power = float(np.einsum("nj,nj->n", sample, sample).sum(dtype=np.float64)) / sample.size
         # The noise itself is part of what was measured.
         signal = max(power - sigma**2, 0.0)
-        normals = (np.linalg.pinv(self.lights.T).astype(sample.dtype) @ sample).astype(np.float64)
+        normals = least_squares(sample, self.lights).astype(np.float64)
         return NoiseEstimate(
             sigma=sigma,
             snr_db=_decibels(signal, sigma**2),
@@ -306,12 +310,12 @@ def _decibels(signal: float, noise: float) -> float:
 
 def _expected_error(sigma: float, sample: FloatArray, lights: FloatArray) -> float:
     """Median angle in degrees: the tangential part of σ² (L Lᵀ)⁻¹ over the length of each normal."""
-    length = np.linalg.norm(sample, axis=0)
-    sample, length = sample[:, length > 0], length[length > 0]
+    length = np.linalg.norm(sample, axis=1)
+    sample, length = sample[length > 0], length[length > 0]
     if not length.size:
         return 0.0
-    covariance = np.linalg.inv(lights @ lights.T)
-    unit = sample / length
-    tangential = np.trace(covariance) - np.einsum("in,ij,jn->n", unit, covariance, unit)
+    covariance = np.linalg.inv(gram_of(lights))
+    unit = sample / length[:, None]
+    tangential = np.trace(covariance) - np.einsum("ni,ij,nj->n", unit, covariance, unit)
     angle = np.degrees(np.arctan(sigma * np.sqrt(np.maximum(tangential, 0)) / length))
     return float(np.median(angle))

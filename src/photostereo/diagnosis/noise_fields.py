@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, like, to_numpy
-from photostereo.runtime.illumination import mean_lights, without_matte
+from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
 
 #: Median of |x| for a Gaussian of unit variance, and where entries of a field are cut off: shadows and highlights.
 MEDIAN, WIDEST = 0.6745, 3.0
@@ -41,7 +41,7 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     """
     rng = np.random.default_rng(seed)
     pixels, lights = _shared(pixels, lights)
-    rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]
+    rest = without_shading(lights)
     if not len(rest):
         return like(rng.standard_normal((len(pixels), 3)), pixels)
     # The same light keeps its part, in whatever order the photographs come.
@@ -73,7 +73,7 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     rng = np.random.default_rng(seed)
     pixels, lights = _shared(pixels, lights)
     count = lights.shape[1]
-    rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]
+    rest = without_shading(lights)
     if not len(rest):
         return like((noise * rng.standard_normal(pixels.shape)).astype(np.float32), pixels)
     order = np.argsort(np.lexsort(lights))  # the same light keeps its part, in whatever order they come

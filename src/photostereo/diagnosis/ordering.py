@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.thumbnail import bright_enough
+from photostereo.runtime.illumination import projected, pseudo_inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,5 +83,5 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
 
 def unexplained(gram: FloatArray, lights: FloatArray) -> float:
     """Share of the photographs' energy (Gram matrix over the photographs) outside the span of the lights."""
-    inside = np.trace(np.linalg.solve(lights.T @ lights, lights.T @ gram @ lights))
+    inside = np.trace(projected(projected(gram, lights.T).T, pseudo_inverse(lights.T).T))
     return 1 - float(inside / np.trace(gram))

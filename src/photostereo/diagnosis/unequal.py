@@ -15,6 +15,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
+from photostereo.runtime.illumination import least_squares, without_matte
 
 #: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
 SIDE, DETAIL = 384, 1.5
@@ -44,14 +45,14 @@ def unequal_photographs(
     if len(images) < 6:
         return
     pixels = _sample(images, mask)
-    fit, blurred = np.linalg.pinv(lights).T, _not_sharp(images, lights, mask)
+    normals, blurred = least_squares(pixels, lights.T), _not_sharp(images, lights, mask)
     if blurred.mean() >= MANY:
         yield Finding(
             "blurred-photographs",
             "problem",
             count=int(blurred.sum()),
             photographs=len(images),
-            effect=float(mean_angle(pixels @ fit, pixels[:, ~blurred] @ np.linalg.pinv(lights[~blurred]).T)),
+            effect=float(mean_angle(normals, least_squares(pixels[:, ~blurred], lights[~blurred].T))),
             is_mistake=True,
         )
     if not found.corrects and found.left < EXPLAINED:
@@ -60,7 +61,7 @@ def unequal_photographs(
             "varying-exposure",
             "problem",
             share=varies,
-            effect=float(mean_angle(pixels @ fit, (pixels / found.relative) @ fit)),
+            effect=float(mean_angle(normals, least_squares(pixels / found.relative, lights.T))),
             is_mistake=True,
         )
 
@@ -76,8 +77,9 @@ def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolA
     box = tuple(slice(max(0, middle - SIDE // 2), middle + SIDE // 2) for middle in (rows, columns))
     shown = np.asarray(images[:, *box], np.float32)
     inside = cv2.erode(mask[box].astype(np.uint8), np.ones((7, 7), np.uint8), borderValue=0) > 0
-    scaled = np.tensordot(np.linalg.pinv(lights), shown, axes=1)
-    common = np.maximum(np.tensordot(lights, scaled, axes=1), 0).astype(np.float32)
+    pixels = shown.reshape(len(shown), -1).T
+    matte = pixels - without_matte(pixels, lights.T)
+    common = np.maximum(matte.T, 0).astype(np.float32).reshape(shown.shape)
 
     def share(coarse: bool) -> FloatArray:
         """Of the common picture in each photograph: of its shading, or of its detail."""

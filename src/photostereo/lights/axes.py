@@ -22,6 +22,8 @@ from photostereo.lights.thumbnail import Thumbnail, bright_enough
 
 #: Slopes are limited to this; beyond it a coarse grid is not informative.
 STEEPEST = 5.0
+#: Unit vectors that differ by less than this in every component (3°) are the same light.
+SAME_LIGHTS = 0.05
 #: A mean change of slope below this over two cells is a plane.
 FLAT = 0.01
 
@@ -70,6 +72,12 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
     # y downwards is the usual way of pictures, arrows from the light the usual way of renderers.
     usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
     return sorted(found, key=lambda matrix: usual.get(axes_words(matrix), 9))
+
+
+def turn_between(lights: FloatArray, others: FloatArray) -> FloatArray | None:
+    """The matrix A with ``lights @ A`` = others, both (d, 3), if there is one; not necessarily a rotation."""
+    turn, *_ = np.linalg.lstsq(lights, others, rcond=None)
+    return turn if np.abs(lights @ turn - others).max() <= SAME_LIGHTS else None
 
 
 @dataclass(frozen=True)

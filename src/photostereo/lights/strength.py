@@ -21,6 +21,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.runtime.illumination import weighted_least_squares
 from photostereo.runtime.order import known_medians
 
 _MOST_PIXELS = 3000
@@ -114,7 +115,7 @@ def strengths_from_shading(
     constant: FloatArray = np.zeros(3)
     for _ in range(max_iter):
         lights = strengths[:, None] * directions + constant
-        surface = weighted_normals(pixels, lights, weight)
+        surface = weighted_least_squares(pixels, lights.T, weight)
         model = surface @ lights.T
         # Dark entries are shadows if the model says dark too, or shadows that the model cannot know.
         keep = model > 0.05 * model.max(axis=1, keepdims=True)
@@ -213,11 +214,3 @@ def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequenc
             code="black-card",
         )
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
-
-
-def weighted_normals(values: FloatArray, directions: FloatArray, weight: FloatArray) -> FloatArray:
-    """Albedo times normal, (n, 3), of pixels (n, d) by weighted least squares."""
-    moment = np.einsum("nd,di,dj->nij", weight, directions, directions)
-    moment += 1e-6 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
-    right = (weight * values) @ directions
-    return np.asarray(np.linalg.solve(moment, right[..., None])[..., 0])

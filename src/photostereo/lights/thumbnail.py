@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.runtime.illumination import weighted_least_squares
 
 #: Pixels along the longer side of the object.
 SIDE = 64
@@ -81,10 +82,7 @@ def matte_fit(
     bright = ordered[min(max(int(np.ceil(top * count)) - 1, 3), count - 1)]
     kept = ((values <= bright) & (values > bottom * bright)).astype(np.float64)
     kept[:, kept.sum(axis=0) < 4] = 1
-    outer = (lights[:, :, None] * lights[:, None, :]).reshape(count, 9)
-    normal_matrix = (kept.T @ outer).reshape(-1, 3, 3) + 1e-9 * np.eye(3)
-    right = (kept * values).T @ lights
-    normals = np.linalg.solve(normal_matrix, right[..., None])[..., 0]
+    normals = weighted_least_squares(values.T, lights.T, kept.T)
     left = (kept * (values - lights @ normals.T) ** 2).sum(axis=0)
     mean = (kept * values).sum(axis=0) / kept.sum(axis=0)
     varied = (kept * (values - mean) ** 2).sum(axis=0)

@@ -13,6 +13,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray, gray_from_rgb
 from photostereo.diagnosis.exposure import matte_fit
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
+from photostereo.lights.lights import Lights
 from photostereo.report import pictures
 from photostereo.report.colors import paint
 from photostereo.report.packing import small_map
@@ -63,14 +64,15 @@ def find_verdicts(
     gray = np.stack([_small_gray(photograph, frame) for photograph in photographs])
     control.check()
     words = ("darker than a matte surface", "brighter")
-    maps = matte_differences(gray, result, capture.lights.directions[list(chosen)], frame, control)
+    lights = capture.lights.take(list(chosen))
+    maps = matte_differences(gray, result, lights, frame, control)
     return Verdicts("Difference from the model", words, -0.75, 0.75, maps)
 
 
 def matte_differences(
     images: FloatArray,
     result: Reconstruction,
-    lights: FloatArray,
+    lights: Lights,
     frame: Frame,
     control: Control = SILENT,
 ) -> list[FloatArray]:
@@ -79,16 +81,14 @@ def matte_differences(
     # Pixels that are partly background cannot be compared.
     known &= pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
     control.check()
-    fit = matte_fit(images, normals, lights, known)
+    seen = lights.over(*frame.places(known), result.mask.shape)
+    values, normals = seen.even(images[:, known].T).T, normals[known]
+    fit = matte_fit(values[:, None], normals[None], seen, np.ones((1, len(normals)), bool))
     control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)
-    maps = []
-    for image, light in zip(images, lights, strict=True):
-        shading = np.maximum(normals[known] @ light, 0)
-        difference = np.full(known.shape, np.nan, dtype=np.float32)
-        difference[known] = (image[known] - fit.amplitude * shading) / level
-        maps.append(difference)
-    return maps
+    maps = np.full(images.shape, np.nan, dtype=np.float32)
+    maps[:, known] = (values - fit.amplitude * np.maximum(seen.shading(normals).T, 0)) / level
+    return list(maps)
 
 
 def _small_gray(photograph: FloatArray, frame: Frame) -> FloatArray:

@@ -33,6 +33,15 @@ class Frame:
         """The box out of a full-frame array (H, W, ...)."""
         return array[self.rows, self.cols]
 
+    def places(self, shown: BoolArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows and columns of the photographs in the middle of some of the pictures' pixels (height, width)."""
+        steps = (
+            (self.rows.stop - self.rows.start) / self.height,
+            (self.cols.stop - self.cols.start) / self.width,
+        )
+        down, right = (step * (at + 0.5) - 0.5 for step, at in zip(steps, np.nonzero(shown), strict=True))
+        return down + self.rows.start, right + self.cols.start
+
 
 def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
     """The mask's bounding box with a margin, shrunk so that a picture has at most ``max_pixels``.

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.conventions import gray_from_rgb, srgb_curve
 from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
+from photostereo.runtime.illumination import shading
 
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -123,7 +124,7 @@ def fit_lights(
     found = np.empty((len(n), len(solve)), dtype=np.float32)
     for start in range(0, len(n), CHUNK):
         part = slice(start, start + CHUNK)
-        s = n[part] @ lights.T
+        s = shading(n[part], lights.T)
         lit = curve(gray[part, None] * np.maximum(s, 0.0)) / curve(gray[part])[:, None]
         found[part] = np.where(s > 0, lit, s) * curve(boost[part])[:, None] @ solve.T
     coefficients[mask] = found

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.runtime.illumination import shading
 
 Float64 = NDArray[np.float64]
 
@@ -20,6 +21,8 @@ Float64 = NDArray[np.float64]
 TRIED = np.linspace(0.15, 1.0, 18)
 #: A lobe must explain this share of what the diffuse part leaves, and this share of all light.
 LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
+#: Cosines toward light and camera below this count as edge-on: a lobe is not seen there.
+FACING = 0.05
 #: Pixels beyond this number are looked at on a coarser grid.
 MOST_PIXELS = 150_000
 #: Standard deviation of the neighborhood, in grid points.
@@ -45,14 +48,17 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
 
     capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
-    n = np.asarray(normals[::step, ::step], dtype=np.float64)
     seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])
-    lights = np.asarray(capture.lights.directions, dtype=np.float64)
-    nl = np.moveaxis(n @ lights.T, -1, 0)
-    lit = (nl > 0.05) & (n[..., 2] > 0.05)
+    lights = capture.lights_at(np.arange(capture.mask.size).reshape(capture.frame)[::step, ::step].ravel())
+    n = lights.in_view(np.asarray(normals[::step, ::step], dtype=np.float64).reshape(-1, 3))
+    nl = shading(n, lights.matrix).T.reshape(seen.shape)
+    nv = n[:, 2].reshape(seen.shape[1:])
+    lit = (nl > FACING) & (nv > FACING)
     nl, seen = np.where(lit, nl, 0.0), np.where(lit, seen, 0.0)
-    nv = np.maximum(n[..., 2], 0.05)[None]
-    lv = lights[:, 2][:, None, None]
+    nv = np.maximum(nv, FACING)[None]
+    lv = lights.matrix[..., 2, :].T.reshape(
+        len(seen), *((1, 1) if lights.matrix.ndim == 2 else seen.shape[1:])
+    )
     dd, dy, yy = (np.sum(a * b, axis=0) for a, b in ((nl, nl), (nl, seen), (seen, seen)))
     matte = yy - dy**2 / np.maximum(dd, 1e-12)
 

@@ -51,13 +51,34 @@ def pseudo_inverse(lights: NDArray[Any]) -> NDArray[Any]:
 
 
 def least_squares(values: Array, lights: NDArray[Any]) -> Array:
-    """The n of each pixel for which Lᵀn is closest to its values, (N, 3)."""
-    return shading(values, like(pseudo_inverse(lights), values))
+    """The n of each pixel for which Lᵀn is closest to its values, (N, 3), in their precision."""
+    inverse = like(pseudo_inverse(lights), values)
+    return shading(values, cast(inverse, str(values.dtype).removeprefix("torch.")))
 
 
-def without_matte(values: Array, lights: NDArray[Any]) -> Array:
-    """What the closest matte surface leaves of (N, d) values."""
-    return values - shading(least_squares(values, lights), like(lights, values))
+def weighted_least_squares(values: FloatArray, lights: FloatArray, weight: FloatArray) -> FloatArray:
+    """The same of (N, d) values that count with (N, d) weights, of NumPy arrays.
+
+    >>> L = np.array([[0.0, 0.6, 0.0, 0.6], [0.0, 0.0, 0.6, 0.6], [1.0, 0.8, 0.8, 0.5]])
+    >>> seen, weight = np.array([[0.0, 0.0, 1.0]]) @ L + [[0, 0, 0, 7.0]], np.array([[1.0, 1, 1, 0]])
+    >>> weighted_least_squares(seen, L, weight).round(4) + 0.0
+    array([[0., 0., 1.]])
+    """
+    weighted = weight[:, None] * lights
+    moment = weighted @ lights.swapaxes(-1, -2)
+    # Pixels that weights leave nearly undetermined get short normals instead of wild ones.
+    moment += 1e-6 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
+    return np.asarray(np.linalg.solve(moment, weighted @ values[..., None])[..., 0])
+
+
+def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)) -> Array:
+    """What the closest matte surface leaves of (N, d) values, perhaps of ``chosen`` photographs only."""
+    return values[:, chosen] - shading(least_squares(values, lights), like(lights[..., chosen], values))
+
+
+def without_shading(lights: NDArray[Any]) -> FloatArray:
+    """(d - 3, d) orthonormal rows: the combinations of photographs under (3, d) lights in which matte surfaces cancel."""
+    return np.asarray(np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:])
 
 
 def some_lights(lights: Array, which: Any) -> Array:
@@ -91,6 +112,16 @@ class PixelLights(NamedTuple):
     fall_off: NDArray[np.float32] | None = None
     #: (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
     turn: NDArray[np.float32] | None = None
+
+    def some(self, which: Any) -> PixelLights:
+        """Those of some of the pixels."""
+        if self.matrix.ndim == 2:
+            return self
+        return PixelLights(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
+
+    def shading(self, normals: Array) -> Array:
+        """n·l (N, d) of normals (N, 3) in the camera's frame."""
+        return shading(self.in_view(normals), like(self.matrix, normals))
 
     def even(self, values: Array) -> Array:
         """Divide intensities (N, d) or (N, d, 3) by the fall-off, in place."""
