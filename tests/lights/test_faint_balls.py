@@ -65,7 +65,7 @@ def test_a_highlight_is_told_from_noise_and_its_error_grows_with_it() -> None:
     assert np.nanmedian(np.hypot(faint.x - places[:, 0], faint.y - places[:, 1])) < 0.6
 
 
-def test_a_mirror_whose_lamps_are_dull_is_not_taken_for_its_horizon() -> None:
+def test_a_mirror_whose_lights_are_dull_is_not_taken_for_its_horizon() -> None:
     ball = Ball("mirror", 160.3, 60.4, 36)
     studio = Studio(lamp_width=1, radiance=70, window=0, second=0.1, haze=3, table=0.25, texture=0.5)
     shoot = shoot_table(
@@ -85,7 +85,7 @@ def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground
         calibrate_lights(shoot.images)
 
 
-def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strengths_that_no_lights_have_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     shoot = shoot_table(
         [Ball("matte", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(8, max_angle=50)
     )
@@ -97,7 +97,7 @@ def test_strengths_that_no_lamps_have_are_not_believed(monkeypatch: pytest.Monke
         assert ("strengths-implausible" in by_code(found.warnings)) is not kept
 
 
-def test_balls_that_agree_within_their_errors_see_lamps_that_are_far() -> None:
+def test_balls_that_agree_within_their_errors_see_lights_that_are_far() -> None:
     lights = random_lights(10, max_angle=50, rng=1)
     turned = lights + np.array([0.012, 0.004, 0.0])  # by 0.7°, as an outline that is off does
     turned /= np.linalg.norm(turned, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Strengths of lamps from the shading of an unknown object."""
+"""Strengths of lights from the shading of an unknown object."""
 
 from __future__ import annotations
 

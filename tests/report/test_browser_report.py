@@ -87,8 +87,8 @@ def test_shading_equals_the_formula(visit, report_page, sphere, make_result):
     seen.page.locator("#relight-view .segments label:has-text('Clay')").click()
     for name, value in (("specular", 0), ("ambient", 0), ("diffuse", 1)):
         seen.set_range(f'#relight-view [data-look="{name}"]', value)
-    seen.set_range('#relight-view [data-lamp="azimuth"]', 30)
-    seen.set_range('#relight-view [data-lamp="elevation"]', 40)
+    seen.set_range('#relight-view [data-light="azimuth"]', 30)
+    seen.set_range('#relight-view [data-light="elevation"]', 40)
     picture = seen.picture(RELIGHT)
     azimuth, elevation = np.radians(30), np.radians(40)
     light = [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)]
@@ -152,9 +152,9 @@ def test_magnifier_and_held_light(visit, report_page):
     px, py = round(0.4 * stage["width"]), round(0.45 * stage["height"])
     assert np.abs(inset[side // 2 - 4, side // 2 - 4] - before[py, px]).max() < 14
     seen.page.mouse.click(stage["x"] + px, stage["y"] + py)
-    held = seen.page.locator("#relight-view .lamp-words").inner_text()
+    held = seen.page.locator("#relight-view .light-words").inner_text()
     move_light(seen, 0.7, 0.7)
-    assert seen.page.locator("#relight-view .lamp-words").inner_text() == held
+    assert seen.page.locator("#relight-view .light-words").inner_text() == held
 
 
 def test_keyboard_moves_light_and_camera(visit, report_page):
@@ -199,7 +199,7 @@ def test_every_control_is_reached_by_the_tab_key(visit, report_page):
                 ""
                 ""
                 ""
-                "{ const e = document.activeElement; return e.dataset.look || e.dataset.lamp || e.dataset.toggle"
+                "{ const e = document.activeElement; return e.dataset.look || e.dataset.light || e.dataset.toggle"
                 " || e.dataset.camera || e.dataset.surface || e.dataset.action || e.getAttribute('href') "
                 "|| e.dataset.tool || e.dataset.view || e.dataset.make || e.tagName; })()"
             )
@@ -263,7 +263,7 @@ def test_contact_sheet_shows_light_and_weights_of_the_photograph(shared):
     assert "photo 4.png" in seen.page.locator(".photo-name").inner_text()
     assert "Light from" in seen.page.locator(".photo-words").inner_text()
     weights = seen.page.locator(".photo-verdict").get_attribute("src")
-    assert seen.page.locator(".lamp.on").get_attribute("data-photo") == "4"
+    assert seen.page.locator(".light-mark.on").get_attribute("data-photo") == "4"
     seen.page.locator(".thumb").nth(0).focus()
     seen.page.keyboard.press("ArrowRight")
     assert "photo 1.png" in seen.page.locator(".photo-name").inner_text()
@@ -374,7 +374,7 @@ def test_touch_moves_the_light(phone):
     seen = phone
     box = seen.page.locator(RELIGHT).bounding_box()
     seen.page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
-    assert "left" in seen.page.locator("#relight-view .lamp-words").inner_text()
+    assert "left" in seen.page.locator("#relight-view .light-words").inner_text()
 
 
 def test_a_finger_scrolls_the_page_and_two_zoom_the_picture(phone):
@@ -635,7 +635,7 @@ def test_a_photograph_beside_the_relit_view(visit, report_page, capture):
     seen.page.keyboard.press("+")
     seen.until(lambda: fits(1.25))
     z = capture.lights.directions[2][2]
-    shown = float(seen.page.locator("[data-lamp=elevation]").input_value())
+    shown = float(seen.page.locator("[data-light=elevation]").input_value())
     assert shown == pytest.approx(np.degrees(np.arcsin(z)), abs=1)
 
 

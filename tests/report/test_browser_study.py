@@ -234,7 +234,7 @@ def test_contours_lie_where_the_height_is_a_whole_step(seen, study):
 def test_raking_light_rakes(seen, study):
     seen.look("light=200,60&mode=albedo")
     seen.page.locator("[data-preset=raking]").evaluate("(e) => e.click()")
-    words = seen.page.locator("#relight-view .lamp-words")
+    words = seen.page.locator("#relight-view .light-words")
     assert "15° high" in words.inner_text()
     box = seen.page.locator("#relight-view canvas").bounding_box()
     seen.page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.5 * box["height"])
@@ -243,7 +243,7 @@ def test_raking_light_rakes(seen, study):
 
 def test_diffuse_gain_raises_a_low_light(seen, study):
     """1 + 3 (n·l − 1) is black wherever n·l is below two thirds: under a low light, nearly everywhere."""
-    words = seen.page.locator("#relight-view .lamp-words")
+    words = seen.page.locator("#relight-view .light-words")
     for before, after in ((30, 65), (70, 70)):
         seen.look(f"light=200,{before}&mode=clay")
         seen.page.locator("[data-preset=gain]").evaluate("(e) => e.click()")
@@ -360,7 +360,7 @@ def test_a_link_restores_the_view_to_the_pixel(seen, visit, study):
 )
 def test_a_link_that_says_nonsense_does_no_harm(seen, text):
     assert seen.look(text).std() > 5
-    assert seen.page.locator("#relight-view .lamp-words").inner_text().startswith("Light from")
+    assert seen.page.locator("#relight-view .light-words").inner_text().startswith("Light from")
 
 
 def test_zooming_keeps_the_place_and_the_page_scrolls(visit, study):

@@ -15,7 +15,7 @@ class Controls {
     this.followMinimap();
     this.followFullScreen();
     this.followDrawers();
-    relighter.rig.watch(() => this.showLamps());
+    relighter.rig.watch(() => this.showLights());
     Object.entries(relighter.look).forEach(([name, value]) => this.change(name, value));
   }
 
@@ -33,10 +33,10 @@ class Controls {
 
   // The light over a place on the unit disc; a raking light only walks around.
   point(x, y) {
-    const { lamp } = this.relighter.rig;
+    const { light } = this.relighter.rig;
     this.stopSweep();
-    if (this.raking) lamp.set((Math.atan2(y, x) * 180) / Math.PI, RAKING_HEIGHT);
-    else lamp.setFromDisc(x, y);
+    if (this.raking) light.set((Math.atan2(y, x) * 180) / Math.PI, RAKING_HEIGHT);
+    else light.setFromDisc(x, y);
   }
 
   followPointer() {
@@ -85,7 +85,7 @@ class Controls {
       else if (step) {
         this.stopSweep();
         this.raking = false;
-        relighter.rig.lamp.push(0.08 * step[0], 0.08 * step[1]);
+        relighter.rig.light.push(0.08 * step[0], 0.08 * step[1]);
       } else if (key === "+" || key === "=") view.zoomAt(1.25, middle);
       else if (key === "-" || key === "_") view.zoomAt(0.8, middle);
       else if (key === "home" || key === "0") view.reset();
@@ -142,7 +142,7 @@ class Controls {
   shineFrom(direction) {
     this.stopSweep();
     this.raking = false;
-    this.relighter.rig.lamp.setFromDirection(direction);
+    this.relighter.rig.light.setFromDirection(direction);
     this.pin(true);
   }
 
@@ -154,12 +154,12 @@ class Controls {
       if (kind === "mode") this.change("mode", target.value);
       else if (kind === "contours") this.change("contours", target.checked ? this.contourStep() : 0);
       else if (kind) this.change(kind, Number(target.value));
-      else if (target.dataset.lamp) {
+      else if (target.dataset.light) {
         this.stopSweep();
         this.raking = false;
         const value = Number(target.value);
-        if (target.dataset.lamp === "azimuth") rig.lamp.set(value, rig.lamp.elevation);
-        else rig.lamp.set(rig.lamp.azimuth, value);
+        if (target.dataset.light === "azimuth") rig.light.set(value, rig.light.elevation);
+        else rig.light.set(rig.light.azimuth, value);
       } else if (target.dataset.tint !== undefined) rig.paint(target.value);
       else if (target.dataset.step !== undefined) this.change("contours", this.contourStep());
       else if (target.dataset.toggle === "loupe") this.setLoupe(target.checked);
@@ -170,8 +170,8 @@ class Controls {
       const button = event.target.closest("button");
       if (!button) return;
       if (button.dataset.preset) this.apply(button.dataset.preset);
-      if (button.dataset.action === "add-lamp") rig.add();
-      if (button.dataset.action === "drop-lamp") rig.remove();
+      if (button.dataset.action === "add-light") rig.add();
+      if (button.dataset.action === "drop-light") rig.remove();
       if (button.dataset.number) rig.choose(Number(button.dataset.number));
     });
   }
@@ -180,15 +180,15 @@ class Controls {
     const { rig } = this.relighter;
     this.stopSweep();
     // A light that was lowered to rake goes up again for the next look.
-    if (this.raking && preset !== "raking") rig.lamp.set(rig.lamp.azimuth, this.heightBefore);
-    else if (!this.raking) this.heightBefore = rig.lamp.elevation;
+    if (this.raking && preset !== "raking") rig.light.set(rig.light.azimuth, this.heightBefore);
+    else if (!this.raking) this.heightBefore = rig.light.elevation;
     this.raking = preset === "raking";
     if (preset === "lights") {
       rig.set(THREE_LIGHTS.map(([tint, turn]) => ({ tint, azimuth: 90 + turn, elevation: 30 })));
       this.pin(true);
-    } else if (rig.lamps.length > 1) rig.set([{ ...rig.state()[0], tint: "#ffffff" }]);
-    if (this.raking) rig.lamp.set(rig.lamp.azimuth, RAKING_HEIGHT);
-    if (preset === "gain") rig.lamp.set(rig.lamp.azimuth, Math.max(rig.lamp.elevation, GAIN_HEIGHT));
+    } else if (rig.lights.length > 1) rig.set([{ ...rig.state()[0], tint: "#ffffff" }]);
+    if (this.raking) rig.light.set(rig.light.azimuth, RAKING_HEIGHT);
+    if (preset === "gain") rig.light.set(rig.light.azimuth, Math.max(rig.light.elevation, GAIN_HEIGHT));
     Object.entries(PRESETS[preset]).forEach(([name, value]) => this.change(name, value));
   }
 
@@ -219,7 +219,7 @@ class Controls {
   markPreset() {
     const { look, rig } = this.relighter;
     const fits = (name) => Object.entries(PRESETS[name]).every(([key, value]) => look[key] === value)
-      && (name === "raking") === this.raking && (name === "lights") === (rig.lamps.length > 1);
+      && (name === "raking") === this.raking && (name === "lights") === (rig.lights.length > 1);
     for (const button of this.panel.querySelectorAll("[data-preset]")) {
       button.setAttribute("aria-pressed", String(fits(button.dataset.preset)));
     }
@@ -270,34 +270,34 @@ class Controls {
     });
   }
 
-  showLamps() {
+  showLights() {
     const { rig, stage } = this.relighter;
-    const { lamp } = rig;
-    const [x, y] = lamp.direction();
+    const { light } = rig;
+    const [x, y] = light.direction();
     const place = { x: String(50 + 42 * x), y: String(50 - 42 * y) };
-    const dot = this.figure.querySelector(".dial-lamp");
+    const dot = this.figure.querySelector(".dial-light");
     dot.setAttribute("cx", place.x);
     dot.setAttribute("cy", place.y);
     const ray = this.figure.querySelector(".dial-ray");
     ray.setAttribute("x2", place.x);
     ray.setAttribute("y2", place.y);
-    const words = lamp.words();
+    const words = light.words();
     for (const name of ["azimuth", "elevation"]) {
-      const slider = this.figure.querySelector(`[data-lamp="${name}"]`);
-      slider.value = String(Math.round(lamp[name]));
-      slider.setAttribute("aria-valuetext", `${Math.round(lamp[name])} degrees: light ${words}`);
-      this.figure.querySelector(`[data-value="${name}"]`).textContent = `${Math.round(lamp[name])}°`;
+      const slider = this.figure.querySelector(`[data-light="${name}"]`);
+      slider.value = String(Math.round(light[name]));
+      slider.setAttribute("aria-valuetext", `${Math.round(light[name])} degrees: light ${words}`);
+      this.figure.querySelector(`[data-value="${name}"]`).textContent = `${Math.round(light[name])}°`;
     }
-    this.figure.querySelector(".lamp-words").textContent = `Light ${words}`;
-    this.panel.querySelector("[data-tint]").value = lamp.tint;
+    this.figure.querySelector(".light-words").textContent = `Light ${words}`;
+    this.panel.querySelector("[data-tint]").value = light.tint;
     const chips = [...this.panel.querySelectorAll("[data-number]")];
     for (const [number, chip] of chips.entries()) {
-      chip.hidden = number >= rig.lamps.length || rig.lamps.length < 2;
+      chip.hidden = number >= rig.lights.length || rig.lights.length < 2;
       chip.setAttribute("aria-pressed", String(number === rig.chosen));
-      chip.style.setProperty("--chip", rig.lamps[number]?.tint ?? "");
+      chip.style.setProperty("--chip", rig.lights[number]?.tint ?? "");
     }
-    this.panel.querySelector("[data-action=add-lamp]").disabled = rig.lamps.length >= LIGHTS_MOST;
-    this.panel.querySelector("[data-action=drop-lamp]").hidden = rig.lamps.length < 2;
+    this.panel.querySelector("[data-action=add-light]").disabled = rig.lights.length >= LIGHTS_MOST;
+    this.panel.querySelector("[data-action=drop-light]").hidden = rig.lights.length < 2;
     this.markPreset();
     stage.changed();
   }
@@ -312,8 +312,8 @@ class Controls {
     let last = performance.now();
     const turn = (now) => {
       if (!this.sweeping) return;
-      const { lamp } = this.relighter.rig;
-      lamp.set(lamp.azimuth + (now - last) * 0.06, lamp.elevation);
+      const { light } = this.relighter.rig;
+      light.set(light.azimuth + (now - last) * 0.06, light.elevation);
       last = now;
       requestAnimationFrame(turn);
     };

@@ -29,7 +29,7 @@ function textToView(text, { sets, modes }) {
     const found = (value || "").split(",").map((part) => (part.trim() === "" ? NaN : Number(part)));
     return found.length === count && found.every(Number.isFinite) ? found : null;
   };
-  const lamps = (words.get("light") || "").split(";").map((part) => {
+  const lights = (words.get("light") || "").split(";").map((part) => {
     const [azimuth, elevation, tint] = part.split(",");
     const pair = numbers(`${azimuth},${elevation}`, 2);
     return pair && { azimuth: ((pair[0] % 360) + 360) % 360, elevation: Math.min(90, Math.max(LOWEST, pair[1])), tint: `#${tint || "ffffff"}` };
@@ -42,7 +42,7 @@ function textToView(text, { sets, modes }) {
   }
   const sides = (words.get("sides") || "").split(",");
   return {
-    lamps,
+    lights,
     look,
     zoom: numbers(words.get("zoom"), 1)?.[0] ?? null,
     at: numbers(words.get("at"), 2),
@@ -82,7 +82,7 @@ class Links {
     controls.stopSweep();
     controls.raking = false;
     controls.pin(wanted.hold);
-    if (wanted.lamps.length) relighter.rig.set(wanted.lamps);
+    if (wanted.lights.length) relighter.rig.set(wanted.lights);
     Object.entries({ ...PRESETS.natural, contours: 0, ...wanted.look }).forEach(([name, value]) => controls.change(name, value));
     if (wanted.zoom > 0 && wanted.at) relighter.view.set(wanted.zoom, ...wanted.at);
     else relighter.view.reset();

@@ -190,9 +190,9 @@ class Relighter {
     gl.uniform2f(places.uCanvas, this.stage.width, this.stage.height);
     gl.uniform3f(places.uPatch, placing.left + patch.x * texel, placing.top + patch.y * texel, 1 / texel);
     gl.uniform1f(places.uCrisp, Math.max(1, texel / 4));
-    gl.uniform3fv(places["uLights[0]"], this.rig.lamps.flatMap((lamp) => lamp.direction()));
+    gl.uniform3fv(places["uLights[0]"], this.rig.lights.flatMap((light) => light.direction()));
     gl.uniform3fv(places["uTints[0]"], this.rig.tints().flat());
-    gl.uniform1i(places.uLightCount, this.rig.lamps.length);
+    gl.uniform1i(places.uLightCount, this.rig.lights.length);
     gl.uniform4f(places.uShine, look.diffuse, look.specular, look.gloss, look.ambient);
     gl.uniform1f(places.uGain, look.gain);
     gl.uniform1i(places.uMode, Math.min(MODES[mode], MODES.error));

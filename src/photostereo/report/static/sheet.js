@@ -5,7 +5,7 @@ class ContactSheet {
     this.section = section;
     this.photographs = photographs;
     this.buttons = [...section.querySelectorAll(".thumb")];
-    this.lamps = [...section.querySelectorAll(".lamp")];
+    this.lights = [...section.querySelectorAll(".light-mark")];
     this.relight = relight;
     this.chosen = 0;
     for (const [i, button] of this.buttons.entries()) {
@@ -20,9 +20,9 @@ class ContactSheet {
       button.addEventListener("keydown", (event) => this.walk(event, i));
     }
     section.querySelector(".thumbs").addEventListener("pointerleave", () => this.show(this.chosen));
-    for (const [i, lamp] of this.lamps.entries()) {
-      lamp.addEventListener("pointerenter", () => this.show(i));
-      lamp.addEventListener("click", () => this.choose(i));
+    for (const [i, light] of this.lights.entries()) {
+      light.addEventListener("pointerenter", () => this.show(i));
+      light.addEventListener("click", () => this.choose(i));
     }
     const button = section.querySelector("[data-action=relight-here]");
     if (button) button.addEventListener("click", () => this.relight(this.photographs[this.shown].light));
@@ -62,9 +62,9 @@ class ContactSheet {
     const verdict = this.section.querySelector(".photo-verdict");
     verdict.src = photo.verdict;
     verdict.alt = verdict.alt.replace(/\d+$/, String(photo.number));
-    this.lamps.forEach((lamp, j) => lamp.classList.toggle("on", j === i));
+    this.lights.forEach((light, j) => light.classList.toggle("on", j === i));
     // Later siblings are painted on top.
-    const lamp = this.lamps[i];
-    if (lamp) lamp.parentNode.append(lamp);
+    const light = this.lights[i];
+    if (light) light.parentNode.append(light);
   }
 }

@@ -78,7 +78,7 @@ class Takeaway {
   constructor(relighter, controls) {
     const box = relighter.figure.querySelector(".take");
     const words = box.querySelector(".take-words");
-    const { lamp } = relighter.rig;
+    const { light } = relighter.rig;
     const kinds = {
       whole: async () => {
         words.textContent = "Drawing …";
@@ -88,8 +88,8 @@ class Takeaway {
       sweep: async () => {
         controls.stopSweep();
         controls.pin(true);
-        const { azimuth, elevation } = lamp;
-        await saveVideo("light", relighter.canvas, (share) => lamp.set(azimuth + 360 * share, elevation), words);
+        const { azimuth, elevation } = light;
+        await saveVideo("light", relighter.canvas, (share) => light.set(azimuth + 360 * share, elevation), words);
       },
       embed: async () => {
         const address = new URL(location.href);

@@ -3,7 +3,7 @@
 const LOWEST = 4;
 const SIDES = ["right", "upper right", "top", "upper left", "left", "lower left", "bottom", "lower right"];
 
-class Lamp {
+class Light {
   constructor(azimuth, elevation) {
     this.azimuth = azimuth;
     this.elevation = elevation;
