@@ -1,6 +1,6 @@
-"""Lamps found from balls: random rendered captures with exact truth, and how far off what is found.
+"""Lights found from balls: random rendered captures with exact truth, and how far off what is found.
 
-Each case draws the kind, number, size and place of the balls (some reach beyond the frame), the lamps, the room, the
+Each case draws the kind, number, size and place of the balls (some reach beyond the frame), the lights, the room, the
 table (black cloth, plain or patterned) and the camera (some in perspective, with its focal length known). What fails is
 counted among the failures, not left out; and so is what is wrong and does not say so: more than a degree off, more than
 twice what is stated, and no warning. Seeds below 9600 were looked at while the code was written, the worst of them
@@ -112,7 +112,7 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
 
 
 def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
-    """Find the lamps of one capture and compare them with the truth."""
+    """Find the lights of one capture and compare them with the truth."""
     shoot, words, focal, ground = draw(seed, kinds)
     try:
         found = calibrate_lights(shoot.images, focal=focal)
@@ -155,7 +155,7 @@ def _alone(case: Case, *, kind: str, low: float, high: float) -> bool:
 def table(cases: Sequence[Case]) -> str:
     """Percentiles by kind and size; captures on black cloth, which swallows outlines, are counted by themselves."""
     lines = [
-        "| balls | radius | captures | not found | mean error: median, 90 %, 95 % | within 0.5° | worst lamp: median, 95 % "
+        "| balls | radius | captures | not found | mean error: median, 90 %, 95 % | within 0.5° | worst light: median, 95 % "
         "| stated: median | strengths: median, 90 % | within 3 % | wrong, nothing said |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]

@@ -53,7 +53,7 @@ WAYS = (
     Falsification("x and y exchanged", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]])),
     Falsification("turned by 90°", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])),
     Falsification("y and z exchanged", ("light-axes",), with_lights(lambda n: n[:, [0, 2, 1]])),
-    Falsification("from lamp to object", ("lights-reversed",), with_lights(lambda n: -n)),
+    Falsification("from light to object", ("lights-reversed",), with_lights(lambda n: -n)),
     Falsification("shifted by one", ("light-order",), with_lights(lambda n: np.roll(n, 1, axis=0))),
     Falsification("from the last", ("light-order",), with_lights(lambda n: n[::-1])),
     Falsification(
