@@ -494,8 +494,8 @@ def test_a_full_disk_keeps_the_old_lights(call, diligent, tmp_path, monkeypatch)
     monkeypatch.setattr("photostereo.io.png.write_bytes", full)
     out = tmp_path / "l.csv"
     out.write_text("old")
-    code, _, said = call("lights", diligent, "--circle", "10,10,9", "--out", out, "--force")
-    assert code == 2 and "No space left" in said
+    code, said, _ = call("lights", diligent, "--circle", "10,10,9", "--out", out, "--force", "--json")
+    assert code == 2 and json.loads(said)["error"]["code"] == "cannot-write"
     assert out.read_text() == "old" and sorted(p.name for p in tmp_path.iterdir()) == ["capture", "l.csv"]
 
 
@@ -509,8 +509,8 @@ def test_a_sample_too_small_for_a_material_is_refused_before_the_solve(call, dil
     monkeypatch.setattr(
         "photostereo.pipeline.pipeline.Pipeline.solution", property(lambda _: pytest.fail("solved"))
     )
-    code, _, said = call("solve", diligent, "-m", "ls", "--material", "--out", tmp_path / "out")
-    assert code == 2 and "at least 32 × 32" in said
+    code, said, _ = call("solve", diligent, "-m", "ls", "--material", "--out", tmp_path / "out", "--json")
+    assert code == 2 and json.loads(said)["error"]["code"] == "sample-too-small"
 
 
 @pytest.mark.filterwarnings("error")

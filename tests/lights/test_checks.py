@@ -158,12 +158,14 @@ def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_
         replace(figure, lights=figure.lights.directions * [1, -1, 1]), tmp_path / "down.npz"
     )
     report_state(Terminal(), ps.Pipeline(upside_down))
-    said = [line for line in capsys.readouterr().out.splitlines() if "other axes" in line]
-    assert len(said) == 1
-    assert said[0].startswith("Warning: ")
-    assert "--lights-axes x,-y,z" in said[0]
+    said = capsys.readouterr().out.splitlines()
+    finding = by_code(ps.diagnose(ps.Pipeline(upside_down).capture).findings)["light-axes"]
+    assert finding.values["axes"] == "x,-y,z"
+    assert [line for line in said if finding.rendered("terminal") in line] == [
+        f"Warning: {finding.rendered('terminal')}"
+    ]
     report_state(Terminal(), ps.Pipeline(file))
-    assert "other axes" not in capsys.readouterr().out
+    assert "Warning: " not in capsys.readouterr().out
     turned = ps.Pipeline(file, reverse_lights=True).capture
     assert np.allclose(turned.lights.directions, -figure.lights.directions)
     assert "light-directions-reversed" in by_code(turned.origin.notes)

@@ -22,17 +22,17 @@ def shading(normals: Array, lights: Array) -> Array:
     >>> shading(np.array([[0.0, 0.0, 2.0]]), L), shading(np.array([[0.0, 0.0, 2.0]]), L[None])
     (array([[2. , 1.6]]), array([[2. , 1.6]]))
     """
+    normals, lights = _alike(normals, lights)
     if lights.ndim == 2:
         return normals @ lights
-    normals, lights = _alike(normals, lights)
     return (normals[..., None, :] @ lights)[..., 0, :]
 
 
 def projected(values: Array, lights: Array) -> Array:
     """``L y`` of every pixel, (N, 3), of (N, d) values."""
+    values, lights = _alike(values, lights)
     if lights.ndim == 2:
         return values @ lights.T
-    values, lights = _alike(values, lights)
     return (lights @ values[:, :, None])[:, :, 0]
 
 
