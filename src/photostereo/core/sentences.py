@@ -14,7 +14,7 @@ SENTENCES: Mapping[str, str] = {
     # Photographs, as they were read
     "aperture-changes": "the aperture changes (f/{least:g} to f/{most:g}): brightness and sharpness change with it. "
     "Set it by hand",
-    "focal-changes": "the focal length changes ({least:g} to {most:g} mm): the photographs do not lie on each other. "
+    "focal-changes": "the focal length changes ({least:g} to {most:g} mm): the photographs do not line up. "
     "Set it by hand",
     "white-balance-changes": "the white balance changes between the photographs. Set it by hand",
     "exif-damaged": "the EXIF entries of {damaged} of {photographs} photographs cannot be read: their exposure is "
@@ -30,8 +30,7 @@ SENTENCES: Mapping[str, str] = {
     "and light directions belong to what viewers show",
     "brackets-merged": "the {photographs} photographs are several exposures of {lights} lights: merged, one for each "
     "light",
-    "bit-depths-differ": "photographs of different bit depth: {one}, {another}; each is divided "
-    "by its own full scale",
+    "bit-depths-differ": "the photographs differ in bit depth ({one}, {another}): each is divided by its own full scale",
     "few-bits": "the photographs have {bits} bits, not the usual {expected}: dark values are coarse. Use the "
     "originals if possible",
     "srgb-undone": "{some}the photographs are JPEG or tagged as sRGB: the sRGB curve is undone",
@@ -60,13 +59,13 @@ SENTENCES: Mapping[str, str] = {
     "mask-from-brightness": "no mask file: the mask was found from brightness ({share:.0%} of the frame)",
     "mask-not-found": "no mask file: the mask was found from brightness ({share:.0%} of the frame), as the object was "
     "not found with certainty ({doubt})",
-    "ball-is-object": "the mask contains little else than the ball: the ball is taken as the object",
+    "ball-is-object": "the mask contains little but the ball: the ball is taken as the object",
     # Light files
     "light-file": "lights from {file}",
     "several-light-files": "several light files: {used} is used, {others} not",
     "light-file-estimated": "lights in {file} were estimated from photographs, to about {degrees:.0f}°",
     "light-axes-given": "the light file is read with the axes {axes}",
-    "light-directions-reversed": "the light directions are turned round",
+    "light-directions-reversed": "the light directions are reversed",
     "light-lengths-unused": "the vectors in {file} have lengths from {least:.3g} to {most:.3g}; only their directions "
     "are used. Give strengths in columns of their own if the lengths mean strength",
     "lights-of-others": "{file} names other photographs: its lights are used in their order",
@@ -95,8 +94,8 @@ SENTENCES: Mapping[str, str] = {
     "two-lights-at-once": "two highlights that move in {names}: two lights at once? The stronger one is used; "
     "photometric stereo needs one light at a time",
     "light-from-shading": "no highlight in {names}: the direction was found from the shading of the object",
-    "shading-disagrees": "{names}: the ball says another direction than the shading of the object, by {degrees:.0f}° "
-    "(usual: {usual:.0f}°). Look at the picture of the calibration",
+    "shading-disagrees": "{names}: the ball and the shading of the object disagree about the light by "
+    "{degrees:.0f}° (usual: {usual:.0f}°). Look at the picture of the calibration",
     "strengths-implausible": "the strengths of the lights ({source}) would differ by a factor of {factor:.0f}: they "
     "are assumed to be equal. Check the directions; a matte ball or a gray card gives reliable strengths",
     "faint-ball": "light directions are accurate to about {degrees:.1f}°: the outline or the highlights of the ball "
@@ -106,11 +105,11 @@ SENTENCES: Mapping[str, str] = {
     # Mistakes
     "mask-inverted": "The mask seems to be inverted: it contains {border:.0%} of the frame's border, and what it "
     "leaves out is {times} brighter.",
-    "light-order": "The lights seem to be in another order than the photographs: {why}.",
-    "light-axes": "The light file seems to have {kind}: {why}{agree}.",
+    "light-order": "The lights seem to be in a different order from the photographs: {why}.",
+    "light-axes": "The light file seems to use {kind}: {why}{agree}.",
     "lights-reversed": "The light directions seem to point from the light to the object: {why}.",
-    "tone-curve": "The photographs seem to have a tone curve, as cameras put into pictures for viewing: a matte "
-    "surface misses {misfit:.1%} of their variation, with the curve undone {undone:.1%}.",
+    "tone-curve": "The photographs seem to have a tone curve, which cameras apply to pictures for viewing: a matte "
+    "surface leaves {misfit:.1%} of their variation unexplained, and {undone:.1%} with the curve undone.",
     "close-lights": "The lights seem to be close, at about {widths:.0f} widths of the frame: that bends the surface "
     "by about {degrees:.0f}°. Give their positions in the light file, or move them farther away.",
     "near-lights-unchecked": "The lights are near, so their axes and their order were not checked.",
@@ -189,7 +188,7 @@ SENTENCES: Mapping[str, str] = {
     "bad-plugin": "The plugin {name} ({group}) cannot be used: {problem}. Update or uninstall the package it comes "
     "from.",
     # The app
-    "other-photographs": "At full size, other photographs are used than shown: {names}.",
+    "other-photographs": "At full size, the photographs used differ from those shown: {names}.",
     "lights-differ": "At full size, the lights differ by up to {degrees:.1f}° from those shown.",
     "mask-differs": "At full size, the mask differs from the one shown by {share:.0%}.",
 }
