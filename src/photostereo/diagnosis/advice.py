@@ -34,6 +34,8 @@ BLACK, POORLY_LIT = 0.002, (0.02, 0.15)
 SATURATED = (1e-4, 0.01)
 #: Share of a typical pixel that a matte surface leaves unexplained (16 and 13, notices).
 UNEXPLAINED = 0.2
+#: Up to this many photographs, a single shadow or highlight spoils a pixel: of six, four robust ones are usually left.
+FEW = 5
 #: Share of normals that point away from the camera.
 AWAY = 0.005
 
@@ -110,13 +112,13 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         lit = count - len(dim)
         yield Finding(
             "dim-photographs",
-            "problem" if lit < 6 or 3 * len(dim) > count else "notice",
+            "problem" if lit <= FEW or 3 * len(dim) > count else "notice",
             count=len(dim),
             photographs=count,
             names=listed(dim, 8),
             lit=lit,
         )
-    if count <= 5:
+    if count <= FEW:
         yield Finding("few-photographs", photographs=count)
     elif share > POORLY_LIT[0]:
         yield Finding("poorly-lit", "problem" if share > POORLY_LIT[1] else "notice", share=share)
